@@ -1,0 +1,5 @@
+"""`python -m gradcli`."""
+
+from gradcli.cli import main
+
+main()

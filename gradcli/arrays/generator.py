@@ -1,0 +1,140 @@
+"""Random numbers: the Mersenne Twister, and PyTorch's ways from its bits to numbers.
+
+Every way takes as many draws in the same order as PyTorch's does on the CPU, so that a seeded
+program sees the same numbers here and there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+import numpy as np
+
+DEFAULT_SEED = 67280421310721
+"""The seed of a generator that was given none, so that two runs of a program agree."""
+
+_WORDS = 624
+
+
+class Generator:
+    """A source of random numbers.
+
+    Attributes:
+        seed_value: what it was seeded with.
+    """
+
+    __slots__ = ("_bits", "_spare", "device", "seed_value")
+
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"device", "initial_seed", "manual_seed", "seed"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, device: Any = "cpu") -> None:
+        from gradcli.arrays.sizes import Device
+
+        self.device = Device(device)
+        self._bits: Any = None
+        self.manual_seed(DEFAULT_SEED)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed; returns the generator."""
+        self.seed_value = seed % 2**64
+        words = np.empty(_WORDS, np.uint32)
+        word = self.seed_value & 0xFFFFFFFF
+        for i in range(_WORDS):
+            words[i] = word
+            word = (1812433253 * (word ^ (word >> 30)) + i + 1) & 0xFFFFFFFF
+        from numpy.random import MT19937
+
+        self._bits = MT19937(0)
+        self._bits.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": words, "pos": _WORDS},
+        }
+        self._spare: float | None = None
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that it started from."""
+        return self.seed_value
+
+    def seed(self) -> int:
+        """Start again from a seed that the system draws; returns the seed."""
+        from secrets import randbits
+
+        self.manual_seed(randbits(64))
+        return self.seed_value
+
+    # --- bits ---------------------------------------------------------------------------------
+
+    def words(self, count: int) -> Any:
+        """The next draws of 32 bits, as uint64."""
+        return self._bits.random_raw(count)
+
+    def double_words(self, count: int) -> Any:
+        """The next draws of 64 bits, of two words each, as uint64."""
+        pairs = self._bits.random_raw(2 * count).reshape(count, 2)
+        return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
+
+    # --- numbers ------------------------------------------------------------------------------
+
+    def uniform(self, count: int, dtype: Any) -> Any:
+        """Numbers in [0, 1) with as many random bits as the floating dtype has digits; those of
+        half precision as float32.
+        """
+        if dtype == np.float64:
+            return (self.double_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
+        digits = _DIGITS.get(dtype.name, 24)
+        fraction = (self.words(count) & np.uint64(2**digits - 1)).astype(np.float32)
+        return fraction * np.float32(2.0**-digits)
+
+    def integers(self, low: int, span: int, count: int) -> Any:
+        """Integers from `low` on, `span` different ones."""
+        draws = self.double_words(count) if span >= 2**28 else self.words(count)
+        if span < 2**64:
+            draws = draws % np.uint64(span)
+        return draws.astype(np.int64) + low
+
+    def normal(self, count: int, dtype: Any, mean: float = 0.0, deviation: float = 1.0) -> Any:
+        """Normally distributed numbers; those of half precision as float32."""
+        if count < 16:
+            drawn = np.array([self._one_normal() for _ in range(count)])
+            return drawn * deviation + mean
+        from gradcli.arrays.box_muller import fill_blocks
+
+        values = self.uniform(count, dtype)
+        fill_blocks(values[: count - count % 16].reshape(-1, 16), mean, deviation)
+        if count % 16:
+            # The last 16 are drawn anew.
+            values[-16:] = self.uniform(16, dtype)
+            fill_blocks(values[-16:].reshape(1, 16), mean, deviation)
+        return values
+
+    def _one_normal(self) -> float:
+        """One number by the Box–Muller transform, which makes two: the other one is kept."""
+        if self._spare is not None:
+            value, self._spare = self._spare, None
+            return value
+        first, second = self.uniform(2, np.dtype(np.float64)).tolist()
+        radius = math.sqrt(-2.0 * math.log1p(-second))
+        angle = 2.0 * math.pi * first
+        self._spare = radius * math.sin(angle)
+        return radius * math.cos(angle)
+
+    def exponential(self, count: int) -> Any:
+        """Exponentially distributed numbers of rate 1."""
+        return -np.log1p(-self.uniform(count, np.dtype(np.float64)))
+
+    def permutation(self, count: int) -> Any:
+        """The integers below `count` in random order."""
+        order = list(range(count))
+        draws = self.words(max(count - 1, 0)).tolist()
+        for i, draw in enumerate(draws):
+            j = i + draw % (count - i)
+            order[i], order[j] = order[j], order[i]
+        return np.array(order, np.int64)
+
+
+_DIGITS = {"float16": 11, "bfloat16": 8}

@@ -1,0 +1,142 @@
+"""`torch.Size` and `torch.device`: where and how large a tensor is."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any, ClassVar, SupportsIndex
+
+from gradcli.errors import GradcliError
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor's dimensions: a tuple that stays a Size when it is sliced, joined or
+    repeated.
+    """
+
+    __slots__ = ()
+
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"numel"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def of(cls, sizes: Iterable[Any] = ()) -> Size:
+        """The Size that a program makes of a sequence of integers; raises E202 for anything else."""
+        try:
+            return cls(map(operator.index, sizes))
+        except TypeError:
+            raise GradcliError("E202", "torch.Size() takes a sequence of integers") from None
+
+    def numel(self) -> int:
+        """How many elements a tensor of this size has."""
+        return math.prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(str, self))}])"
+
+    def __add__(self, other: Any) -> Any:
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
+
+    def __radd__(self, other: Any) -> Any:
+        return Size(tuple.__add__(other, self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: SupportsIndex) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if isinstance(index, slice) else found
+
+
+_DEVICE_TYPES = frozenset(
+    {
+        "cpu", "cuda", "fpga", "hip", "hpu", "ideep", "ipu", "lazy", "maia", "meta", "mkldnn",
+        "mps", "mtia", "opencl", "opengl", "privateuseone", "ve", "vulkan", "xla", "xpu",
+    }
+)  # fmt: skip
+"""What PyTorch knows; a tensor can live on the first two."""
+
+
+class Device:
+    """Where a tensor lives: the `type`, `cpu` or `cuda`, and the `index` of the GPU.
+
+    A device without an index is not equal to one with index 0, as in PyTorch.
+    """
+
+    __slots__ = ("index", "type")
+
+    language_name: ClassVar[str] = "device"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"index", "type"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, type: str | int | Device, index: int | None = None) -> None:
+        """
+        Args:
+            type: `"cpu"`, `"cuda"`, `"cuda:1"`, the number of a GPU, or a device to copy.
+            index: the number of the GPU, where `type` does not hold it.
+
+        Raises:
+            GradcliError: E202 for other types, E204 for text that names no device.
+        """
+        self.type: str
+        self.index: int | None
+        if isinstance(type, Device):
+            self.type, self.index = type.type, type.index
+        elif type.__class__ is int:
+            self.type, self.index = "cuda", _checked_index(type)
+        elif isinstance(type, str):
+            self.type, self.index = _parsed(type)
+            if index is not None:
+                if self.index is not None:
+                    raise _no_device(f"{type!r} and the index {index}")
+                self.index = _checked_index(index)
+        else:
+            raise GradcliError("E202", "torch.device() takes a device's name")
+
+    def __repr__(self) -> str:
+        if self.index is None:
+            return f"device(type='{self.type}')"
+        return f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
+        return (self.type, self.index) == (other.type, other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+
+def _parsed(text: str) -> tuple[str, int | None]:
+    """The type and index of `cuda:1`."""
+    kind, colon, number = text.partition(":")
+    if kind not in _DEVICE_TYPES:
+        raise _no_device(repr(text))
+    if not colon:
+        return kind, None
+    if not (number.isascii() and number.isdecimal()) or (len(number) > 1 and number[0] == "0"):
+        raise _no_device(repr(text))
+    return kind, int(number)
+
+
+def _checked_index(index: Any) -> int:
+    if type(index) is not int:
+        raise GradcliError("E202", "the index of a device is an integer")
+    if index < 0:
+        raise _no_device(f"the index {index}")
+    return index
+
+
+def _no_device(what: str) -> GradcliError:
+    return GradcliError(
+        "E204",
+        f"{what}: there is no such device",
+        raises="RuntimeError",
+        help="devices are 'cpu', 'cuda' and 'cuda:0'",
+    )

@@ -1,0 +1,15 @@
+"""Storage: what tensors that alias the same memory share."""
+
+from __future__ import annotations
+
+
+class Storage:
+    """The version that aliases share, counting the writes to their memory.
+
+    A tensor gets one when it is first aliased or written: until then its version is 0 and nobody else sees its memory.
+    """
+
+    __slots__ = ("version",)
+
+    def __init__(self, version: int = 0) -> None:
+        self.version = version

@@ -1,0 +1,1 @@
+"""Tensors, the graph behind them, and the engine that runs it backward. Defines no op."""

@@ -1,0 +1,219 @@
+"""`backward` and `grad`: where a program enters the engine."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd import engine
+from gradcli.autograd.engine import Root, Target, run_backward
+from gradcli.autograd.node import AccumulateGrad, extra_of
+from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
+from gradcli.errors import GradcliError, Label
+from gradcli.state import active
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def _several(value: Any, what: str) -> list[Any]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    raise GradcliError(
+        "E202", f"{what} must be a tensor or a sequence of tensors, not {type(value).__name__}"
+    )
+
+
+def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
+    """The gradient that an output's backward pass starts from, in the output's dtype; an array
+    unless `create_graph`.
+    """
+    array = output.array
+    if gradient is None:
+        if array.size != 1:
+            raise GradcliError(
+                "E401",
+                "grad can be implicitly created only for scalar outputs",
+                notes=(f"the output has shape {tuple(array.shape)}",),
+                help=f"pass a seed of that shape: backward({_ones(array.shape)})",
+            )
+        if array.dtype.kind not in "fV":
+            raise GradcliError(
+                "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
+            )
+        seed: Any = np.ones(array.shape, array.dtype)
+        if not array.shape:
+            seed = seed[()]
+        return Tensor(seed) if create_graph else seed
+    if not isinstance(gradient, Tensor):
+        raise GradcliError(
+            "E202",
+            f"the gradient to start from must be a tensor, not {type(gradient).__name__}",
+            help="wrap it: `backward(tensor(1.))`",
+        )
+    if gradient.array.shape != array.shape:
+        raise GradcliError(
+            "E406",
+            f"the seed has shape {tuple(gradient.array.shape)} and the output has shape"
+            f" {tuple(array.shape)}",
+            help=f"pass a seed of the output's shape: {_ones(array.shape)}",
+        )
+    if create_graph:
+        return gradient
+    if gradient.array.dtype is not array.dtype:
+        return gradient.array.astype(array.dtype)
+    return gradient.array
+
+
+def _ones(shape: tuple[int, ...]) -> str:
+    return f"ones({', '.join(map(str, shape))})" if shape else "tensor(1.)"
+
+
+def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) -> list[Root]:
+    roots: list[Root] = []
+    if gradients is not None and len(gradients) != len(outputs):
+        raise GradcliError("E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs")
+    for number, output in enumerate(outputs):
+        if not isinstance(output, Tensor):
+            raise GradcliError(
+                "E202", f"only tensors can be differentiated, not {type(output).__name__}"
+            )
+        seed = _seed(output, gradients[number] if gradients else None, create_graph)
+        node, output_nr = gradient_edge(output)
+        if node is None:
+            labels: tuple[Label, ...] = ()
+            if active.state.place is not None:
+                labels = (Label(active.state.place, "differentiated here"),)
+            raise GradcliError(
+                "E402",
+                "the tensor does not require grad and has no grad_fn",
+                help="make an input with requires_grad=True, and compute the output from it",
+                labels=labels,
+            )
+        roots.append((node, output_nr, seed))
+    return roots
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate into `.grad` of the leaves the gradient of the tensors, as
+    `torch.autograd.backward` does.
+
+    Args:
+        tensors: the outputs.
+        grad_tensors: a seed of each output's shape; None means 1 for a one-element output.
+        retain_graph: keep what the nodes saved for another pass; by default what `create_graph`
+            says.
+        create_graph: record a graph of the gradients.
+        inputs: the only tensors whose `.grad` is written; all leaves when None.
+
+    Raises:
+        GradcliError: E401 a seed is missing, E402 an output does not require grad, E406 a seed's
+            shape does not fit, E403 or E404 from the nodes.
+    """
+    outputs = _several(tensors, "tensors")
+    seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    if inputs is None:
+        run_backward(
+            _roots(outputs, seeds, create_graph), keep_graph=keep, create_graph=create_graph
+        )
+        return
+    wanted = _several(inputs, "inputs")
+    if not wanted:
+        raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+    targets = _targets(wanted)
+    found = run_backward(
+        _roots(outputs, seeds, create_graph),
+        keep_graph=keep,
+        create_graph=create_graph,
+        targets=targets,
+    )
+    for tensor, (node, _), gradient in zip(wanted, targets, found, strict=True):
+        if gradient is None or isinstance(node, AccumulateGrad):
+            continue
+        gradient = gradient if create_graph else Tensor(engine.own(gradient))
+        old = tensor.grad
+        meta_of(tensor).grad = gradient if old is None else engine.add(old, gradient)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the outputs with respect to the inputs, as `torch.autograd.grad` gives them.
+
+    Args and errors are those of `backward`; besides, E407 where an input is not in the graph,
+    unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are).
+    """
+    if is_grads_batched:
+        raise GradcliError("E205", "grad(): is_grads_batched is outside the catalogue")
+    if materialize_grads and allow_unused is False:
+        raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
+    wanted = _several(inputs, "inputs")
+    outs = _several(outputs, "outputs")
+    seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    roots = _roots(outs, seeds, create_graph)
+    targets = _targets(wanted)
+    found = run_backward(
+        roots, keep_graph=keep, create_graph=create_graph, targets=targets, accumulate=False
+    )
+    results: list[Tensor | None] = []
+    for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True)):
+        if gradient is not None:
+            results.append(gradient if create_graph else Tensor(engine.own(gradient)))
+        elif materialize_grads:
+            results.append(Tensor(np.zeros_like(tensor.array)[()]))
+        elif allow_unused:
+            results.append(None)
+        else:
+            name = f" (`{tensor.name}`)" if tensor.name else ""
+            raise GradcliError(
+                "E407",
+                f"the input at index {number}{name} was not used to compute the outputs",
+                help="pass allow_unused=True to get None for it",
+            )
+    return tuple(results)
+
+
+def _targets(inputs: list[Any]) -> list[Target]:
+    targets: list[Target] = []
+    for number, tensor in enumerate(inputs):
+        if not isinstance(tensor, Tensor):
+            raise GradcliError(
+                "E202", f"the input at index {number} is no tensor but {type(tensor).__name__}"
+            )
+        node, output_nr = gradient_edge(tensor)
+        if node is None:
+            raise GradcliError("E402", f"the input at index {number} does not require grad")
+        targets.append((node, output_nr))
+    return targets
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """Keep the gradient of a non-leaf in its `.grad`; does nothing for a leaf. Raises E402 without
+    requires_grad.
+    """
+    node, output_nr = gradient_edge(tensor)
+    if node is None:
+        raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")
+    if isinstance(node, AccumulateGrad):
+        return
+    extra_of(node).retained[output_nr] = weakref.ref(tensor)
+    meta_of(tensor).retains_grad = True

@@ -1,0 +1,112 @@
+"""The backward graph of a tensor as data: every node once, numbered, with its edges."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.tensor import Tensor, gradient_edge
+
+if TYPE_CHECKING:
+    from gradcli.arrays.dtypes import DType
+    from gradcli.errors import Span
+
+
+class Edge:
+    """Where the gradient of one input of an operation flows.
+
+    Attributes:
+        node: the node that the input came from, None where no gradient is wanted.
+        output_nr: which output of that node it was.
+        constant: the operand where there is no node, if it was recorded; None otherwise.
+    """
+
+    __slots__ = ("constant", "node", "output_nr")
+
+    def __init__(self, node: GraphNode | None, output_nr: int, constant: Any = None) -> None:
+        self.node = node
+        self.output_nr = output_nr
+        self.constant = constant
+
+
+class GraphNode:
+    """A node of a graph.
+
+    Attributes:
+        id: its number in the graph, from 1, in the order in which a reader meets the nodes who
+            follows the edges depth first.
+        node: the node itself.
+        edges: where the gradients of its inputs flow.
+    """
+
+    __slots__ = ("edges", "id", "node")
+
+    def __init__(self, id: int, node: Node) -> None:
+        self.id = id
+        self.node = node
+        self.edges: list[Edge] = []
+
+    @property
+    def name(self) -> str:
+        """The node's name, such as MulBackward0."""
+        return self.node.node_name
+
+    @property
+    def leaf(self) -> Tensor | None:
+        """The leaf whose gradient arrives here, None for a node of an operation."""
+        return self.node.variable if isinstance(self.node, AccumulateGrad) else None
+
+    @property
+    def variable(self) -> str | None:
+        """The variable that the value was assigned to first."""
+        return self.node.assigned if self.leaf is None else self.leaf.name
+
+    @property
+    def place(self) -> Span | None:
+        """The source text of the operation."""
+        return self.node.place
+
+    @property
+    def outputs(self) -> list[tuple[tuple[int, ...], DType]]:
+        """The shape and dtype of each output of the operation."""
+        return [(shape, DTYPES[dtype.name]) for shape, dtype in self.node.metadata]
+
+
+class Graph:
+    """What a tensor was computed from.
+
+    Attributes:
+        tensor: the tensor.
+        root: the node that made it, None for a tensor without history.
+        output_nr: which output of that node it is.
+        nodes: all nodes, by their numbers.
+    """
+
+    __slots__ = ("_by_node", "nodes", "output_nr", "root", "tensor")
+
+    def __init__(self, tensor: Tensor, constants: Mapping[Node, dict[int, Any]] | None = None):
+        first, self.output_nr = gradient_edge(tensor)
+        self.tensor = tensor
+        self._by_node: dict[Node, GraphNode] = {}
+        self.nodes: list[GraphNode] = []
+        stack = [] if first is None else [first]
+        while stack:
+            node = stack.pop()
+            if node not in self._by_node:
+                found = self._by_node[node] = GraphNode(len(self.nodes) + 1, node)
+                self.nodes.append(found)
+                stack += [n for n in reversed(node.next_nodes) if n is not None]
+        for found in self.nodes:
+            node = found.node
+            operands = (constants or {}).get(node, {})
+            for number, following in enumerate(node.next_nodes):
+                target = None if following is None else self._by_node[following]
+                constant = operands.get(number) if target is None else None
+                found.edges.append(Edge(target, node.input_nrs[number], constant))
+        self.root = self.nodes[0] if self.nodes else None
+
+    def find(self, node: Node) -> GraphNode | None:
+        """The entry of a node, None if it is no part of the graph."""
+        return self._by_node.get(node)

@@ -1,0 +1,283 @@
+"""Writing to tensors: what may be written, what a write does to histories, and views.
+
+A write to a tensor replaces its grad_fn by the writing node. A write to a view changes its base:
+the base's grad_fn becomes a `CopySlices`, which runs the writing node on the part of the gradient
+that the view shows, and every view of the base makes its grad_fn anew, an `AsStridedBackward0`,
+when it is next asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd import tensor as tensors
+from gradcli.autograd.node import Node, extra_of
+from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+# Installed by gradcli.ops.
+as_strided: Callable[[Tensor, tuple[int, ...], tuple[int, ...], int], Tensor] = not_installed
+clone: Callable[[Tensor], Tensor] = not_installed
+copied: Callable[[Tensor, Tensor], Tensor] = not_installed
+
+
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Shape, strides and offset of a view in its base's memory, strides and offset in elements."""
+
+
+class CopySlices(Node):
+    """The node of a base that was written to through a view.
+
+    Its first edge leads to the base's old history; the others are the writing node's. That runs on
+    the part of the gradient that the view shows, and its answer takes that part's place.
+    """
+
+    __slots__ = ("base_strides", "view", "writer")
+
+    node_name = "CopySlices"
+
+    def __init__(self, base: Tensor, view: Tensor, writer: Node) -> None:
+        base_node, base_nr = gradient_edge(base)
+        state = active.state
+        state.sequence_nr += 1
+        self.next_nodes = (base_node, *writer.next_nodes[1:])
+        self.input_nrs = (base_nr, *writer.input_nrs[1:])
+        self.metadata = ((base.array.shape, base.array.dtype),)
+        self.sequence_nr = state.sequence_nr
+        self.place = state.place
+        self.assigned = None
+        self.extra = None
+        self.writer = writer
+        self.view = geometry(base.array, view.array)
+        self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        shape, dtype = self.metadata[0]
+        memory = np.empty(extent(shape, self.base_strides), dtype)
+        gradient = shown(memory, (shape, self.base_strides, 0))
+        gradient[...] = grads
+        part = shown(memory, self.view)
+        first, *others = self.writer.run(part.copy()[()], keep)
+        part[...] = 0 if first is None else first
+        return gradient, *others
+
+    def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        # PyTorch's steps, so that the graph of the gradient has its nodes.
+        shape, dtype = self.metadata[0]
+        memory = np.empty(extent(shape, self.base_strides), dtype)
+        gradient = Tensor(shown(memory, (shape, self.base_strides, 0)))
+        write(gradient, copied(gradient, grads))
+        part = as_strided(gradient, *self.view)
+        first, *others = self.writer.run_recorded(clone(part), keep)
+        write(part, copied(part, Tensor(np.zeros((), dtype)) if first is None else first))
+        return gradient, *others
+
+
+def base_array(tensor: Tensor) -> Any:
+    """The array of the tensor that a view shows, or the tensor's own."""
+    storage_of(tensor)
+    return tensor.array if tensor.base is None else tensor.base.array
+
+
+def geometry(base: Any, view: Any) -> Geometry:
+    """How an array lies in the memory of its base."""
+    size = base.itemsize
+    offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // size
+    return view.shape, tuple(step // size for step in view.strides), offset
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many elements of memory an array spans."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+
+
+def shown(memory: Any, view: Geometry) -> Any:
+    """The array that shows a stretch of memory in a given geometry."""
+    shape, strides, offset = view
+    steps = [step * memory.itemsize for step in strides]
+    return np.lib.stride_tricks.as_strided(memory[offset:], shape, steps)
+
+
+def check_inplace(tensor: Tensor) -> None:
+    """Raise E405 where PyTorch refuses a write to the tensor."""
+    array = tensor.array
+    if tensor.storage is not None and array.ndim and 0 in array.strides:
+        for stride, size in zip(array.strides, array.shape, strict=True):
+            if stride == 0 and size > 1:
+                raise GradcliError(
+                    "E405",
+                    "several elements of the written tensor share one place in memory",
+                    help="clone() the expanded tensor before writing to it",
+                )
+    if active.state.grad_enabled and tensor.requires_grad:
+        _check_history(tensor)
+
+
+def _check_history(tensor: Tensor) -> None:
+    """Raise E405 where the tensor cannot take part in a history that is rewritten."""
+    base = tensor.base
+    if base is not None:
+        _check_creation(tensor, "is changed in place")
+        refresh(tensor)
+        if tensor.requires_grad and base.grad_fn is None:
+            raise GradcliError(
+                "E405",
+                f"the tensor is a view of {_named(base)}, a leaf that requires grad, and cannot be"
+                " changed in place",
+                help="write under `with torch.no_grad():`, or clone() the leaf first",
+            )
+    if tensor.requires_grad and tensor.grad_fn is None:
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
+            help="write under `with torch.no_grad():`, or build a new tensor: `x = x + 1`",
+        )
+
+
+def _check_creation(view: Tensor, what: str) -> None:
+    """Raise E405 where a view was made in a way that lets no history follow a write."""
+    assert view.meta is not None
+    creation = view.meta.creation
+    if creation == "multi_output":
+        made_by = view.grad_fn.node_name if view.grad_fn else "an op"
+        raise GradcliError(
+            "E405",
+            f"a view {what}, and it is one of several that {made_by} returned",
+            help="take the part with an index or narrow(), or clone() it before writing",
+        )
+    if creation == "no_grad":
+        raise GradcliError(
+            "E405",
+            f"a view that was made under no_grad {what} while gradients are recorded",
+            help="make the view and the change both inside, or both outside no_grad",
+        )
+
+
+def _named(tensor: Tensor) -> str:
+    return f"`{tensor.name}`" if tensor.name else "the tensor"
+
+
+def write(tensor: Tensor, result: Tensor) -> None:
+    """Make a result computed from a tensor the tensor's new value, with the result's history.
+
+    The caller has called `check_inplace`. Raises E301 and E203 where the result's shape or dtype
+    does not fit.
+    """
+    array = result.array
+    if array.shape != tensor.array.shape:
+        raise GradcliError(
+            "E301",
+            f"the result has shape {tuple(array.shape)} and cannot be written to a tensor of shape"
+            f" {tuple(tensor.array.shape)}",
+        )
+    if array.dtype is not tensor.array.dtype:
+        if not dtypes.can_cast(result.dtype, tensor.dtype):
+            raise GradcliError(
+                "E203",
+                f"the result is {result.dtype} and cannot be written to a tensor of {tensor.dtype}",
+            )
+        array = dtypes.cast(array, tensor.dtype)
+    storage = storage_of(tensor)
+    # What is written to integers has no gradient.
+    node = result.grad_fn if tensor.array.dtype.kind not in "iub" else None
+    if node is not None:
+        if not tensor.requires_grad:
+            _check_history(tensor)
+        if tensor.base is not None and node.next_nodes[0] is not gradient_edge(tensor)[0]:
+            # Several nodes made the result: the write is one more, which CopySlices can take.
+            result = copied(tensor, result)
+            node = result.grad_fn
+            assert node is not None
+        _keep_old_value(node, tensor)
+    if array is not tensor.array:
+        tensor.array[...] = array
+    storage.version += 1
+    if node is None:
+        return
+    node.metadata = ((tensor.array.shape, tensor.array.dtype),)
+    node.save_result_storage(0, storage)
+    _rebase(tensor, node)
+
+
+def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
+    """Give a tensor the shape and strides of a result that shows the same memory, and its history:
+    what `t_` and its like do. Returns the tensor.
+
+    Raises E405 where the tensor may not be changed.
+    """
+    check_inplace(tensor)
+    storage = storage_of(tensor)
+    tensor.array = result.array
+    storage.version += 1
+    if tensor.meta is not None:
+        tensor.meta.attr_version = storage.version
+    if result.grad_fn is not None:
+        _replace_history(tensor, result.grad_fn)
+    return tensor
+
+
+def _keep_old_value(node: Any, tensor: Tensor) -> None:
+    """Let a node that saved the value it is about to overwrite keep a copy, as PyTorch's in-place
+    ops do.
+    """
+    if getattr(node, "saved_self", None) is tensor:
+        node.saved_self = Tensor(tensor.array.copy())
+        node.version_self = 0
+
+
+def _rebase(tensor: Tensor, node: Node) -> None:
+    """Put a node that wrote to a tensor on top of its history, or of its base's."""
+    base = tensor.base
+    if base is not None:
+        _replace_history(base, CopySlices(base, tensor, node))
+        refresh(tensor)
+    else:
+        _replace_history(tensor, node)
+
+
+def _replace_history(tensor: Tensor, node: Node) -> None:
+    old = tensor.grad_fn
+    if tensor.retains_grad and old is not None:
+        reference = extra_of(old).retained.pop(tensor.output_nr)
+        extra_of(node).retained[0] = reference
+    if old is not None and node.assigned is None:
+        node.assigned = old.assigned
+    tensor.grad_fn = node
+    tensor.output_nr = 0
+    tensor.requires_grad = True
+
+
+def _regenerate(view: Tensor) -> None:
+    """Make a view's history anew where its base has another one than when it was last made."""
+    meta, storage = view.meta, view.storage
+    assert meta is not None
+    assert meta.base is not None
+    assert storage is not None
+    base = meta.base
+    if not base.requires_grad:
+        return
+    view.requires_grad = True
+    if meta.attr_version == storage.version:
+        return
+    _check_creation(view, "is used after a write to its memory")
+    state = active.state
+    before = state.grad_enabled, state.recorder
+    # The program did not ask for this step.
+    state.grad_enabled, state.recorder = True, None
+    try:
+        renewed = as_strided(base, *geometry(base.array, view.array))
+    finally:
+        state.grad_enabled, state.recorder = before
+    view.grad_fn = renewed.grad_fn
+    view.output_nr = 0
+    meta.attr_version = storage.version
+
+
+tensors.regenerate = _regenerate

@@ -1,0 +1,104 @@
+"""Grad modes: whether operations are recorded. Each is a context, and a decorator for functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.state import active
+
+
+class GradMode:
+    """Sets whether gradients are recorded, until the context is left."""
+
+    __slots__ = ("before", "enabled")
+
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self.before: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        state = active.state
+        self.before.append((state.grad_enabled, state.inference))
+        state.grad_enabled = self.enabled
+
+    def __exit__(self, *exception: object) -> None:
+        active.state.grad_enabled, active.state.inference = self.before.pop()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run in this mode."""
+
+        def in_mode(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return in_mode
+
+
+class NoGrad(GradMode):
+    """`torch.no_grad()`: nothing is recorded."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(False)
+
+
+class EnableGrad(GradMode):
+    """`torch.enable_grad()`: operations are recorded, also inside `no_grad`."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(True)
+
+
+class SetGradEnabled(GradMode):
+    """`torch.set_grad_enabled(mode)`: takes effect at once, and ends with the context where it is
+    used as one.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__(bool(mode))
+        state = active.state
+        self.before.append((state.grad_enabled, state.inference))
+        state.grad_enabled = self.enabled
+
+    def __enter__(self) -> None:
+        active.state.grad_enabled = self.enabled
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, run in this mode; the mode set at once is taken back."""
+        self.__exit__()
+        mode = GradMode(self.enabled)
+        return mode(function)
+
+
+class InferenceMode(GradMode):
+    """`torch.inference_mode()`: nothing is recorded."""
+
+    __slots__ = ("inference",)
+
+    def __init__(self, mode: bool = True) -> None:
+        super().__init__(not mode)
+        self.inference = mode
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        active.state.inference = self.inference
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded now."""
+    return active.state.grad_enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether `torch.inference_mode()` is on."""
+    return active.state.inference

@@ -1,0 +1,184 @@
+"""Nodes of the backward graph.
+
+A node is made by an operation as it runs. Its `next_functions` are the nodes that made the
+operation's inputs; a leaf that requires grad is represented by its `AccumulateGrad`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcli.errors import GradcliError, Label
+from gradcli.state import active
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.errors import Span
+
+Metadata = tuple[tuple[tuple[int, ...], Any], ...]
+"""Shape and NumPy dtype of each output of the operation that made a node."""
+
+
+class _Freed:
+    """What stands in a node for a value that a backward pass has freed."""
+
+    __slots__ = ()
+
+
+FREED = _Freed()
+
+
+class NodeExtra:
+    """What few nodes have: a printed number, hooks, and the outputs whose gradients are
+    retained."""
+
+    __slots__ = ("hooks", "metadata", "prehooks", "printed_number", "retained")
+
+    def __init__(self) -> None:
+        self.printed_number = 0
+        self.retained: dict[int, weakref.ref[Tensor]] = {}
+        self.prehooks: list[Callable[..., Any]] = []
+        self.hooks: list[Callable[..., Any]] = []
+        self.metadata: dict[Any, Any] = {}
+
+
+def printed_number(holder: Node) -> int:
+    """The small number by which a node is told apart in print, given when it is first asked for."""
+    extra = extra_of(holder)
+    if not extra.printed_number:
+        state = active.state
+        state.object_ids += 1
+        extra.printed_number = state.object_ids
+    return extra.printed_number
+
+
+def extra_of(node: Node) -> NodeExtra:
+    """The node's extra, made if there is none."""
+    if node.extra is None:
+        node.extra = NodeExtra()
+    return node.extra
+
+
+class Node:
+    """One step of the backward graph.
+
+    Attributes:
+        next_nodes: the node that each input came from, None where no gradient is wanted.
+        input_nrs: for each input, which output of that node it was.
+        metadata: shape and NumPy dtype of each output of the forward operation.
+        sequence_nr: counts nodes in the order they were made; the engine runs the largest first.
+        place: the source text of the operation, None outside a program.
+        assigned: the variable that the output was assigned to first, None if it has no name.
+        extra: hooks and the like, None while there are none.
+        multiple: whether the operation returns several outputs, be it in a list of one.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "assigned",
+        "extra",
+        "input_nrs",
+        "metadata",
+        "next_nodes",
+        "place",
+        "sequence_nr",
+    )
+
+    next_nodes: tuple[Node | None, ...]
+    input_nrs: tuple[int, ...]
+    metadata: Metadata
+    sequence_nr: int
+    place: Span | None
+    assigned: str | None
+    extra: NodeExtra | None
+
+    node_name: ClassVar[str] = "Node"
+    multiple: ClassVar[bool] = False
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"next_functions", "name"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        """The gradients of the inputs, as arrays, for the gradient(s) of the output(s).
+
+        `grads` is one array for a node of one output, a list with None for absent gradients
+        otherwise. Saved values are freed afterwards unless `keep`. Raises E403 where they already
+        were, E404 where one was modified since.
+        """
+        raise NotImplementedError
+
+    def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        """The same with tensors for arrays, recording a graph of the gradients."""
+        raise NotImplementedError
+
+    def save_result_storage(self, output_nr: int, storage: Any) -> None:
+        """Take note of the storage that the output just got: a saved result must see writes to
+        it."""
+
+    @property
+    def next_functions(self) -> tuple[tuple[Node | None, int], ...]:
+        """The edges to the nodes of the inputs: `(node or None, its output number)`."""
+        return tuple(zip(self.next_nodes, self.input_nrs, strict=True))
+
+    def name(self) -> str:
+        """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes that
+        PyTorch writes by hand, whose names have no overload's number at the end.
+        """
+        if self.node_name[-1].isdecimal() or self.node_name == "NotImplemented":
+            return self.node_name
+        return f"torch::autograd::{self.node_name}"
+
+    def __repr__(self) -> str:
+        return f"<{self.node_name} object at {hex(printed_number(self))}>"
+
+    def language_getattr(self, name: str) -> Any:
+        """Attributes computed from what the operation saved; raises AttributeError where there is
+        none.
+        """
+        raise AttributeError(name)
+
+
+_NEVER_FREED = 1 << 62
+
+
+class AccumulateGrad(Node):
+    """Where a gradient arrives at a leaf: the engine adds it to `variable.grad`."""
+
+    __slots__ = ("variable",)
+
+    node_name = "AccumulateGrad"
+    language_attributes = frozenset({"next_functions", "name", "variable"})
+
+    def __init__(self, variable: Tensor) -> None:
+        self.next_nodes = ()
+        self.input_nrs = ()
+        self.metadata = ((variable.array.shape, variable.array.dtype),)
+        self.sequence_nr = _NEVER_FREED
+        self.place = None
+        self.assigned = None
+        self.extra = None
+        self.variable = variable
+
+
+def freed(node: Node) -> GradcliError:
+    """The error of a backward pass through a node whose saved values are gone."""
+    labels = (Label(node.place, f"{node.node_name} saved values here"),) if node.place else ()
+    return GradcliError(
+        "E403",
+        f"the values that {node.node_name} saved were freed by an earlier backward pass",
+        help="pass retain_graph=True to the first backward()",
+        labels=labels,
+    )
+
+
+def modified(node: Node, name: str, found: int, expected: int) -> GradcliError:
+    """The error of a saved value that was written to between forward and backward."""
+    labels = (Label(node.place, f"{node.node_name} saved `{name}` here"),) if node.place else ()
+    return GradcliError(
+        "E404",
+        f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"
+        f" operation: it is at version {found}, and version {expected} was saved",
+        help="write the update out of place (`x = x + 1`), or clone the tensor before changing it",
+        labels=labels,
+    )

@@ -1,0 +1,342 @@
+"""Tensor: a value that may carry a gradient.
+
+The arithmetic of tensors and their methods are installed by `gradcli.ops`; here is what a tensor is
+made of, how it aliases other tensors, and Python's own protocols.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.sizes import Device, Size
+from gradcli.arrays.storage import Storage
+from gradcli.arrays.text import format_tensor
+from gradcli.autograd.node import AccumulateGrad
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
+
+
+def not_installed(*args: Any) -> Any:
+    """What stands for a function of `gradcli.ops` until that is imported."""
+    raise RuntimeError("gradcli.ops.families has to be imported before tensors are used")
+
+
+iterate: Callable[[Tensor], Any] = not_installed
+"""Cuts a tensor along its first dimension; installed by gradcli.ops."""
+
+regenerate: Callable[[Tensor], None] = not_installed
+"""Rebuilds the history of a view whose base was written to; installed by autograd.inplace."""
+
+
+class TensorMeta:
+    """What few tensors have: a gradient, a name, hooks, the base they are a view of.
+
+    Attributes:
+        grad: the gradient accumulated in a leaf, or retained.
+        name: the variable that a tensor without grad_fn was assigned to first.
+        accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
+        base: the tensor that this one is a view of.
+        creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad" or
+            "multi_output".
+        attr_version: the storage's version when the view's grad_fn was last made.
+        retains_grad: whether the gradient of a non-leaf is kept.
+        is_parameter: whether it is an `nn.Parameter`.
+        hooks: functions called with the gradient.
+    """
+
+    __slots__ = (
+        "accumulator",
+        "attr_version",
+        "base",
+        "creation",
+        "grad",
+        "hooks",
+        "is_parameter",
+        "name",
+        "retains_grad",
+    )
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.name: str | None = None
+        self.accumulator: weakref.ref[AccumulateGrad] | None = None
+        self.base: Tensor | None = None
+        self.creation = ""
+        self.attr_version = 0
+        self.retains_grad = False
+        self.is_parameter = False
+        self.hooks: list[Any] = []
+
+
+class Tensor:
+    """A value and its place in the graph.
+
+    Attributes:
+        array: an ndarray, or a NumPy scalar for a 0-dim tensor that nobody aliased yet.
+        requires_grad: whether gradients are wanted: a leaf's flag, True for all that has a grad_fn.
+        grad_fn: the node that made it, None for a leaf.
+        output_nr: which output of that node it is.
+        storage: what aliases share, None while there are none.
+        meta: what few tensors have, None while there is nothing.
+
+    Code that reads `grad_fn` or `requires_grad` of a tensor with a storage calls `refresh` first: a
+    write to its base may have changed them.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "array",
+        "grad_fn",
+        "meta",
+        "output_nr",
+        "requires_grad",
+        "storage",
+    )
+
+    # ndarray * Tensor must call Tensor.__rmul__, not loop over the tensor.
+    __array_ufunc__ = None
+
+    def __init__(self, array: Any, requires_grad: bool = False) -> None:
+        self.array = array
+        self.requires_grad = requires_grad
+        self.grad_fn: Node | None = None
+        self.output_nr = 0
+        self.storage: Storage | None = None
+        self.meta: TensorMeta | None = None
+
+    # --- what it is ---------------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Size:
+        """The size of each dimension."""
+        return Size(self.array.shape)
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return int(self.array.ndim)
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        """The element type."""
+        return dtypes.of_array(self.array)
+
+    @property
+    def device(self) -> Device:
+        """Where the elements live."""
+        return Device("cpu") if isinstance(self.array, (np.ndarray, np.generic)) else Device("cuda")
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it was not made by a recorded operation."""
+        if self.storage is not None:
+            refresh(self)
+        return self.grad_fn is None
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient, or None."""
+        return None if self.meta is None else self.meta.grad
+
+    @property
+    def version(self) -> int:
+        """How often its memory was written to."""
+        return 0 if self.storage is None else self.storage.version
+
+    @property
+    def base(self) -> Tensor | None:
+        """The tensor that this one is a view of, or None."""
+        return None if self.meta is None else self.meta.base
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether it is a non-leaf whose gradient is kept."""
+        return self.meta is not None and self.meta.retains_grad
+
+    @property
+    def name(self) -> str | None:
+        """The variable that it was assigned to first, or None."""
+        if self.grad_fn is not None:
+            return self.grad_fn.assigned
+        return None if self.meta is None else self.meta.name
+
+    def set_name(self, name: str) -> None:
+        """Give it the name of the variable that it is assigned to, if it has none yet."""
+        node = self.grad_fn
+        if node is None:
+            meta = meta_of(self)
+            if meta.name is None:
+                meta.name = name
+        elif node.assigned is None:
+            node.assigned = name
+        elif node.multiple and name not in node.assigned.split(", "):
+            node.assigned += f", {name}"
+
+    def item(self) -> Any:
+        """The one element as a Python number; raises E202 where there is not exactly one."""
+        if self.array.size != 1:
+            raise GradcliError(
+                "E203", f"a tensor with {self.array.size} elements cannot be turned into one number"
+            )
+        return self.array.item()
+
+    # --- Python's protocols -------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        text = format_tensor(self.array, self._suffixes())
+        return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
+
+    def _suffixes(self) -> tuple[str, ...]:
+        if self.storage is not None:
+            try:
+                refresh(self)
+            except GradcliError:  # its history cannot follow a write; its value can
+                return ("grad_fn=<Invalid>",)
+        if self.grad_fn is not None:
+            return (f"grad_fn=<{self.grad_fn.node_name}>",)
+        return ("requires_grad=True",) if self.requires_grad else ()
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __len__(self) -> int:
+        if self.array.ndim == 0:
+            raise GradcliError("E202", "a 0-dim tensor has no len()")
+        return int(self.array.shape[0])
+
+    def __bool__(self) -> bool:
+        if self.array.size != 1:
+            raise GradcliError(
+                "E203",
+                f"the truth of a tensor with {self.array.size} elements is ambiguous",
+                help="reduce it first: `.any()` or `.all()`",
+            )
+        return bool(self.array)
+
+    def _number(self) -> Any:
+        if self.array.size != 1:
+            raise GradcliError(
+                "E204",
+                f"only a one-element tensor can be turned into a number, not one of shape"
+                f" {tuple(self.array.shape)}",
+            )
+        return self.array.item()
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def __index__(self) -> int:
+        if self.array.size != 1 or self.array.dtype.kind not in "iub":
+            raise GradcliError(
+                "E202", "only integer tensors of a single element can be used as an index"
+            )
+        return int(self.array.item())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if self.array.ndim == 0:
+            raise GradcliError("E202", "a 0-dim tensor cannot be iterated over")
+        return iter(iterate(self))
+
+    if TYPE_CHECKING:  # installed by gradcli.ops
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __getitem__(self, index: Any) -> Tensor: ...
+
+
+def meta_of(tensor: Tensor) -> TensorMeta:
+    """The tensor's meta, made if there is none."""
+    if tensor.meta is None:
+        tensor.meta = TensorMeta()
+    return tensor.meta
+
+
+def storage_of(tensor: Tensor) -> Storage:
+    """The tensor's storage, made if there is none; afterwards its array can be aliased and written
+    to.
+    """
+    if tensor.storage is None:
+        tensor.storage = Storage()
+        if isinstance(tensor.array, np.generic):
+            tensor.array = np.asarray(tensor.array)
+        if tensor.grad_fn is not None:
+            tensor.grad_fn.save_result_storage(tensor.output_nr, tensor.storage)
+    return tensor.storage
+
+
+def refresh(tensor: Tensor) -> None:
+    """Bring `grad_fn` and `requires_grad` of a view up to date with the writes to its base."""
+    meta = tensor.meta
+    if meta is None or meta.base is None:
+        return
+    assert tensor.storage is not None
+    if meta.attr_version != tensor.storage.version or (
+        meta.base.requires_grad and not tensor.requires_grad
+    ):
+        regenerate(tensor)
+
+
+def accumulator(tensor: Tensor) -> AccumulateGrad:
+    """The leaf's AccumulateGrad: always the same one while a graph holds it."""
+    meta = tensor.meta
+    if meta is None:
+        meta = tensor.meta = TensorMeta()
+    elif meta.accumulator is not None:
+        node = meta.accumulator()
+        if node is not None:
+            return node
+    node = AccumulateGrad(tensor)
+    meta.accumulator = weakref.ref(node)
+    return node
+
+
+def gradient_edge(tensor: Tensor) -> tuple[Node | None, int]:
+    """The node and output number that a gradient of the tensor flows to; (None, 0) if none is
+    wanted.
+    """
+    if tensor.storage is not None:
+        refresh(tensor)
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn, tensor.output_nr
+    return (accumulator(tensor), 0) if tensor.requires_grad else (None, 0)
+
+
+def with_history(array: Any, node: Node | None, output_nr: int = 0) -> Tensor:
+    """A tensor of an array that came out of a node."""
+    tensor = Tensor(array, node is not None)
+    if node is not None:
+        if isinstance(node, AccumulateGrad):
+            return node.variable
+        tensor.grad_fn = node
+        tensor.output_nr = output_nr
+    return tensor
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """A tensor on the same memory and version, outside the graph: what `detach` returns."""
+    storage = storage_of(tensor)
+    result = Tensor(tensor.array)
+    result.storage = storage
+    return result

@@ -1,0 +1,121 @@
+"""The arguments of a run and how they meet its program: they supply a name that it reads, or
+replace the first value that it gives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli.mentions import ASSIGNED, INSIDE, READ, mentions
+from gradcli.cli.values import Argument, as_input, taking_kind, value_of
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.cli.terminal import Terminal
+    from gradcli.language.syntax import Statement
+    from gradcli.session import Session
+
+
+class Binding:
+    """An argument and what became of it.
+
+    Attributes:
+        argument: the argument.
+        value: what it stands for.
+        bound: what its name was bound to, None while it is not.
+        mentioned: whether the program mentions its name.
+    """
+
+    __slots__ = ("argument", "bound", "mentioned", "value")
+
+    def __init__(self, argument: Argument, value: Any) -> None:
+        self.argument = argument
+        self.value = value
+        self.bound: Any = None
+        self.mentioned = False
+
+
+class Bindings:
+    """The arguments of one run.
+
+    Args:
+        arguments: the arguments, of different names.
+        session: where the program runs.
+        wrt: the names that may require grad, None for all.
+
+    Raises:
+        GradcliError: E501, E502 from a value.
+    """
+
+    __slots__ = ("bindings", "names", "session", "wrt")
+
+    def __init__(
+        self, arguments: Sequence[Argument], session: Session, wrt: Sequence[str] | None
+    ) -> None:
+        self.session = session
+        self.wrt = wrt
+        self.bindings: dict[str, Binding] = {}
+        self.names: dict[str, None] = {}
+        for argument in arguments:
+            binding = Binding(argument, value_of(argument, session))
+            self.bindings[argument.name] = binding
+
+    def meet(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        """The statements, each after the arguments that it is the first to mention were bound."""
+        if not self.bindings:
+            yield from statements
+            return
+        for statement in statements:
+            for name, how in mentions(statement).items():
+                self.names.setdefault(name)
+                binding = self.bindings.get(name)
+                if binding is not None and not binding.mentioned:
+                    # A function's body runs later: by then the program may have assigned the name.
+                    binding.mentioned = how != INSIDE
+                    self._bind(name, binding, how)
+            yield statement
+
+    def _bind(self, name: str, binding: Binding, how: str) -> None:
+        session = self.session
+        differentiable = self.wrt is None or name in self.wrt
+        argument = binding.argument
+        if how != ASSIGNED and binding.bound is None:
+            with session.running(argument.span):
+                binding.bound = as_input(argument, binding.value, differentiable)
+            session.bind(name, binding.bound)
+
+        def replace(old: Any) -> Any:
+            binding.bound = taking_kind(argument, binding.value, old, differentiable)
+            return binding.bound
+
+        session.override(name, None if how == READ else replace)
+
+    def inputs(self) -> list[tuple[str, Tensor]]:
+        """The arguments that were bound to tensors."""
+        from gradcli.autograd.tensor import Tensor
+
+        return [
+            (name, binding.bound)
+            for name, binding in self.bindings.items()
+            if type(binding.bound) is Tensor
+        ]
+
+    def warn_unused(self, terminal: Terminal, statements: Iterable[Statement] = ()) -> None:
+        """Say which arguments the program never mentions.
+
+        `statements` are those that did not run since an error came before them.
+        """
+        for statement in statements if self.bindings else ():
+            self.names.update(dict.fromkeys(mentions(statement)))
+        for name, binding in self.bindings.items():
+            if name not in self.names:
+                from gradcli.language.suggestions import closest
+
+                free = [each for each in self.names if each not in self.bindings]
+                near = closest(name, free)
+                terminal.warning(
+                    f"the program does not use `{name}`",
+                    binding.argument.span,
+                    None if near is None else f"did you mean `{near}`?",
+                )

@@ -1,0 +1,35 @@
+"""`gradcli info`: what a report of a bug needs."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from importlib import metadata
+
+from gradcli import __version__
+
+_PACKAGES = ("lark", "numpy", "click", "prompt_toolkit", "scipy", "ml_dtypes")
+_CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
+
+
+def information() -> str:
+    """Versions and devices, a line each."""
+    rows = [
+        ("gradcli", __version__),
+        ("python", f"{platform.python_implementation()} {platform.python_version()}"),
+        ("platform", platform.platform()),
+        ("encoding", f"{sys.stdout.encoding}, files {sys.getfilesystemencoding()}"),
+        *((package, _version(package)) for package in _PACKAGES),
+        ("cupy", next((v for v in map(_version, _CUPY) if v != "absent"), "absent")),
+        ("cpu", f"{os.cpu_count()} cores, {platform.machine()}"),
+    ]
+    width = max(len(name) for name, _ in rows) + 2
+    return "".join(f"{name.ljust(width)}{value}\n" for name, value in rows)
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,70 @@
+"""One-shot: `gradcli 'PROGRAM' [NAME=VALUE]…`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli.options import Options
+from gradcli.cli.running import Run, explain_missing
+from gradcli.cli.terminal import Terminal
+from gradcli.cli.values import Argument
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.language.syntax import Statement
+
+_LONGEST_EXAMPLE = 60
+
+
+def one_shot(
+    terminal: Terminal, program: str, arguments: Sequence[Argument], options: Options
+) -> int:
+    """Run a program, differentiate its output, and show value, gradients and trace.
+
+    Returns:
+        The exit code.
+
+    Raises:
+        click.UsageError: an option names what the program does not have.
+    """
+    run = Run(terminal, options, options.record)
+    statements: Sequence[Statement] = ()
+    code = 0
+    try:
+        statements = run.session.parse(program, "program")
+        value = run.execute(statements, arguments)
+        if not run.report(value) and not options.json:
+            _show_plain(run, statements, value)
+    except GradcliError as error:
+        explain_missing(error, statements, arguments, _command(program))
+        terminal.error(error)
+        code = error.exit_code
+    if run.bindings is not None:
+        run.bindings.warn_unused(terminal, statements if code else ())
+    return code
+
+
+def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:
+    """Show the value of a program without a tensor."""
+    from gradcli.cli.report import show_output
+    from gradcli.language.syntax import Assign, Name
+
+    last = statements[-1] if statements else None
+    name = None
+    if isinstance(last, Assign) and isinstance(last.targets[0], Name):
+        name = last.targets[0].name
+        value = run.session.values.get(name)
+    if value is not None:
+        with run.session.running():
+            show_output(run.terminal, name, value)
+    if name is not None:
+        run.terminal.note(f"`{name}` is no tensor, so there is no gradient")
+
+
+def _command(program: str) -> str:
+    from shlex import quote
+
+    if "\n" in program or len(program) > _LONGEST_EXAMPLE:
+        return "gradcli …"
+    return f"gradcli {quote(program)}"

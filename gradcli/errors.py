@@ -1,0 +1,139 @@
+"""The one error tree, and the places that errors point at.
+
+Everything that can go wrong is a `GradcliError`: a code from `CODES`, a message, a place and, where
+there is one, the mend. `gradcli/cli` alone turns it into text and an exit code; `except
+RuntimeError` in a program matches it by the Python class that PyTorch raises for the same mistake.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+from gradcli.codes import CODES
+
+
+class Source:
+    """A text that programs come from: a file, standard input, a shell argument or a REPL entry.
+
+    `first_line` is the number of its first line: the statements of a stream are sources of their
+    own, whose lines go on counting.
+    """
+
+    __slots__ = ("_line_starts", "first_line", "name", "text")
+
+    def __init__(self, name: str, text: str, first_line: int = 1) -> None:
+        self.name = name
+        self.text = text
+        self.first_line = first_line
+        self._line_starts: list[int] | None = None
+
+    def position(self, offset: int) -> tuple[int, int]:
+        """The line and column, both from 1, of a character offset."""
+        if self._line_starts is None:
+            starts = [0]
+            find = self.text.find
+            at = find("\n")
+            while at >= 0:
+                starts.append(at + 1)
+                at = find("\n", at + 1)
+            self._line_starts = starts
+        row = bisect_right(self._line_starts, offset) - 1
+        return self.first_line + row, offset - self._line_starts[row] + 1
+
+    def line(self, number: int) -> str:
+        """The text of a line by its number, without its line end."""
+        self.position(0)
+        assert self._line_starts is not None
+        row = number - self.first_line
+        end = self._line_starts[row + 1] - 1 if row + 1 < len(self._line_starts) else len(self.text)
+        return self.text[self._line_starts[row] : end].rstrip("\r")
+
+
+class Span:
+    """A stretch of a source, `start` to `end` (exclusive), in characters."""
+
+    __slots__ = ("end", "source", "start")
+
+    def __init__(self, source: Source, start: int, end: int) -> None:
+        self.source = source
+        self.start = start
+        self.end = end
+
+    @property
+    def line(self) -> int:
+        """The line of the first character, from 1."""
+        return self.source.position(self.start)[0]
+
+    @property
+    def column(self) -> int:
+        """The column of the first character, from 1."""
+        return self.source.position(self.start)[1]
+
+    @property
+    def text(self) -> str:
+        """The source text of the stretch."""
+        return self.source.text[self.start : self.end]
+
+
+class Label:
+    """A second place that a diagnostic shows, with its own words."""
+
+    __slots__ = ("span", "text")
+
+    def __init__(self, span: Span, text: str) -> None:
+        self.span = span
+        self.text = text
+
+
+class GradcliError(Exception):
+    """Any failure that gradcli reports, as data.
+
+    `raises` names the Python class that the same program meets in PyTorch; it defaults to the
+    code's own. `span` is filled in by whoever knows the place first. `stack` holds the calls that
+    led there, outermost first, as `(function name, place of the call)`.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        raises: str | None = None,
+        span: Span | None = None,
+        help: str | None = None,
+        notes: tuple[str, ...] = (),
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.raises = raises or CODES[code].raises
+        self.span = span
+        self.help = help
+        self.notes = notes
+        self.labels = labels
+        self.stack: tuple[tuple[str, Span | None], ...] = ()
+        self.cause: GradcliError | None = None
+
+    @property
+    def stage(self) -> str:
+        """What gradcli was doing: reading, parsing, evaluating or differentiating."""
+        return CODES[self.code].stage
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code of a run that this error ends."""
+        return CODES[self.code].exit_code
+
+
+class SyntaxErrors(GradcliError):
+    """All syntax errors of one text, at most one for each top-level statement; itself the first of
+    them.
+    """
+
+    def __init__(self, errors: list[GradcliError]) -> None:
+        first = errors[0]
+        super().__init__(
+            first.code, first.message, span=first.span, help=first.help, notes=first.notes
+        )
+        self.errors = errors

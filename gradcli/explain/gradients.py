@@ -1,0 +1,92 @@
+"""The gradient of each input, and what kind of gradient it is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.ops.entry import parameters_of
+
+NONE = "none"
+STRUCTURAL_ZERO = "structural_zero"
+ZERO = "zero"
+VALUE = "value"
+
+
+class Gradient:
+    """What a backward pass left in an input's `.grad`.
+
+    Attributes:
+        name: the input's variable, None for a leaf without a name.
+        tensor: the input.
+        node: its number in the graph, None if it is not in it.
+        kind: `none` where there is no gradient; `structural_zero` where it is zero whatever the
+            values are, since every way to the input crosses an op without slope (`floor`); `zero`
+            where the values make it so; `value` otherwise.
+        reason: why there is none, or why it is structurally zero; "" otherwise.
+    """
+
+    __slots__ = ("kind", "name", "node", "reason", "tensor")
+
+    def __init__(self, name: str | None, tensor: Tensor, graph: Graph, output: str) -> None:
+        edge = gradient_edge(tensor)[0]
+        found = None if edge is None else graph.find(edge)
+        self.name = name
+        self.tensor = tensor
+        self.node = None if found is None else found.id
+        self.reason = ""
+        if tensor.grad is None:
+            self.kind = NONE
+            self.reason = _why_none(tensor, found, output)
+        elif tensor.grad.array.any():
+            self.kind = VALUE
+        elif found is not None and not _has_slope(graph, found):
+            self.kind = STRUCTURAL_ZERO
+            self.reason = f"every way to it from {output} crosses an op without slope"
+        else:
+            self.kind = ZERO
+
+
+def _why_none(tensor: Tensor, found: GraphNode | None, output: str) -> str:
+    if not tensor.requires_grad:
+        if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+            return f"{tensor.dtype} carries no gradient"
+        return "it does not require grad"
+    if found is None:
+        return f"no recorded operation leads from it to {output}"
+    return "no gradient reached it"
+
+
+def _has_slope(graph: Graph, target: GraphNode) -> bool:
+    """Whether a path from the root to a node avoids the edges whose derivative is zero."""
+    assert graph.root is not None
+    seen = {graph.root.id}
+    stack = [graph.root]
+    while stack:
+        node = stack.pop()
+        if node is target:
+            return True
+        for number, edge in enumerate(node.edges):
+            if edge.node is not None and edge.node.id not in seen and not _flat(node, number):
+                seen.add(edge.node.id)
+                stack.append(edge.node)
+    return False
+
+
+def _flat(node: GraphNode, number: int) -> bool:
+    """Whether the derivative of an input is zero whatever the values are.
+
+    A rule that asks for nothing but the gradient is a fixed linear map, so one probe tells.
+    """
+    op: Any = getattr(node.node, "op", None)
+    if op is None or number >= len(op.inputs) or op.inputs[number] not in op.rules:
+        return False
+    rule = op.rules[op.inputs[number]]
+    if parameters_of(rule) != ("grad",) or len(node.node.metadata) != 1:
+        return False
+    shape, dtype = node.node.metadata[0]
+    probe = rule(np.ones(shape, dtype))
+    return probe is None or not np.any(probe)

@@ -1,0 +1,303 @@
+"""Calling: the functions that a program defines, how arguments find their parameters, and what
+goes wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.attributes import Method
+from gradcli.language.classes import LanguageType, define, type_name
+from gradcli.language.exceptions import HOST_ERRORS, converted
+from gradcli.language.limits import DEEPEST_CALL, Steps, too_many_steps
+from gradcli.language.scopes import PARENT, Variables
+from gradcli.language.signals import Run
+from gradcli.language.text import numbered
+from gradcli.state import State
+
+
+class Signature:
+    """The parameters of a function of the program.
+
+    Attributes:
+        positional: the names that take arguments by position.
+        rest: the name of `*rest`, "" for none.
+        keyword_only: the names after the star.
+        keywords: the name of `**keywords`, "" for none.
+        simple: how many arguments fill it with nothing else to do, -1 if there are other than
+            positional parameters.
+    """
+
+    __slots__ = ("keyword_only", "keywords", "positional", "rest", "simple")
+
+    def __init__(
+        self, positional: tuple[str, ...], rest: str, keyword_only: tuple[str, ...], keywords: str
+    ) -> None:
+        self.positional = positional
+        self.rest = rest
+        self.keyword_only = keyword_only
+        self.keywords = keywords
+        self.simple = -1 if rest or keyword_only or keywords else len(positional)
+
+    def text(self, defaults: dict[str, Any]) -> str:
+        """The parameters as they are written, with `=…` for those that have a default."""
+        shown = [f"{p}=…" if p in defaults else p for p in self.positional]
+        if self.rest or self.keyword_only:
+            shown.append(f"*{self.rest}")
+        shown += [f"{p}=…" if p in defaults else p for p in self.keyword_only]
+        if self.keywords:
+            shown.append(f"**{self.keywords}")
+        return f"({', '.join(shown)})"
+
+
+class Function:
+    """A function of the program: `def` or `lambda`, with the variables around it.
+
+    It is called by `invoke` from compiled code and by the host's own call from everywhere else
+    (`sorted(key=…)`, hooks).
+    """
+
+    __slots__ = ("body", "defaults", "name", "number", "parent", "signature", "state", "steps")
+
+    def __init__(
+        self,
+        name: str,
+        signature: Signature,
+        defaults: dict[str, Any],
+        body: Run,
+        parent: Variables,
+        state: State,
+        steps: Steps,
+    ) -> None:
+        self.name = name
+        self.signature = signature
+        self.defaults = defaults
+        self.body = body
+        self.parent = parent
+        self.state = state
+        self.steps = steps
+        self.number = 0
+
+    language_attributes = frozenset({"__name__"})
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return numbered(f"function {self.name}", self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        self.steps.enter()
+        try:
+            return self.invoke(args, kwargs)
+        finally:
+            self.steps.nested -= 1
+
+    def invoke(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run the body; raises E201 for arguments that do not fit, E601 for calls nested too
+        deeply.
+        """
+        signature = self.signature
+        count = signature.simple
+        if len(args) == count and not kwargs:
+            names = signature.positional
+            if count == 1:
+                variables = {names[0]: args[0], PARENT: self.parent}
+            elif count == 2:
+                variables = {names[0]: args[0], names[1]: args[1], PARENT: self.parent}
+            else:
+                variables = dict(zip(names, args, strict=True))
+                variables[PARENT] = self.parent
+        else:
+            variables = self._bind(args, kwargs)
+        steps = self.steps
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        state = self.state
+        stack = state.stack
+        place = state.place
+        if len(stack) >= DEEPEST_CALL:
+            raise _too_many_calls(self.name)
+        stack.append((self.name, place))
+        try:
+            signal = self.body(variables)
+        except GradcliError as error:
+            locate(error, state)
+            raise
+        except RecursionError as error:
+            raise locate(_too_many_calls(self.name), state) from error
+        finally:
+            stack.pop()
+            state.place = place
+        return None if signal is None else signal[0]
+
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables:
+        """The variables that a call starts with."""
+        signature = self.signature
+        positional = signature.positional
+        if len(args) > len(positional) and not signature.rest:
+            raise self._misfit(f"takes {_count(len(positional))} by position and got {len(args)}")
+        variables = dict(zip(positional, args, strict=False))
+        variables[PARENT] = self.parent
+        if signature.rest:
+            variables[signature.rest] = tuple(args[len(positional) :])
+        more: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            if name in positional or name in signature.keyword_only:
+                if name in variables:
+                    raise self._misfit(f"got the argument {name!r} twice")
+                variables[name] = value
+            elif signature.keywords:
+                more[name] = value
+            else:
+                raise self._unknown_keyword(name)
+        if signature.keywords:
+            variables[signature.keywords] = more
+        for name in (*positional, *signature.keyword_only):
+            if name not in variables:
+                if name not in self.defaults:
+                    raise self._misfit(f"needs a value for {name!r}")
+                variables[name] = self.defaults[name]
+        return variables
+
+    def _misfit(self, problem: str) -> GradcliError:
+        return misfit(self.name, problem, self.signature.text(self.defaults))
+
+    def _unknown_keyword(self, name: str) -> GradcliError:
+        known = [*self.signature.positional, *self.signature.keyword_only]
+        return unknown_keyword(self.name, name, known, self.signature.text(self.defaults))
+
+
+define("function", Function)
+
+
+def _count(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number or 'no'} arguments"
+
+
+def _too_many_calls(name: str) -> GradcliError:
+    return GradcliError("E601", f"{name}() was called {DEEPEST_CALL} calls deep")
+
+
+def locate(error: GradcliError, state: State) -> GradcliError:
+    """The error with the place of the operation at hand and the open calls, unless it has them
+    already.
+    """
+    if error.span is None:
+        error.span = state.place
+    if not error.stack:
+        error.stack = tuple(state.stack)
+    return error
+
+
+def misfit(name: str, problem: str, parameters: str) -> GradcliError:
+    """The error of a call whose arguments do not fit; `parameters` is the signature as it is
+    written.
+    """
+    return GradcliError("E201", f"{name}() {problem}", notes=(f"it is {name}{parameters}",))
+
+
+def unknown_keyword(name: str, keyword: str, known: list[str], parameters: str) -> GradcliError:
+    """The error of a keyword that a function does not have."""
+    from gradcli.language.suggestions import closest
+
+    error = misfit(name, f"has no argument {keyword!r}", parameters)
+    near = closest(keyword, known)
+    if near is not None:
+        error.help = f"did you mean `{near}`?"
+    return error
+
+
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call any value of a program; raises E202 for one that cannot be called."""
+    if type(function) is Function:
+        return function.invoke(args, kwargs)
+    try:
+        return function(*args, **kwargs)
+    except GradcliError:
+        raise
+    except Exception as error:
+        raise call_failed(error, function, args, kwargs) from error
+
+
+def call_failed(
+    error: Exception, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Exception:
+    """What a program sees of a host exception that came out of a call; a bug of ours as it is."""
+    if not callable(function):
+        return GradcliError("E202", f"a value of type {type_name(function)} cannot be called")
+    if type(function) is Method:
+        return call_failed(error, function.function, (function.receiver, *args), kwargs)
+    if isinstance(error, TypeError):
+        bad_call = _bad_call(function, args, kwargs)
+        if bad_call is not None:
+            return bad_call
+    if isinstance(error, (AttributeError, TypeError)) and _is_catalogue(function):
+        # An op took a value for a tensor. With tensors alone in its arguments the mistake is not
+        # the program's.
+        values = [*args, *kwargs.values()]
+        if all(type(value) is Tensor for value in values):
+            return error
+        kinds = ", ".join(type_name(value) for value in values)
+        return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
+    if isinstance(error, HOST_ERRORS):
+        return converted(error)
+    return error
+
+
+def _is_catalogue(function: Any) -> bool:
+    """Whether a function is the catalogue's rather than the language's own; generated ones
+    belong to no module.
+    """
+    home = getattr(function, "__module__", None) or ""
+    return isinstance(function, (FunctionType, type)) and not home.startswith("gradcli.language")
+
+
+def _name(function: Any) -> str:
+    if isinstance(function, LanguageType):
+        return function.name
+    name = getattr(function, "name", None) or getattr(function, "__name__", "function")
+    return str(name)
+
+
+def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> GradcliError | None:
+    """The error of arguments that a host function has no parameters for, None if they fit."""
+    import inspect
+
+    host: Any = function.construct if isinstance(function, LanguageType) else function
+    try:
+        signature = inspect.signature(host)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as misfitting:
+        problem = str(misfitting)
+    else:
+        return None
+    shown = [p for p in signature.parameters.values() if not p.name.startswith("_")]
+    written = ", ".join(_written(parameter) for parameter in shown)
+    known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
+    for keyword in kwargs:
+        if keyword not in known and not takes_all:
+            return unknown_keyword(_name(function), keyword, known, f"({written})")
+    return misfit(_name(function), f"cannot be called so: {problem}", f"({written})")
+
+
+def _written(parameter: Any) -> str:
+    """A parameter as it stands in a signature, without annotation; a default only if it is
+    plain.
+    """
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    name = f"{stars}{parameter.name}"
+    if parameter.default is parameter.empty:
+        return name
+    plain = isinstance(parameter.default, (int, float, str, type(None)))
+    return f"{name}={parameter.default!r}" if plain else f"{name}=…"

@@ -1,0 +1,157 @@
+"""The classes of the language: what `type(x)` gives and `isinstance` takes.
+
+A class is an object of ours that stands for one or several host classes, so no host class is ever
+a program's value.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+
+
+class LanguageType:
+    """A class as a value.
+
+    Attributes:
+        name: what `__name__` gives.
+        full_name: with the module, as it is printed.
+        hosts: the host classes whose instances are its instances.
+        construct: makes an instance, None where programs cannot.
+    """
+
+    __slots__ = ("construct", "full_name", "hosts", "name")
+
+    def __init__(
+        self,
+        full_name: str,
+        hosts: tuple[type, ...] = (),
+        construct: Callable[..., Any] | None = None,
+    ) -> None:
+        self.full_name = full_name
+        self.name = full_name.rpartition(".")[2]
+        self.hosts = hosts
+        self.construct = construct
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """A new instance; raises E202 where the class has no constructor in the language."""
+        if self.construct is None:
+            raise GradcliError("E202", f"instances of {self.name} cannot be made by calling it")
+        return self.construct(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<class '{self.full_name}'>"
+
+    def has_instance(self, value: Any) -> bool:
+        """Whether a value is an instance."""
+        return isinstance(value, self.hosts)
+
+
+_BASES = {
+    "BaseException": "",
+    "Exception": "BaseException",
+    "KeyboardInterrupt": "BaseException",
+    "ArithmeticError": "Exception",
+    "AssertionError": "Exception",
+    "AttributeError": "Exception",
+    "FloatingPointError": "ArithmeticError",
+    "ImportError": "Exception",
+    "IndexError": "LookupError",
+    "KeyError": "LookupError",
+    "LinAlgError": "RuntimeError",
+    "LookupError": "Exception",
+    "MemoryError": "Exception",
+    "ModuleNotFoundError": "ImportError",
+    "NameError": "Exception",
+    "NotImplementedError": "RuntimeError",
+    "OSError": "Exception",
+    "OverflowError": "ArithmeticError",
+    "RecursionError": "RuntimeError",
+    "RuntimeError": "Exception",
+    "StopIteration": "Exception",
+    "SyntaxError": "Exception",
+    "TimeoutError": "OSError",
+    "TypeError": "Exception",
+    "UnboundLocalError": "NameError",
+    "UnicodeError": "ValueError",
+    "ValueError": "Exception",
+    "ZeroDivisionError": "ArithmeticError",
+}
+"""Each class of exceptions with the one that it derives from."""
+
+
+class ExceptionType(LanguageType):
+    """A class of exceptions; `ancestors` holds its own name and those of all that it derives
+    from.
+    """
+
+    __slots__ = ("ancestors",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        ancestors = []
+        while name:
+            ancestors.append(name)
+            name = _BASES[name]
+        self.ancestors = frozenset(ancestors)
+
+    def has_instance(self, value: Any) -> bool:
+        """Whether a value is an exception of this class or of one that derives from it."""
+        return (
+            isinstance(value, GradcliError) and self.name in exception_type(value.raises).ancestors
+        )
+
+
+EXCEPTIONS = {name: ExceptionType(name) for name in _BASES}
+"""The exception classes by name."""
+
+
+def exception_type(name: str) -> ExceptionType:
+    """The exception class of a name; Exception for one that the language does not have."""
+    return EXCEPTIONS.get(name, EXCEPTIONS["Exception"])
+
+
+_by_host: dict[type, LanguageType] = {}
+
+
+def define(
+    full_name: str, *hosts: type, construct: Callable[..., Any] | None = None
+) -> LanguageType:
+    """Make a class of the language for host classes."""
+    made = LanguageType(full_name, hosts, construct)
+    for host in hosts:
+        _by_host[host] = made
+    return made
+
+
+def type_of(value: Any) -> LanguageType:
+    """The class of a value."""
+    host = type(value)
+    found = _by_host.get(host)
+    if found is None:
+        if isinstance(value, GradcliError):
+            return exception_type(value.raises)
+        # An object of ours: its class is named as it is, once for all sessions.
+        found = define(getattr(host, "language_name", host.__name__), host)
+    return found
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's class, for messages."""
+    return type_of(value).name
+
+
+# Classes that are met as `type(x)` and never called.
+define("NoneType", type(None))
+define("ellipsis", type(...))
+define("module")
+define("builtin_function_or_method", types.FunctionType, types.MethodType, types.BuiltinMethodType)
+define("dict_keys", type({}.keys()))
+define("dict_values", type({}.values()))
+define("dict_items", type({}.items()))
+TYPE = define("type", LanguageType, type)
+TENSOR = define("torch.Tensor", Tensor)

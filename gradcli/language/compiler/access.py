@@ -1,0 +1,67 @@
+"""Attributes, items and slices as values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language import syntax
+from gradcli.language.attributes import get_attribute
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.subscripts import get_item
+from gradcli.ops import catalogue
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+def attribute(c: Compiler, node: syntax.Attribute, scope: Scope) -> Evaluate:
+    """`value.name`; E102 where the language has no such attribute."""
+    state, span, name = c.state, node.span, node.name
+    evaluate = c.expression(node.value, scope)
+    getter = catalogue.properties.get(name)
+    if getter is None:
+
+        def read(variables: Variables) -> Any:
+            value = evaluate(variables)
+            state.place = span
+            return get_attribute(value, name)
+
+        return read
+
+    def read_property(variables: Variables) -> Any:
+        value = evaluate(variables)
+        state.place = span
+        return getter(value) if type(value) is Tensor else get_attribute(value, name)
+
+    return read_property
+
+
+def subscript(c: Compiler, node: syntax.Subscript, scope: Scope) -> Evaluate:
+    """`value[index]`."""
+    state, span = c.state, node.span
+    evaluate = c.expression(node.value, scope)
+    index = c.expression(node.index, scope)
+    operators = catalogue.operators
+
+    def read(variables: Variables) -> Any:
+        value = evaluate(variables)
+        at = index(variables)
+        state.place = span
+        if type(value) is Tensor:
+            return operators["[]"](value, at)
+        return get_item(value, at)
+
+    return read
+
+
+def slice_expression(c: Compiler, node: syntax.Slice, scope: Scope) -> Evaluate:
+    """`lower:upper:step` inside a subscript."""
+    parts = [
+        None if part is None else c.expression(part, scope)
+        for part in (node.lower, node.upper, node.step)
+    ]
+    if not any(parts):
+        whole = slice(None)
+        return lambda variables: whole
+    return lambda variables: slice(*[None if part is None else part(variables) for part in parts])

@@ -1,0 +1,253 @@
+"""Assignment: plain, unpacking, augmented, `:=` and `del`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Span
+from gradcli.language import syntax
+from gradcli.language.attributes import get_attribute, set_attribute
+from gradcli.language.classes import type_name
+from gradcli.language.compiler.names import Store, name_delete, name_store
+from gradcli.language.iteration import bounded, iterate
+from gradcli.language.operators import augmented
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.signals import Run
+from gradcli.language.subscripts import delete_item, get_item, set_item
+from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+def assign(c: Compiler, node: syntax.Assign, scope: Scope) -> Run:
+    """`target = target = value`: the value first, then the targets from left to right."""
+    value = c.expression(node.value, scope)
+    if len(node.targets) == 1:
+        (target,) = node.targets
+        store = target_store(c, target, scope)
+        if isinstance(target, syntax.Name) and scope.distance(target.name) == 0:
+            return _assign_own(target.name, value)
+        return lambda variables: store(variables, value(variables))
+    stores = [target_store(c, target, scope) for target in node.targets]
+
+    def run(variables: Variables) -> None:
+        new = value(variables)
+        for store in stores:
+            store(variables, new)
+
+    return run
+
+
+def _assign_own(name: str, value: Evaluate) -> Run:
+    """`name = value` for a variable of the running function: the commonest statement of a loop."""
+
+    def run(variables: Variables) -> None:
+        new = value(variables)
+        if type(new) is Tensor:
+            new.set_name(name)
+        variables[name] = new
+
+    return run
+
+
+def target_store(c: Compiler, target: syntax.Expression, scope: Scope) -> Store:
+    """What binds a target to a value."""
+    if isinstance(target, syntax.Name):
+        return name_store(c, target.name, scope)
+    if isinstance(target, (syntax.Tuple, syntax.List)):
+        return _unpacking(c, target, scope)
+    state, span = c.state, target.span
+    if isinstance(target, syntax.Attribute):
+        owner = c.expression(target.value, scope)
+        name = target.name
+
+        def store_attribute(variables: Variables, value: Any) -> None:
+            receiver = owner(variables)
+            state.place = span
+            set_attribute(receiver, name, value)
+
+        return store_attribute
+    assert isinstance(target, syntax.Subscript)
+    container = c.expression(target.value, scope)
+    index = c.expression(target.index, scope)
+
+    def store_item(variables: Variables, value: Any) -> None:
+        receiver = container(variables)
+        at = index(variables)
+        state.place = span
+        set_item(receiver, at, value)
+
+    return store_item
+
+
+def _unpacking(c: Compiler, target: syntax.Tuple | syntax.List, scope: Scope) -> Store:
+    """`a, b = values`, `first, *rest = values`."""
+    state, span = c.state, target.span
+    star = -1
+    stores = []
+    for number, element in enumerate(target.elements):
+        if isinstance(element, syntax.Starred):
+            star = number
+            element = element.value
+        stores.append(target_store(c, element, scope))
+    count = len(stores)
+
+    def store_each(variables: Variables, value: Any) -> None:
+        state.place = span
+        parts = list(islice(_parts(value), count + 1))
+        if len(parts) != count:
+            raise _wrong_number(count, len(parts))
+        for store, part in zip(stores, parts, strict=True):
+            store(variables, part)
+
+    def store_with_star(variables: Variables, value: Any) -> None:
+        state.place = span
+        _parts(value)
+        parts = list(bounded(value))
+        after = count - star - 1
+        if len(parts) < count - 1:
+            raise GradcliError(
+                "E303", f"at least {count - 1} values are needed, and there are {len(parts)}"
+            )
+        end = len(parts) - after
+        parts = [*parts[:star], parts[star:end], *parts[end:]]
+        for store, part in zip(stores, parts, strict=True):
+            store(variables, part)
+
+    return store_each if star < 0 else store_with_star
+
+
+def _parts(value: Any) -> Any:
+    """What an unpacking draws from; raises E202 for what cannot be unpacked."""
+    if not hasattr(type(value), "__iter__"):
+        raise GradcliError("E202", f"a value of type {type_name(value)} cannot be unpacked")
+    return iterate(value)
+
+
+def _wrong_number(targets: int, values: int) -> GradcliError:
+    found = f"more than {targets}" if values > targets else f"only {values}"
+    return GradcliError("E303", f"{targets} values are needed, and there are {found}")
+
+
+def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) -> Run:
+    """`target op= value`: container and index of the target are evaluated once."""
+    state, span, symbol = c.state, node.span, node.operator
+    value = c.expression(node.value, scope)
+    target = node.target
+    if isinstance(target, syntax.Name):
+        read = c.expression(target, scope)
+        store = name_store(c, target.name, scope)
+
+        def augment_name(variables: Variables) -> None:
+            left = read(variables)
+            right = value(variables)
+            state.place = span
+            store(variables, augmented(symbol, left, right))
+
+        return augment_name
+    if isinstance(target, syntax.Attribute):
+        owner = c.expression(target.value, scope)
+        name = target.name
+        return _augmenting(
+            state,
+            (span, target.span),
+            symbol,
+            lambda variables: (owner(variables), name),
+            value,
+            get_attribute,
+            set_attribute,
+        )
+    assert isinstance(target, syntax.Subscript)
+    container = c.expression(target.value, scope)
+    index = c.expression(target.index, scope)
+    return _augmenting(
+        state,
+        (span, target.span),
+        symbol,
+        lambda variables: (container(variables), index(variables)),
+        value,
+        get_item,
+        set_item,
+    )
+
+
+def _augmenting(
+    state: State,
+    spans: tuple[Span, Span],
+    symbol: str,
+    place: Evaluate,
+    value: Evaluate,
+    get: Callable[[Any, Any], Any],
+    put: Callable[[Any, Any, Any], None],
+) -> Run:
+    """`get(place) op= value` stored back with `put`."""
+    whole, target = spans
+
+    def augment(variables: Variables) -> None:
+        receiver, at = place(variables)
+        state.place = target
+        left = get(receiver, at)
+        right = value(variables)
+        state.place = whole
+        put(receiver, at, augmented(symbol, left, right))
+
+    return augment
+
+
+def named_expression(c: Compiler, node: syntax.NamedExpression, scope: Scope) -> Evaluate:
+    """`(name := value)`."""
+    value = c.expression(node.value, scope)
+    store = name_store(c, node.name.name, scope)
+
+    def run(variables: Variables) -> Any:
+        new = value(variables)
+        store(variables, new)
+        return new
+
+    return run
+
+
+def del_statement(c: Compiler, node: syntax.Del, scope: Scope) -> Run:
+    """`del` of names and items."""
+    deletes = [_deletion(c, target, scope) for target in node.targets]
+
+    def run(variables: Variables) -> None:
+        for delete in deletes:
+            delete(variables)
+
+    return run
+
+
+def _deletion(c: Compiler, target: syntax.Expression, scope: Scope) -> Run:
+    if isinstance(target, syntax.Name):
+        return name_delete(c, target, scope)
+    state, span = c.state, target.span
+    if isinstance(target, syntax.Subscript):
+        container = c.expression(target.value, scope)
+        index = c.expression(target.index, scope)
+
+        def delete(variables: Variables) -> None:
+            receiver = container(variables)
+            at = index(variables)
+            state.place = span
+            delete_item(receiver, at)
+
+        return delete
+    if isinstance(target, syntax.Attribute):
+        name = target.name
+        owner = c.expression(target.value, scope)
+
+        def refuse(variables: Variables) -> None:
+            receiver = owner(variables)
+            state.place = span
+            raise GradcliError(
+                "E102", f"the attribute '{name}' of {type_name(receiver)} cannot be deleted"
+            )
+
+        return refuse
+    assert isinstance(target, (syntax.Tuple, syntax.List))
+    return del_statement(c, syntax.Del(span, target.elements), scope)

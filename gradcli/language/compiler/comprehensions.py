@@ -1,0 +1,170 @@
+"""Comprehensions and generator expressions: their variables are their own."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from collections.abc import Iterator as HostIterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.language import syntax
+from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.displays import put
+from gradcli.language.compiler.names import Store
+from gradcli.language.iteration import drawing, iterate
+from gradcli.language.limits import Steps, too_many_steps
+from gradcli.language.scopes import PARENT, Scope, Variables, comprehension_scope
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+class _Clause:
+    """One `for target in iterable if …`, compiled."""
+
+    __slots__ = ("conditions", "iterable", "span", "store")
+
+    def __init__(
+        self, iterable: Evaluate, store: Store, conditions: list[Evaluate], span: Span
+    ) -> None:
+        self.iterable = iterable
+        self.store = store
+        self.conditions = conditions
+        self.span = span
+
+
+def comprehension(c: Compiler, node: syntax.Comprehension, scope: Scope) -> Evaluate:
+    """`[element for …]` and its relatives; only a generator waits until it is drawn from."""
+    inner = comprehension_scope(scope, node.clauses)
+    clauses = [
+        _Clause(
+            # The first iterable is evaluated outside, as in Python.
+            c.expression(clause.iterable, inner if number else scope),
+            target_store(c, clause.target, inner),
+            [c.expression(condition, inner) for condition in clause.conditions],
+            clause.iterable.span,
+        )
+        for number, clause in enumerate(node.clauses)
+    ]
+    element = c.expression(node.element, inner)
+    if node.kind == "generator":
+        return _generator(c, clauses, element)
+    if node.kind == "dict":
+        assert node.value is not None
+        return _dict(c, clauses, element, c.expression(node.value, inner), node.span)
+
+    if node.kind == "set":
+        members = _dict(c, clauses, element, lambda inside: None, node.span)
+        return lambda variables: set(members(variables))
+    if len(clauses) == 1:
+        return _single(c, clauses[0], element)
+    return lambda variables: [element(inside) for inside in _rounds(c, clauses, variables)]
+
+
+def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
+    """`[element for target in iterable if condition]`, the common case."""
+    state, steps = c.state, c.steps
+    iterable, store, conditions, span = (
+        clause.iterable,
+        clause.store,
+        clause.conditions,
+        clause.span,
+    )
+
+    def collect(variables: Variables) -> list[Any]:
+        values = iterable(variables)
+        state.place = span
+        inside: Variables = {PARENT: variables}
+        found = []
+        for value in iterate(values):
+            steps.left -= 1
+            if steps.left < 0:
+                raise too_many_steps()
+            store(inside, value)
+            for condition in conditions:
+                if not condition(inside):
+                    break
+            else:
+                found.append(element(inside))
+            state.place = span
+        return found
+
+    return collect
+
+
+def _rounds(
+    c: Compiler, clauses: list[_Clause], variables: Variables
+) -> Generator[Variables, None, None]:
+    """The comprehension's variables, once for each round."""
+    first = clauses[0].iterable(variables)
+    c.state.place = clauses[0].span
+    return _inner_rounds(c, clauses, 0, {PARENT: variables}, iterate(first))
+
+
+def _inner_rounds(
+    c: Compiler,
+    clauses: list[_Clause],
+    number: int,
+    inside: Variables,
+    values: HostIterator[Any],
+) -> Generator[Variables, None, None]:
+    clause = clauses[number]
+    state, steps = c.state, c.steps
+    for value in values:
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        clause.store(inside, value)
+        if all(condition(inside) for condition in clause.conditions):
+            if number + 1 == len(clauses):
+                yield inside
+            else:
+                following = clauses[number + 1]
+                more = following.iterable(inside)
+                state.place = following.span
+                yield from _inner_rounds(c, clauses, number + 1, inside, iterate(more))
+        state.place = clause.span
+
+
+def _dict(
+    c: Compiler, clauses: list[_Clause], key: Evaluate, value: Evaluate, span: Span
+) -> Evaluate:
+    state = c.state
+
+    def collect(variables: Variables) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for inside in _rounds(c, clauses, variables):
+            at = key(inside)
+            new = value(inside)
+            state.place = span
+            put(found, at, new)
+        return found
+
+    return collect
+
+
+def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evaluate:
+    state, steps = c.state, c.steps
+
+    def start(variables: Variables) -> Any:
+        first = clauses[0].iterable(variables)
+        state.place = clauses[0].span
+        rounds = _inner_rounds(c, clauses, 0, {PARENT: variables}, iterate(first))
+        return drawing("generator", _drawn(rounds, element, steps), first)
+
+    return start
+
+
+def _drawn(
+    rounds: HostIterator[Variables], element: Evaluate, steps: Steps
+) -> Generator[Any, None, None]:
+    """The elements of a generator expression."""
+    while True:
+        steps.enter()
+        try:
+            value = element(next(rounds))
+        except StopIteration:
+            return
+        finally:
+            steps.nested -= 1
+        yield value

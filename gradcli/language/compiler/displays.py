@@ -1,0 +1,149 @@
+"""Tuples, lists, sets and dicts as they are written, and f-strings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError
+from gradcli.language import syntax
+from gradcli.language.classes import type_name
+from gradcli.language.exceptions import converted
+from gradcli.language.formatting import convert, format_value
+from gradcli.language.iteration import bounded, check_key
+from gradcli.language.limits import check_text
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.text import display
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+def _elements(c: Compiler, elements: list[syntax.Expression], scope: Scope) -> Evaluate:
+    """The closure that gives a new list of the elements, with `*values` opened."""
+    if not any(type(element) is syntax.Starred for element in elements):
+        parts = [c.expression(element, scope) for element in elements]
+        return lambda variables: [part(variables) for part in parts]
+    state = c.state
+    mixed = [
+        (True, c.expression(element.value, scope), element.span)
+        if isinstance(element, syntax.Starred)
+        else (False, c.expression(element, scope), element.span)
+        for element in elements
+    ]
+
+    def collect(variables: Variables) -> list[Any]:
+        values: list[Any] = []
+        for starred, part, span in mixed:
+            value = part(variables)
+            if starred:
+                state.place = span
+                values.extend(bounded(value))
+            else:
+                values.append(value)
+        return values
+
+    return collect
+
+
+def list_display(c: Compiler, node: syntax.List, scope: Scope) -> Evaluate:
+    """`[a, b]`."""
+    return _elements(c, node.elements, scope)
+
+
+def tuple_display(c: Compiler, node: syntax.Tuple, scope: Scope) -> Evaluate:
+    """`a, b`."""
+    if len(node.elements) == 2 and not any(type(e) is syntax.Starred for e in node.elements):
+        first, second = [c.expression(element, scope) for element in node.elements]
+        return lambda variables: (first(variables), second(variables))
+    elements = _elements(c, node.elements, scope)
+    return lambda variables: tuple(elements(variables))
+
+
+def set_display(c: Compiler, node: syntax.Set, scope: Scope) -> Evaluate:
+    """`{a, b}`; E202 for an element that cannot be hashed."""
+    state, span = c.state, node.span
+    elements = _elements(c, node.elements, scope)
+
+    def collect(variables: Variables) -> set[Any]:
+        values = elements(variables)
+        state.place = span
+        for value in values:
+            check_key(value)
+        try:
+            return set(values)
+        except TypeError as error:
+            raise converted(error) from error
+
+    return collect
+
+
+def dict_display(c: Compiler, node: syntax.Dict, scope: Scope) -> Evaluate:
+    """`{key: value, **more}`; E202 for a key that cannot be hashed."""
+    state = c.state
+    items = [
+        (None if key is None else c.expression(key, scope), c.expression(value, scope), value.span)
+        for key, value in node.items
+    ]
+
+    def collect(variables: Variables) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, evaluate, span in items:
+            if key is None:
+                more = evaluate(variables)
+                state.place = span
+                if type(more) is not dict:
+                    raise GradcliError("E202", f"`**` takes a dict, not {type_name(more)}")
+                found.update(more)
+                continue
+            at = key(variables)
+            value = evaluate(variables)
+            state.place = span
+            put(found, at, value)
+        return found
+
+    return collect
+
+
+def put(found: dict[Any, Any], key: Any, value: Any) -> None:
+    """Enter a value into a dict that is being made; raises E202 for a key that cannot be hashed."""
+    check_key(key)
+    try:
+        found[key] = value
+    except TypeError as error:
+        raise converted(error) from error
+
+
+def formatted_string(c: Compiler, node: syntax.FormattedString, scope: Scope) -> Evaluate:
+    """An f-string."""
+    state = c.state
+    parts = [
+        (lambda variables, part=part: part) if isinstance(part, str) else _field(c, part, scope)
+        for part in node.parts
+    ]
+    span = node.span
+
+    def write(variables: Variables) -> str:
+        pieces = [part(variables) for part in parts]
+        state.place = span
+        check_text(sum(map(len, pieces)))
+        return "".join(pieces)
+
+    return write
+
+
+def _field(c: Compiler, node: syntax.Replacement, scope: Scope) -> Evaluate:
+    """`{value!conversion:format}`; `{value=}` shows its own text and the value's repr."""
+    state, span, debug = c.state, node.span, node.debug
+    conversion = node.conversion or ("r" if debug and node.format is None else "")
+    evaluate = c.expression(node.value, scope)
+    spec = None if node.format is None else c.expression(node.format, scope)
+
+    def write(variables: Variables) -> str:
+        value = evaluate(variables)
+        form = spec(variables) if spec is not None else ""
+        state.place = span
+        if conversion == "r" and not form:
+            return debug + display(value)
+        return debug + format_value(convert(value, conversion), form)
+
+    return write

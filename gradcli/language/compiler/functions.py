@@ -1,0 +1,74 @@
+"""`def` and `lambda`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.language import syntax
+from gradcli.language.calls import Function, Signature, call
+from gradcli.language.compiler.names import name_store
+from gradcli.language.scopes import Scope, Variables, function_scope
+from gradcli.language.signals import Run
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+def lambda_expression(c: Compiler, node: syntax.Lambda, scope: Scope) -> Evaluate:
+    """`lambda parameters: body`."""
+    returned = syntax.Return(node.body.span, node.body)
+    return _function(c, "<lambda>", node.parameters, [returned], scope)
+
+
+def def_statement(c: Compiler, node: syntax.Def, scope: Scope) -> Run:
+    """`def name(parameters)`, with its decorators: the lowest is applied first."""
+    state = c.state
+    decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
+    make = _function(c, node.name, node.parameters, node.body, scope)
+    store = name_store(c, node.name, scope)
+
+    def run(variables: Variables) -> None:
+        applied = [(decorator(variables), span) for decorator, span in decorators]
+        function = make(variables)
+        for decorator, span in reversed(applied):
+            state.place = span
+            function = call(decorator, (function,), {})
+        store(variables, function)
+
+    return run
+
+
+def _function(
+    c: Compiler,
+    name: str,
+    parameters: syntax.Parameters,
+    body: list[syntax.Statement],
+    scope: Scope,
+) -> Evaluate:
+    """What makes the function each time its definition is reached; defaults are evaluated then."""
+    signature = _signature(parameters)
+    defaults = [
+        (parameter.name, c.expression(parameter.default, scope))
+        for parameter in parameters.parameters
+        if parameter.default is not None
+    ]
+    run = c.block(body, function_scope(scope, parameters, body))
+    state, steps = c.state, c.steps
+
+    def make(variables: Variables) -> Any:
+        given = {name: default(variables) for name, default in defaults}
+        return Function(name, signature, given, run, variables, state, steps)
+
+    return make
+
+
+def _signature(parameters: syntax.Parameters) -> Signature:
+    by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
+    for parameter in parameters.parameters:
+        by_kind[parameter.kind].append(parameter.name)
+    return Signature(
+        tuple(by_kind[""]),
+        "".join(by_kind["*"]),
+        tuple(by_kind["keyword"]),
+        "".join(by_kind["**"]),
+    )

@@ -1,0 +1,208 @@
+"""`try`, `raise`, `assert` and `with`: what deals with errors, and what must be undone whatever
+happens.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError
+from gradcli.language import syntax
+from gradcli.language.calls import call, locate
+from gradcli.language.classes import ExceptionType, type_name
+from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.names import Store, name_store, name_unbind
+from gradcli.language.exceptions import Raised, converted, handles
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.signals import Run
+from gradcli.language.text import text
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+class _Handler:
+    """One `except`, compiled."""
+
+    __slots__ = ("body", "classes", "span", "store", "unbind")
+
+    def __init__(
+        self,
+        classes: Evaluate | None,
+        span: Span,
+        store: Store | None,
+        unbind: Run | None,
+        body: Run,
+    ) -> None:
+        self.classes = classes
+        self.span = span
+        self.store = store
+        self.unbind = unbind
+        self.body = body
+
+
+def try_statement(c: Compiler, node: syntax.Try, scope: Scope) -> Run:
+    """`try`, with its `except`s, `else` and `finally`."""
+    run = c.block(node.body, scope)
+    if node.handlers:
+        run = _handled(c, run, node, scope)
+    return _finally(c, run, c.block(node.final, scope)) if node.final else run
+
+
+def _handled(c: Compiler, body: Run, node: syntax.Try, scope: Scope) -> Run:
+    state = c.state
+    handled = c.interpreter.handled
+    handlers = [_handler(c, handler, scope) for handler in node.handlers]
+    orelse = c.block(node.orelse, scope)
+
+    def run(variables: Variables) -> Any:
+        try:
+            signal = body(variables)
+        except GradcliError as raised:
+            error = locate(raised, state)
+        except (MemoryError, RecursionError) as raised:
+            error = locate(converted(raised), state)
+        else:
+            return orelse(variables) if signal is None else signal
+        for handler in handlers:
+            if handler.classes is not None:
+                classes = handler.classes(variables)
+                state.place = handler.span
+                if not handles(classes, error):
+                    continue
+            handled.append(error)
+            try:
+                if handler.store is not None:
+                    handler.store(variables, error)
+                return handler.body(variables)
+            finally:
+                handled.pop()
+                if handler.unbind is not None:
+                    handler.unbind(variables)
+        raise error
+
+    return run
+
+
+def _handler(c: Compiler, node: syntax.Handler, scope: Scope) -> _Handler:
+    store = unbind = None
+    if node.name is not None:
+        store = name_store(c, node.name, scope)
+        unbind = name_unbind(c, node.name, scope)
+    return _Handler(
+        None if node.exception is None else c.expression(node.exception, scope),
+        node.span if node.exception is None else node.exception.span,
+        store,
+        unbind,
+        c.block(node.body, scope),
+    )
+
+
+def _finally(c: Compiler, body: Run, final: Run) -> Run:
+    state = c.state
+
+    # A signal of `finally` takes the place of an error or a signal of the body, as in Python.
+    def run(variables: Variables) -> Any:
+        try:
+            signal = body(variables)
+        except BaseException as error:
+            if isinstance(error, GradcliError):
+                locate(error, state)
+            signal = final(variables)
+            if signal is not None:
+                return signal
+            raise
+        override = final(variables)
+        return signal if override is None else override
+
+    return run
+
+
+def raise_statement(c: Compiler, node: syntax.Raise, scope: Scope) -> Run:
+    """`raise exception from cause`; alone, it raises again what is being handled."""
+    state, span, handled = c.state, node.span, c.interpreter.handled
+    if node.exception is None:
+
+        def raise_again(variables: Variables) -> None:
+            state.place = span
+            if not handled:
+                raise GradcliError(
+                    "E204", "there is no error at hand to raise again", raises="RuntimeError"
+                )
+            raise handled[-1]
+
+        return raise_again
+    exception = c.expression(node.exception, scope)
+    cause = None if node.cause is None else c.expression(node.cause, scope)
+
+    def run(variables: Variables) -> None:
+        value = exception(variables)
+        origin = None if cause is None else cause(variables)
+        state.place = span
+        error = _exception(value)
+        if origin is not None:
+            error.cause = _exception(origin)
+        raise error
+
+    return run
+
+
+def _exception(value: Any) -> GradcliError:
+    """A value as an exception; a class gives an instance without arguments."""
+    if isinstance(value, ExceptionType):
+        value = value()
+    if not isinstance(value, GradcliError):
+        raise GradcliError("E202", f"only exceptions can be raised, not {type_name(value)}")
+    return value
+
+
+def assert_statement(c: Compiler, node: syntax.Assert, scope: Scope) -> Run:
+    """`assert test, message`; E701 if it does not hold."""
+    state, span = c.state, node.test.span
+    test = c.expression(node.test, scope)
+    message = None if node.message is None else c.expression(node.message, scope)
+
+    def run(variables: Variables) -> None:
+        holds = test(variables)
+        state.place = span
+        if holds:
+            return
+        arguments = () if message is None else (message(variables),)
+        state.place = span
+        words = text(arguments[0]) if arguments else ""
+        raise Raised("AssertionError", words, arguments, "E701")
+
+    return run
+
+
+def with_statement(c: Compiler, node: syntax.With, scope: Scope) -> Run:
+    """`with context as target, …`: contexts are left in reverse, whatever happens."""
+    run = c.block(node.body, scope)
+    for context, target in reversed(node.items):
+        store = None if target is None else target_store(c, target, scope)
+        run = _within(c, c.expression(context, scope), context.span, store, run)
+    return run
+
+
+def _within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
+    state = c.state
+
+    def run(variables: Variables) -> Any:
+        value = context(variables)
+        state.place = span
+        if not getattr(type(value), "language_context", False):
+            raise GradcliError("E202", f"a value of type {type_name(value)} is no context")
+        entered = call(value.__enter__, (), {})
+        try:
+            if store is not None:
+                store(variables, entered)
+            return body(variables)
+        except GradcliError as error:
+            locate(error, state)
+            raise
+        finally:
+            state.place = span
+            call(value.__exit__, (None, None, None), {})
+
+    return run

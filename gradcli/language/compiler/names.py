@@ -1,0 +1,230 @@
+"""Names: reading, binding and deleting them, constants, and imports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Span
+from gradcli.language import namespace, syntax
+from gradcli.language.scopes import PARENT, Scope, Variables
+from gradcli.language.signals import Run
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+Store = Callable[[Variables, Any], None]
+"""Binds a target to a value."""
+
+
+def constant(c: Compiler, node: syntax.Constant, scope: Scope) -> Evaluate:
+    """A number, a string, True, False, None or `...`."""
+    value = node.value
+    return lambda variables: value
+
+
+def name(c: Compiler, node: syntax.Name, scope: Scope) -> Evaluate:
+    """A name that is read; E101 if it has no value."""
+    distance = scope.distance(node.name)
+    if distance is None:
+        return _program_name(c, node.name, node.span)
+    return _own_name(node.name, distance, node.span)
+
+
+def is_direct(node: syntax.Expression, scope: Scope) -> TypeGuard[syntax.Name]:
+    """Whether an expression is a name that the running code's own variables hold, if it has a
+    value.
+    """
+    if type(node) is not syntax.Name:
+        return False
+    distance = scope.distance(node.name)
+    return distance == 0 or (distance is None and scope.is_program)
+
+
+def _program_name(c: Compiler, name: str, span: Span) -> Evaluate:
+    values = c.values
+    table = namespace.table_of(name)
+    if table is None:
+
+        def read(variables: Variables) -> Any:
+            try:
+                return values[name]
+            except KeyError:
+                raise namespace.unknown_name(name, values, span) from None
+
+        return read
+
+    # Looked up at each use: the catalogue replaces an op's function when it is first called.
+    value_or = values.get
+    missing = object()
+
+    def read_predefined(variables: Variables) -> Any:
+        value = value_or(name, missing)
+        return table[name] if value is missing else value
+
+    return read_predefined
+
+
+def _own_name(name: str, distance: int, span: Span) -> Evaluate:
+    def unbound() -> GradcliError:
+        return GradcliError(
+            "E101",
+            f"`{name}` is a variable of the function and has no value yet",
+            raises="NameError" if distance else "UnboundLocalError",
+            span=span,
+        )
+
+    if distance == 0:
+
+        def read(variables: Variables) -> Any:
+            try:
+                return variables[name]
+            except KeyError:
+                raise unbound() from None
+
+        return read
+    if distance == 1:
+
+        def read_outer(variables: Variables) -> Any:
+            try:
+                return variables[PARENT][name]
+            except KeyError:
+                raise unbound() from None
+
+        return read_outer
+
+    def read_far(variables: Variables) -> Any:
+        for _ in range(distance):
+            variables = variables[PARENT]
+        try:
+            return variables[name]
+        except KeyError:
+            raise unbound() from None
+
+    return read_far
+
+
+def name_store(c: Compiler, name: str, scope: Scope) -> Store:
+    """Binds a name. A tensor learns its first name; at top level an override replaces the value."""
+    distance = scope.distance(name)
+    if distance is None:
+        return _program_store(c, name) if scope.is_program else _global_store(c, name)
+    if distance == 0:
+
+        def store(variables: Variables, value: Any) -> None:
+            if type(value) is Tensor:
+                value.set_name(name)
+            variables[name] = value
+
+        return store
+
+    def store_outer(variables: Variables, value: Any) -> None:
+        if type(value) is Tensor:
+            value.set_name(name)
+        for _ in range(distance):
+            variables = variables[PARENT]
+        variables[name] = value
+
+    return store_outer
+
+
+def _program_store(c: Compiler, name: str) -> Store:
+    interpreter = c.interpreter
+    overrides = interpreter.overrides
+
+    def store(variables: Variables, value: Any) -> None:
+        if overrides and name in overrides:
+            value = overrides.pop(name)(value)
+        if type(value) is Tensor:
+            value.set_name(name)
+            interpreter.last_assigned = name
+        variables[name] = value
+
+    return store
+
+
+def _global_store(c: Compiler, name: str) -> Store:
+    values = c.values
+
+    def store(variables: Variables, value: Any) -> None:
+        if type(value) is Tensor:
+            value.set_name(name)
+        values[name] = value
+
+    return store
+
+
+def name_delete(c: Compiler, node: syntax.Name, scope: Scope) -> Run:
+    """`del name`; E101 if it has no value."""
+    name, span = node.name, node.span
+    holder = _holder(c, name, scope)
+
+    def delete(variables: Variables) -> None:
+        try:
+            del holder(variables)[name]
+        except KeyError:
+            raise GradcliError("E101", f"`{name}` has no value to delete", span=span) from None
+
+    return delete
+
+
+def name_unbind(c: Compiler, name: str, scope: Scope) -> Run:
+    """What takes the value of a name away, if it has one: the end of `except … as name`."""
+    holder = _holder(c, name, scope)
+    return lambda variables: holder(variables).pop(name, None) and None
+
+
+def _holder(c: Compiler, name: str, scope: Scope) -> Callable[[Variables], Variables]:
+    """What finds the variables that hold a name."""
+    distance = scope.distance(name)
+    values = c.values
+    if distance is None:
+        return lambda variables: values
+
+    def find(variables: Variables) -> Variables:
+        for _ in range(distance):
+            variables = variables[PARENT]
+        return variables
+
+    return find
+
+
+def import_statement(c: Compiler, node: syntax.Import, scope: Scope) -> Run:
+    """`import module as alias`; E103 for a module that the language does not have."""
+    state, span = c.state, node.span
+    bindings = [
+        (module, alias, name_store(c, alias or module.partition(".")[0], scope))
+        for module, alias in node.names
+    ]
+
+    def run(variables: Variables) -> None:
+        state.place = span
+        for module, alias, store in bindings:
+            found = namespace.module(module)
+            # `import a.b` binds `a`, `import a.b as c` binds `a.b`.
+            store(variables, found if alias else namespace.module(module.partition(".")[0]))
+
+    return run
+
+
+def from_import(c: Compiler, node: syntax.FromImport, scope: Scope) -> Run:
+    """`from module import name as alias`; E103 for what there is not."""
+    state, span, module = c.state, node.span, node.module
+    if node.names[0][0] == "*":
+        values = c.values
+
+        def import_all(variables: Variables) -> None:
+            state.place = span
+            found = namespace.module(module)
+            values.update((name, found.get(name)) for name in found.public_names())
+
+        return import_all
+    bindings = [(name, name_store(c, alias or name, scope)) for name, alias in node.names]
+
+    def run(variables: Variables) -> None:
+        state.place = span
+        for name, store in bindings:
+            store(variables, namespace.imported(module, name))
+
+    return run

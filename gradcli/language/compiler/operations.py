@@ -1,0 +1,258 @@
+"""Operators: arithmetic, comparisons, logic, and the conditional."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
+from gradcli.language import syntax
+from gradcli.language.compiler.names import is_direct
+from gradcli.language.operators import HOST_OPERATORS, contains, identity
+from gradcli.language.operators import unary as apply_unary
+from gradcli.language.scopes import Scope, Variables
+from gradcli.ops import catalogue
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+def unary(c: Compiler, node: syntax.Unary, scope: Scope) -> Evaluate:
+    """`-x`, `+x`, `~x`, `not x`; a signed number is a constant."""
+    state, span, symbol = c.state, node.span, node.operator
+    operand = node.operand
+    if symbol == "-" and type(operand) is syntax.Constant and type(operand.value) in (int, float):
+        negative = -operand.value  # type: ignore[operator]
+        return lambda variables: negative
+    evaluate = c.expression(operand, scope)
+    if symbol == "not":
+
+        def negate(variables: Variables) -> bool:
+            value = evaluate(variables)
+            state.place = span
+            return not value
+
+        return negate
+
+    def apply(variables: Variables) -> Any:
+        value = evaluate(variables)
+        state.place = span
+        return apply_unary(symbol, value)
+
+    return apply
+
+
+def binary(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
+    """`left op right`, or a chain of operators of one precedence; specialised for names and
+    constants.
+    """
+    if len(node.rest) > 1:
+        return _chain(c, node, scope)
+    ((symbol, right_node),) = node.rest
+    return operation(c, symbol, node.first, right_node, node.span, scope)
+
+
+def operation(
+    c: Compiler,
+    symbol: str,
+    left_node: syntax.Expression,
+    right_node: syntax.Expression,
+    span: Span,
+    scope: Scope,
+) -> Evaluate:
+    """One binary operator. Names are read right here; one without a value is left to its own
+    closure.
+    """
+    left = c.expression(left_node, scope)
+    right = c.expression(right_node, scope)
+    state = c.state
+    operators = catalogue.operators
+    host = HOST_OPERATORS[symbol]
+
+    if is_direct(left_node, scope):
+        left_name = left_node.name
+        if is_direct(right_node, scope):
+            right_name = right_node.name
+
+            def name_and_name(variables: Variables) -> Any:
+                try:
+                    a = variables[left_name]
+                    b = variables[right_name]
+                except KeyError:
+                    a = left(variables)
+                    b = right(variables)
+                state.place = span
+                if type(a) is Tensor or type(b) is Tensor:
+                    return operators[symbol](a, b)
+                return host(a, b)
+
+            return name_and_name
+        if type(right_node) is syntax.Constant:
+            constant = right_node.value
+
+            def name_and_constant(variables: Variables) -> Any:
+                try:
+                    a = variables[left_name]
+                except KeyError:
+                    a = left(variables)
+                state.place = span
+                if type(a) is Tensor:
+                    return operators[symbol](a, constant)
+                return host(a, constant)
+
+            return name_and_constant
+
+        def name_and_any(variables: Variables) -> Any:
+            try:
+                a = variables[left_name]
+            except KeyError:
+                a = left(variables)
+            b = right(variables)
+            state.place = span
+            if type(a) is Tensor or type(b) is Tensor:
+                return operators[symbol](a, b)
+            return host(a, b)
+
+        return name_and_any
+
+    def any_and_any(variables: Variables) -> Any:
+        a = left(variables)
+        b = right(variables)
+        state.place = span
+        if type(a) is Tensor or type(b) is Tensor:
+            return operators[symbol](a, b)
+        return host(a, b)
+
+    return any_and_any
+
+
+def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
+    """Many operators in a row, in a loop: ten thousand terms need no recursion."""
+    state = c.state
+    operators = catalogue.operators
+    first = c.expression(node.first, scope)
+    start = node.span.start
+    source = node.span.source
+    # Each step's place reaches from the start of the chain to the end of its right operand.
+    steps = [
+        (
+            symbol,
+            HOST_OPERATORS[symbol],
+            c.expression(operand, scope),
+            Span(source, start, _end(source.text, operand.span.end, node.span.end)),
+        )
+        for symbol, operand in node.rest
+    ]
+
+    def run(variables: Variables) -> Any:
+        a = first(variables)
+        for symbol, host, operand, span in steps:
+            b = operand(variables)
+            state.place = span
+            either = type(a) is Tensor or type(b) is Tensor
+            a = operators[symbol](a, b) if either else host(a, b)
+        return a
+
+    return run
+
+
+def _end(text: str, end: int, limit: int) -> int:
+    """The end of an operand with the brackets that close right after it."""
+    at = end
+    while at < limit and text[at] in ") \n":
+        at += 1
+        if text[at - 1] == ")":
+            end = at
+    return end
+
+
+def comparison(c: Compiler, node: syntax.Comparison, scope: Scope) -> Evaluate:
+    """`a < b`, `a < b <= c`, `in`, `is`: a chain stops at the first that does not hold."""
+    state, span = c.state, node.span
+    if len(node.rest) == 1:
+        ((symbol, right_node),) = node.rest
+        if symbol in HOST_OPERATORS:
+            return operation(c, symbol, node.first, right_node, span, scope)
+        if symbol in ("is", "is not"):
+            return _identity(c, node.first, right_node, symbol == "is", scope)
+    first = c.expression(node.first, scope)
+    steps = [(_COMPARISONS[symbol], c.expression(right, scope)) for symbol, right in node.rest]
+    last = len(steps) - 1
+
+    def run(variables: Variables) -> Any:
+        left = first(variables)
+        for number, (compare, operand) in enumerate(steps):
+            right = operand(variables)
+            state.place = span
+            result = compare(left, right)
+            if number == last or not result:
+                return result
+            left = right
+        return None
+
+    return run
+
+
+def _identity(
+    c: Compiler,
+    left_node: syntax.Expression,
+    right_node: syntax.Expression,
+    same: bool,
+    scope: Scope,
+) -> Evaluate:
+    left = c.expression(left_node, scope)
+    right = c.expression(right_node, scope)
+    return lambda variables: (left(variables) is right(variables)) is same
+
+
+def _compare(symbol: str) -> Any:
+    host = HOST_OPERATORS[symbol]
+
+    def compare(left: Any, right: Any) -> Any:
+        if type(left) is Tensor or type(right) is Tensor:
+            return catalogue.operators[symbol](left, right)
+        return host(left, right)
+
+    return compare
+
+
+_COMPARISONS = {
+    **{symbol: _compare(symbol) for symbol in ("==", "!=", "<", "<=", ">", ">=")},
+    "in": contains,
+    "not in": lambda left, right: not contains(left, right),
+    "is": identity,
+    "is not": lambda left, right: left is not right,
+}
+
+
+def logical(c: Compiler, node: syntax.Logical, scope: Scope) -> Evaluate:
+    """`a and b`, `a or b`: the first operand that decides is the value."""
+    state = c.state
+    operands = [(c.expression(operand, scope), operand.span) for operand in node.operands[:-1]]
+    last = c.expression(node.operands[-1], scope)
+    stops_at = node.operator == "or"
+
+    def run(variables: Variables) -> Any:
+        for operand, span in operands:
+            value = operand(variables)
+            state.place = span
+            if bool(value) is stops_at:
+                return value
+        return last(variables)
+
+    return run
+
+
+def conditional(c: Compiler, node: syntax.Conditional, scope: Scope) -> Evaluate:
+    """`body if test else orelse`."""
+    state, span = c.state, node.test.span
+    test = c.expression(node.test, scope)
+    body = c.expression(node.body, scope)
+    orelse = c.expression(node.orelse, scope)
+
+    def run(variables: Variables) -> Any:
+        decision = test(variables)
+        state.place = span
+        return body(variables) if decision else orelse(variables)
+
+    return run

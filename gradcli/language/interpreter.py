@@ -1,0 +1,87 @@
+"""The interpreter: runs statements, one top-level statement at a time, and keeps the program's
+values.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.errors import GradcliError, Source
+from gradcli.language import syntax
+from gradcli.language.calls import locate
+from gradcli.language.compiler import Compiler
+from gradcli.language.exceptions import converted
+from gradcli.language.limits import Steps
+from gradcli.language.parser import parse_expression
+from gradcli.language.scopes import Scope
+from gradcli.state import State, active
+
+_HOST_FRAMES = 20_000
+"""The host's recursion limit while a program runs.
+
+It leaves room for `DEEPEST_CALL` calls of the program, whose compiled code takes several frames
+each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
+"""
+
+
+class Interpreter:
+    """Runs a session's statements.
+
+    Attributes:
+        state: the session's state.
+        values: the program's names.
+        overrides: what the next top-level assignment to a name stores, as a function of the value
+            assigned.
+        last_assigned: the name of the tensor that was assigned last at top level.
+        handled: the errors whose `except` is running, innermost last.
+        steps: the loop rounds and calls that are left.
+    """
+
+    __slots__ = ("_compiler", "handled", "last_assigned", "overrides", "state", "steps", "values")
+
+    def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
+        self.state = state
+        state.emit = emit
+        self.values: dict[str, Any] = {}
+        self.overrides: dict[str, Callable[[Any], Any]] = {}
+        self.last_assigned: str | None = None
+        self.handled: list[GradcliError] = []
+        self.steps = Steps()
+        self._compiler = Compiler(self)
+
+    def execute(self, statement: syntax.Statement) -> Any:
+        """Run one top-level statement; gives the value of an expression statement, None otherwise.
+
+        Raises a GradcliError with its place and the calls that were open.
+        """
+        if isinstance(statement, syntax.ExpressionStatement):
+            return self._run(statement.value)
+        self._run(statement)
+        return None
+
+    def evaluate(self, source: Source) -> Any:
+        """The value of a text that is one expression, such as that of `NAME=VALUE`."""
+        return self._run(parse_expression(source))
+
+    def _run(self, node: syntax.Expression | syntax.Statement) -> Any:
+        state = self.state
+        session, active.state = active.state, state
+        frames = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(frames, _HOST_FRAMES))
+        try:
+            scope = Scope()
+            if isinstance(node, syntax.Statement):
+                return self._compiler.statement(node, scope)(self.values)
+            return self._compiler.expression(node, scope)(self.values)
+        except GradcliError as error:
+            locate(error, state)
+            raise
+        except (MemoryError, RecursionError) as error:
+            raise locate(converted(error), state) from error
+        finally:
+            active.state = session
+            state.place = None
+            state.stack.clear()
+            sys.setrecursionlimit(frames)

@@ -1,0 +1,131 @@
+"""How much work one operation of a program may ask for.
+
+Whatever the host would do in one go, without a chance to stop it, is measured before it starts:
+the length of a sequence, the bits of an integer, the nesting of a container. Everything beyond is
+E602, or E601 for nesting.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.errors import GradcliError
+
+LARGEST_COLLECTION = 10**7
+"""Elements of a list, tuple, dict or set; also how many values one call may draw from an
+iterator.
+"""
+
+LARGEST_TEXT = 10**8
+"""Characters of a string."""
+
+LARGEST_INTEGER = 1 << 20
+"""Bits of an integer."""
+
+LARGEST_FORMAT = 1 << 16
+"""Width or precision of a format."""
+
+DEEPEST_CALL = 1000
+"""Calls of the program's functions that are open at once, as in Python."""
+
+DEEPEST_NESTING = 500
+"""Containers inside containers that are compared, hashed or printed."""
+
+DEEPEST_ITERATOR = 10
+"""Iterators that draw from iterators (`map` of `zip` of …)."""
+
+DEEPEST_HOST_CALL = 400
+"""Calls that reach the program's code through the host, one inside the other.
+
+Each `sorted(key=…)`, `map` or generator expression takes its share of the C stack.
+"""
+
+MOST_STEPS = 10**11
+"""Loop rounds and calls of one session."""
+
+
+class Steps:
+    """What a session counts as it runs.
+
+    Attributes:
+        left: the loop rounds and calls that it may still make.
+        nested: the calls that reached the program's code through the host and are not over.
+    """
+
+    __slots__ = ("left", "nested")
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS
+        self.nested = 0
+
+    def enter(self) -> None:
+        """Count a call through the host; raises E601 for too many, one inside the other."""
+        if self.nested >= DEEPEST_HOST_CALL:
+            raise too_deep("calls through built-in functions")
+        self.nested += 1
+
+
+def too_many_steps() -> GradcliError:
+    """The error of a program whose steps are used up."""
+    return GradcliError("E602", "the program made more loop rounds and calls than the limit allows")
+
+
+def too_deep(what: str) -> GradcliError:
+    """The error of something nested beyond its limit."""
+    return GradcliError("E601", f"{what} are nested too deeply")
+
+
+def check_collection(length: int) -> None:
+    """Raise E602 if a collection would have too many elements."""
+    if length > LARGEST_COLLECTION:
+        raise GradcliError(
+            "E602", f"{length:,} elements are too many: the limit is {LARGEST_COLLECTION:,}"
+        )
+
+
+def check_text(length: int) -> None:
+    """Raise E602 if a string would be too long."""
+    if length > LARGEST_TEXT:
+        raise GradcliError(
+            "E602", f"{length:,} characters are too many: the limit is {LARGEST_TEXT:,}"
+        )
+
+
+def check_integer(bits: int) -> None:
+    """Raise E602 if an integer would have too many bits."""
+    if bits > LARGEST_INTEGER:
+        raise GradcliError(
+            "E602",
+            f"an integer of about {bits:,} bits is too large: the limit is {LARGEST_INTEGER:,}",
+        )
+
+
+_CONTAINERS = frozenset({list, tuple, dict, set})
+
+
+def check_nesting(value: Any) -> None:
+    """Raise E601 or E602 if walking through a container would go too deep or visit too many values.
+
+    A list that holds itself is infinitely deep; `x = [x, x]` forty times over is a small object
+    and an endless walk.
+    """
+    if type(value) not in _CONTAINERS:
+        return
+    level = _inner(value)
+    depth = 1
+    visited = 0
+    while level:
+        depth += 1
+        if depth > DEEPEST_NESTING:
+            raise too_deep("containers")
+        visited += len(level)
+        check_collection(visited)
+        level = [inner for container in level for inner in _inner(container)]
+
+
+def _inner(container: Any) -> list[Any]:
+    """The containers that lie directly in a container."""
+    values = container.values() if type(container) is dict else container
+    if _CONTAINERS.isdisjoint(map(type, values)):
+        return []
+    return [value for value in values if type(value) in _CONTAINERS]

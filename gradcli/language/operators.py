@@ -1,0 +1,245 @@
+"""Operators on values that are not tensors: Python's own, with its errors and with limits on
+their results.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.classes import type_name
+from gradcli.language.exceptions import HOST_ERRORS, converted
+from gradcli.language.formatting import percent
+from gradcli.language.iteration import bounded
+from gradcli.language.limits import (
+    check_collection,
+    check_integer,
+    check_nesting,
+    check_text,
+)
+from gradcli.ops import catalogue
+
+Operation = Callable[[Any, Any], Any]
+
+_NUMBERS = frozenset({int, float, bool, complex})
+_SEQUENCES = (list, tuple)
+
+
+def _failed(symbol: str, left: Any, right: Any, error: Exception) -> GradcliError:
+    """The error of an operator that the host refused."""
+    if isinstance(error, TypeError):
+        made = GradcliError(
+            "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
+        )
+        if isinstance(left, str) != isinstance(right, str) and symbol == "+":
+            made.help = "turn the number into text first: `str(x)`, or use an f-string"
+        elif symbol == "^":
+            made.help = "a power is written `**`"
+        return made
+    return converted(error)
+
+
+def _checked(symbol: str, host: Operation) -> Operation:
+    """A host operator whose result is never much larger than its operands."""
+
+    def operate(left: Any, right: Any) -> Any:
+        try:
+            return host(left, right)
+        except HOST_ERRORS as error:
+            raise _failed(symbol, left, right, error) from error
+
+    return operate
+
+
+def add(left: Any, right: Any) -> Any:
+    """`left + right`."""
+    if type(left) not in _NUMBERS:
+        if isinstance(left, str) and isinstance(right, str):
+            check_text(len(left) + len(right))
+        elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
+            check_collection(len(left) + len(right))
+    try:
+        return left + right
+    except HOST_ERRORS as error:
+        raise _failed("+", left, right, error) from error
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """`left * right`."""
+    if type(left) is int:
+        if type(right) is int:
+            check_integer(left.bit_length() + right.bit_length())
+        else:
+            _check_repeated(right, left)
+    elif isinstance(right, int) and type(left) is not float:
+        _check_repeated(left, right)
+    try:
+        return left * right
+    except HOST_ERRORS as error:
+        raise _failed("*", left, right, error) from error
+
+
+def _check_repeated(value: Any, times: int) -> None:
+    if isinstance(value, str):
+        check_text(len(value) * times)
+    elif isinstance(value, _SEQUENCES):
+        check_collection(len(value) * times)
+
+
+def power(left: Any, right: Any) -> Any:
+    """`left ** right`."""
+    if isinstance(left, int) and isinstance(right, int) and right > 0 and abs(left) > 1:
+        check_integer(left.bit_length() * right)
+    try:
+        return left**right
+    except HOST_ERRORS as error:
+        raise _failed("**", left, right, error) from error
+
+
+def left_shift(left: Any, right: Any) -> Any:
+    """`left << right`."""
+    if isinstance(left, int) and isinstance(right, int) and left:
+        check_integer(left.bit_length() + right)
+    try:
+        return left << right
+    except HOST_ERRORS as error:
+        raise _failed("<<", left, right, error) from error
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """`left % right`: the remainder of numbers, formatting for a string on the left."""
+    if isinstance(left, str):
+        return percent(left, right)
+    try:
+        return left % right
+    except HOST_ERRORS as error:
+        raise _failed("%", left, right, error) from error
+
+
+def _compared(symbol: str, host: Operation) -> Operation:
+    """A host comparison; containers are walked only if that comes to an end."""
+
+    def compare(left: Any, right: Any) -> Any:
+        if type(left) not in _NUMBERS:
+            check_nesting(left)
+            check_nesting(right)
+        try:
+            return host(left, right)
+        except HOST_ERRORS as error:
+            raise _failed(symbol, left, right, error) from error
+
+    return compare
+
+
+HOST_OPERATORS: dict[str, Operation] = {
+    "+": add,
+    "-": _checked("-", operator.sub),
+    "*": multiply,
+    "/": _checked("/", operator.truediv),
+    "//": _checked("//", operator.floordiv),
+    "%": remainder,
+    "**": power,
+    "@": _checked("@", operator.matmul),
+    "&": _checked("&", operator.and_),
+    "|": _checked("|", operator.or_),
+    "^": _checked("^", operator.xor),
+    "<<": left_shift,
+    ">>": _checked(">>", operator.rshift),
+    "==": _compared("==", operator.eq),
+    "!=": _compared("!=", operator.ne),
+    "<": _compared("<", operator.lt),
+    "<=": _compared("<=", operator.le),
+    ">": _compared(">", operator.gt),
+    ">=": _compared(">=", operator.ge),
+}
+"""Binary operators on values of which none is a tensor."""
+
+
+def contains(element: Any, container: Any) -> bool:
+    """`element in container`."""
+    kind = type(container)
+    if kind is Tensor:
+        found = catalogue.operators["=="](container, element)
+        return bool(catalogue.methods["any"](found))
+    if kind is range and not isinstance(element, int):
+        if not isinstance(element, float) or not element.is_integer():
+            return False
+        element = int(element)
+    check_nesting(element)
+    check_nesting(container)
+    try:
+        if hasattr(kind, "__contains__"):
+            return element in container
+        return element in bounded(container)
+    except HOST_ERRORS as error:
+        raise _failed("in", element, container, error) from error
+
+
+def identity(left: Any, right: Any) -> bool:
+    """`left is right`."""
+    return left is right
+
+
+def binary(symbol: str, left: Any, right: Any) -> Any:
+    """A binary operator on any two values."""
+    if type(left) is Tensor or type(right) is Tensor:
+        return catalogue.operators[symbol](left, right)
+    return HOST_OPERATORS[symbol](left, right)
+
+
+def augmented(symbol: str, left: Any, right: Any) -> Any:
+    """The value of `left` after `left symbol= right`: tensors, lists, sets and dicts change in
+    place.
+    """
+    kind = type(left)
+    if kind is Tensor:
+        in_place = catalogue.inplace_operators.get(symbol, catalogue.operators[symbol])
+        return in_place(left, right)
+    if kind is list:
+        if symbol == "+":
+            more = list(bounded(right))
+            check_collection(len(left) + len(more))
+            left += more
+            return left
+        if symbol == "*" and isinstance(right, int):
+            _check_repeated(left, right)
+            left *= right
+            return left
+    host = _IN_PLACE.get(symbol)
+    if host is not None and (kind is set or kind is dict):
+        try:
+            return host(left, right)
+        except HOST_ERRORS as error:
+            raise _failed(symbol, left, right, error) from error
+    return binary(symbol, left, right)
+
+
+_IN_PLACE: dict[str, Operation] = {
+    "|": operator.ior,
+    "&": operator.iand,
+    "-": operator.isub,
+    "^": operator.ixor,
+}
+
+_HOST_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+}
+
+
+def unary(symbol: str, operand: Any) -> Any:
+    """`-x`, `+x` or `~x`."""
+    if type(operand) is Tensor:
+        return catalogue.unary_operators[symbol](operand)
+    try:
+        return _HOST_UNARY[symbol](operand)
+    except HOST_ERRORS as error:
+        if isinstance(error, TypeError):
+            raise GradcliError(
+                "E202", f"`{symbol}` is not defined for {type_name(operand)}"
+            ) from error
+        raise converted(error) from error

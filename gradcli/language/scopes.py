@@ -1,0 +1,146 @@
+"""Which variables belong to which function, found before a function runs.
+
+A running function keeps its variables in a dict, which holds the dict of the enclosing function
+under `PARENT`; the program's own names are a dict without a parent. The distance to walk is known
+when the function is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language import syntax
+
+Variables = dict[str, Any]
+
+PARENT = ""
+"""The key of the enclosing function's variables; no variable has this name."""
+
+
+class Scope:
+    """The names that a function, lambda or comprehension binds; without a parent, those of the
+    program.
+
+    Attributes:
+        parent: the enclosing scope, None for the program's.
+        bound: the names that are its own.
+        global_names: the names that it declares global.
+        comprehension: whether `:=` binds outside of it.
+    """
+
+    __slots__ = ("bound", "comprehension", "global_names", "parent")
+
+    def __init__(
+        self,
+        parent: Scope | None = None,
+        bound: Iterable[str] = (),
+        global_names: Iterable[str] = (),
+        comprehension: bool = False,
+    ) -> None:
+        self.parent = parent
+        self.bound = frozenset(bound)
+        self.global_names = frozenset(global_names)
+        self.comprehension = comprehension
+
+    def distance(self, name: str) -> int | None:
+        """How many scopes outward a name lives, None for a name of the program."""
+        scope: Scope = self
+        steps = 0
+        while scope.parent is not None:
+            if name in scope.bound:
+                return steps
+            if name in scope.global_names:
+                return None
+            scope = scope.parent
+            steps += 1
+        return None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether its variables are the program's own names."""
+        return self.parent is None
+
+
+def function_scope(
+    parent: Scope, parameters: syntax.Parameters, body: list[syntax.Statement]
+) -> Scope:
+    """The scope of a function; raises E006 for a `nonlocal` name that no enclosing function has."""
+    bound = {parameter.name for parameter in parameters.parameters if parameter.name}
+    global_names: set[str] = set()
+    nonlocal_names: set[str] = set()
+    for node in _own_nodes(body):
+        if isinstance(node, syntax.Global):
+            if node.keyword == "global":
+                global_names.update(node.names)
+                continue
+            for name in node.names:
+                if parent.distance(name) is None:
+                    raise GradcliError(
+                        "E006", f"no enclosing function has a variable {name!r}", span=node.span
+                    )
+            nonlocal_names.update(node.names)
+        else:
+            bound.update(_bound_by(node))
+    return Scope(parent, bound - global_names - nonlocal_names, global_names)
+
+
+def comprehension_scope(parent: Scope, clauses: list[syntax.ComprehensionFor]) -> Scope:
+    """The scope of a comprehension: its targets are its own."""
+    bound = {name for clause in clauses for name in target_names(clause.target)}
+    return Scope(parent, bound, comprehension=True)
+
+
+def target_names(target: syntax.Expression) -> Iterator[str]:
+    """The names that a target binds."""
+    if isinstance(target, syntax.Name):
+        yield target.name
+    elif isinstance(target, syntax.Starred):
+        yield from target_names(target.value)
+    elif isinstance(target, (syntax.Tuple, syntax.List)):
+        for element in target.elements:
+            yield from target_names(element)
+
+
+def _bound_by(node: syntax.Syntax) -> Iterator[str]:
+    """The names that a node itself binds in the function around it."""
+    if isinstance(node, (syntax.Assign, syntax.Del)):
+        for target in node.targets:
+            yield from target_names(target)
+    elif isinstance(node, (syntax.AugmentedAssign, syntax.For)):
+        yield from target_names(node.target)
+    elif isinstance(node, syntax.With):
+        for _, target_or_none in node.items:
+            if target_or_none is not None:
+                yield from target_names(target_or_none)
+    elif isinstance(node, syntax.NamedExpression):
+        yield node.name.name
+    elif isinstance(node, syntax.Def):
+        yield node.name
+    elif isinstance(node, syntax.Handler):
+        if node.name is not None:
+            yield node.name
+    elif isinstance(node, syntax.Import):
+        for module, alias in node.names:
+            yield alias or module.partition(".")[0]
+    elif isinstance(node, syntax.FromImport):
+        for name, alias in node.names:
+            yield alias or name
+
+
+def _own_nodes(body: list[syntax.Statement]) -> Iterator[syntax.Syntax]:
+    """All nodes of a function's body that are not inside a function of its own."""
+    pending: list[Any] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (list, tuple)):
+            pending.extend(node)
+        elif isinstance(node, syntax.Syntax):
+            yield node
+            if isinstance(node, (syntax.Def, syntax.Lambda)):
+                pending.extend(p.default for p in node.parameters.parameters)
+                if isinstance(node, syntax.Def):
+                    pending.extend(node.decorators)
+            else:
+                pending.extend(getattr(node, slot) for slot in type(node).__slots__)

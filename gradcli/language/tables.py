@@ -1,0 +1,222 @@
+"""The parsing tables: made from the grammar by lark, kept in a cache of ours, loaded without lark.
+
+Lark reads `gradcli.lark` and works out the LALR tables, which takes some tenths of a second;
+loading them takes a millisecond. The cache lies in the user's own folder and holds the grammar's
+text, so that tables of another grammar are never used. Whatever is wrong with it, the tables are
+built.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from typing import Any
+
+# Raise it when what `Tables` holds changes.
+FORMAT = 1
+
+# How the value of a rule is made: by a builder, as one of its parts, as the list of its parts.
+BUILD, PASS, LIST = range(3)
+
+# A rule: the index of the symbol that it reduces to, the number of its parts, how its value is
+# made, the builder's name, and the places of the parts that are kept, counted from the top of the
+# stack. 0 is the place of an optional part that is absent. In a LIST rule, True marks a part that
+# is a list itself.
+Rule = tuple[int, int, int, str, tuple[Any, ...]]
+
+# What the cached tables depend on.
+Key = tuple[int, str, str, str]
+
+
+class Tables:
+    """An LALR automaton.
+
+    `rows[state]` maps the kind of the next token to the state that it leads to or, when a rule ends
+    before it, to a negative index into `rules`. `gotos[symbol]` maps a state to the one that
+    follows when the symbol has been read there. `starts` names the first states.
+    """
+
+    __slots__ = ("gotos", "rows", "rules", "starts")
+
+    def __init__(
+        self,
+        rows: list[dict[str, int]],
+        rules: list[Rule],
+        gotos: list[dict[int, int]],
+        starts: dict[str, int],
+    ) -> None:
+        self.rows = rows
+        self.rules = rules
+        self.gotos = gotos
+        self.starts = starts
+
+
+def grammar_path() -> str:
+    """Where the grammar is: inside the installed package, or beside it in a checkout."""
+    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    installed = os.path.join(package, "grammar", "gradcli.lark")
+    if os.path.exists(installed):
+        return installed
+    return os.path.join(os.path.dirname(package), "grammar", "gradcli.lark")
+
+
+def load() -> Tables:
+    """The tables of the grammar, from the cache or built afresh."""
+    with open(grammar_path(), encoding="utf-8") as file:
+        grammar = file.read()
+    key = (FORMAT, sys.version, lark_stamp(), grammar)
+    path = cache_path(key)
+    tables = read_cache(path, key)
+    if tables is None:
+        tables = build(grammar)
+        write_cache(path, key, tables)
+    return tables
+
+
+# ---- the cache ----
+
+
+def lark_stamp() -> str:
+    """What tells one installed lark from another, without importing it."""
+    from importlib.machinery import PathFinder
+
+    spec = PathFinder.find_spec("lark")
+    if spec is None or spec.origin is None:
+        return ""
+    status = os.stat(spec.origin)
+    return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
+
+
+def cache_path(key: Key) -> str:
+    """The cache file of a key, in `$XDG_CACHE_HOME/gradcli` or `~/.cache/gradcli`."""
+    from zlib import crc32
+
+    folder = os.environ.get("XDG_CACHE_HOME", "")
+    if not os.path.isabs(folder):
+        folder = os.path.join(os.path.expanduser("~"), ".cache")
+    return os.path.join(folder, "gradcli", f"tables-{crc32(repr(key).encode()):08x}.marshal")
+
+
+def read_cache(path: str, key: Key) -> Tables | None:
+    """The tables in a cache file; None unless it is whole, made from this key and ours alone."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        with open(descriptor, "rb") as file:
+            # `marshal` can be made to crash: it gets only what nobody but this user can write.
+            status = os.fstat(descriptor)
+            if status.st_mode & 0o022 or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
+                return None
+            found, *content = marshal.loads(file.read())
+        return Tables(*content) if found == key else None
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
+
+
+def write_cache(path: str, key: Key, tables: Tables) -> None:
+    """Writes a cache file under another name and moves it into place; gives up without a word."""
+    temporary = f"{path}.{os.getpid()}"
+    content: Any = (key, tables.rows, tables.rules, tables.gotos, tables.starts)
+    try:
+        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(marshal.dumps(content))
+            os.replace(temporary, path)
+        except OSError:
+            os.unlink(temporary)
+    except OSError:
+        return
+
+
+# ---- building ----
+
+
+def build(grammar: str) -> Tables:
+    """Has lark work out the tables of a grammar."""
+    from lark import Lark
+    from lark.grammar import Rule as LarkRule
+    from lark.lexer import Lexer, TerminalDef
+
+    class NoLexer(Lexer):
+        """Stands where lark wants a lexer: the text is cut by our own."""
+
+        def __init__(self, conf: object) -> None:
+            pass
+
+        def lex(self, *_: object) -> Any:
+            return iter(())
+
+    parser = Lark(grammar, parser="lalr", lexer=NoLexer, start=["start", "value"])
+    data, memo = parser.memo_serialize([TerminalDef, LarkRule])
+    table = data["parser"]["parser"]
+    states: dict[int, dict[int, tuple[int, Any]]] = table["states"]
+
+    # A token of fixed text has this text for its kind.
+    kinds: dict[str, str] = {}
+    symbols: dict[str, int] = {}
+    rules: dict[int, Rule] = {}
+    for identity, entry in memo.items():
+        if entry["__type__"] == "TerminalDef":
+            kinds[entry["name"]] = entry["pattern"]["value"]
+        else:
+            symbol = symbols.setdefault(entry["origin"]["name"], len(symbols))
+            rules[identity] = convert(entry, symbol)
+    indices = {identity: index - len(rules) for index, identity in enumerate(rules)}
+
+    # The first states come first, so that no token leads to state 0.
+    numbers = {state: number for number, state in enumerate(table["start_states"].values())}
+    for state in states:
+        numbers.setdefault(state, len(numbers))
+
+    rows: list[dict[str, int]] = [{} for _ in numbers]
+    gotos: list[dict[int, int]] = [{} for _ in symbols]
+    shared: dict[tuple[tuple[str, int], ...], dict[str, int]] = {}
+    for state, actions in states.items():
+        row: dict[str, int] = {}
+        for token, (reduces, argument) in actions.items():
+            name = table["tokens"][token]
+            if name in symbols:
+                gotos[symbols[name]][numbers[state]] = numbers[argument]
+            else:
+                row[kinds.get(name, name)] = (
+                    indices[argument["@"]] if reduces else numbers[argument]
+                )
+        # Many states do the same; `marshal` writes an object once however often it is met.
+        rows[numbers[state]] = shared.setdefault(tuple(row.items()), row)
+    # Lark accepts where all has been read and the text ends; here the end is a token like others.
+    for state in table["end_states"].values():
+        rows[numbers[state]] = {"$END": numbers[state]}
+    starts = {name: numbers[state] for name, state in table["start_states"].items()}
+    return Tables(rows, list(rules.values()), gotos, starts)
+
+
+def convert(rule: dict[str, Any], symbol: int) -> Rule:
+    """One of lark's rules as one of ours."""
+    options = rule["options"]
+    expansion = rule["expansion"]
+    length = len(expansion)
+    kept: list[tuple[int, bool]] = []
+    places = iter(range(-length, 0))
+    # Lark says where the optional parts are that this variant of the rule goes without.
+    for absent in options["empty_indices"] or (False,) * length:
+        if absent:
+            kept.append((0, False))
+            continue
+        place = next(places)
+        part = expansion[place]
+        if options["keep_all_tokens"] or not part.get("filter_out"):
+            kept.append((place, part["__type__"] == "NonTerminal" and is_list(part["name"])))
+    name = rule["alias"] or rule["origin"]["name"]
+    passes = kept[0][1] if is_list(name) else options["expand1"] and rule["alias"] is None
+    if len(kept) == 1 and passes:
+        return symbol, length, PASS, "", (kept[0][0],)
+    if is_list(name):
+        return symbol, length, LIST, "", tuple(kept)
+    return symbol, length, BUILD, name, tuple(place for place, _ in kept)
+
+
+def is_list(name: str) -> bool:
+    """Whether a rule's value is the list of its parts: by its name, or as lark's own for `x+`."""
+    return name.endswith("_list") or name.startswith("__")

@@ -1,0 +1,1 @@
+"""The op catalogue: one entry per op, a file per family."""

@@ -1,0 +1,421 @@
+"""Smooth activations: `silu gelu mish elu softplus logsigmoid softsign glu`, and dropout.
+
+Those made of straight pieces are in `piecewise`. Where PyTorch prints a node for an activation's
+gradient, the gradient is an op here: its rule for the gradient is itself, that for the input the
+activation's second derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arithmetic import add, div, sub
+from gradcli.ops.catalogue import function, in_place, methods, modules
+from gradcli.ops.comparison import where
+from gradcli.ops.dimensions import normal_dim
+from gradcli.ops.entry import Function, op, pointwise
+from gradcli.ops.joining import cat
+from gradcli.ops.pointwise import abs_, exp, log1p, sigmoid, tanh
+from gradcli.ops.slicing import slice_
+from gradcli.ops.special import erf
+
+
+def activation(
+    name: str, *, torch: bool = False, method: bool = False, inplace: bool = False
+) -> Callable[[Function], Function]:
+    """Make an activation reachable in torch.nn.functional, where it takes `inplace=` besides.
+
+    Args:
+        name: its name.
+        torch, method: whether it is also in torch, and a method.
+        inplace: whether there is a function `NAME_` as well, in the same places.
+    """
+
+    def decorate(body: Function) -> Function:
+        writing = in_place(name, body)
+        count = body.__code__.co_argcount
+
+        def of_functional(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+            if len(args) == count + 1:
+                *args, inplace = args  # type: ignore[assignment]
+            return (writing if inplace else body)(*args, **kwargs)
+
+        of_functional.__name__ = of_functional.__qualname__ = name
+        of_functional.__doc__ = body.__doc__
+        modules["torch.nn.functional"][name] = of_functional
+        tables = [modules["torch"]] * torch + [methods] * method
+        for table in tables:
+            table[name] = body
+        if inplace:
+            for table in (*tables, modules["torch.nn.functional"]):
+                table[f"{name}_"] = writing
+        return body
+
+    return decorate
+
+
+# --- sigmoid-weighted ---------------------------------------------------------------------------
+
+
+def _silu_rule(grad: Any, self: Any) -> Any:
+    weight = sigmoid(self)
+    return grad * weight * (self * (1 - weight) + 1)
+
+
+silu_ = pointwise(
+    "silu", "SiluBackward0", lambda self: self / (1 + np.exp(-self)), self=_silu_rule
+)
+
+
+@activation("silu")
+def silu(input: Tensor) -> Tensor:
+    """`input * sigmoid(input)`."""
+    check_tensors("silu", input=input)
+    check_floating("silu", input)
+    return silu_.apply(input)
+
+
+def _mish_rule(grad: Any, self: Any) -> Any:
+    weight = tanh(log1p(exp(self)))
+    return grad * (weight + self * sigmoid(self) * (1 - weight * weight))
+
+
+mish_ = pointwise(
+    "mish",
+    "MishBackward0",
+    lambda self: self * np.tanh(np.log1p(np.exp(self))),
+    self=_mish_rule,
+)
+
+
+@activation("mish")
+def mish(input: Tensor) -> Tensor:
+    """`input * tanh(softplus(input))`."""
+    check_tensors("mish", input=input)
+    check_floating("mish", input)
+    return mish_.apply(input)
+
+
+# --- gelu ---------------------------------------------------------------------------------------
+
+_TANH_SCALE = math.sqrt(2 / math.pi)
+_TANH_CUBIC = 0.044715
+
+
+def _gelu_array(self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        return self * 0.5 * (1 + erf(self * math.sqrt(0.5)))
+    inner = (self + self * self * self * _TANH_CUBIC) * _TANH_SCALE
+    return self * 0.5 * (1 + np.tanh(inner))
+
+
+def _gelu_slope(self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        density = exp(self * self * -0.5) * (1 / math.sqrt(2 * math.pi))
+        return (erf(self * math.sqrt(0.5)) + 1) * 0.5 + self * density
+    height, inner, _ = _tanh_parts(self)
+    return (height + 1) * 0.5 + self * 0.5 * (1 - height * height) * inner
+
+
+def _gelu_curvature(self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        return exp(self * self * -0.5) * (1 / math.sqrt(2 * math.pi)) * (2 - self * self)
+    height, inner, bend = _tanh_parts(self)
+    return (1 - height * height) * (inner + self * 0.5 * bend - self * height * inner * inner)
+
+
+def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
+    """The tanh in the approximation of gelu, and its argument's first and second derivative."""
+    height = tanh((self + self * self * self * _TANH_CUBIC) * _TANH_SCALE)
+    inner = (self * self * (3 * _TANH_CUBIC) + 1) * _TANH_SCALE
+    return height, inner, self * (6 * _TANH_CUBIC * _TANH_SCALE)
+
+
+gelu_backward = pointwise(
+    "gelu_backward",
+    "GeluBackwardBackward0",
+    lambda grad_output, self, approximate: grad_output * _gelu_slope(self, approximate),
+    grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    self=lambda grad, grad_output, self, approximate: (
+        grad * grad_output * _gelu_curvature(self, approximate)
+    ),
+)
+
+gelu_ = pointwise(
+    "gelu",
+    "GeluBackward0",
+    _gelu_array,
+    self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+)
+
+
+@function("gelu", module="torch.nn.functional")
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """The input times the normal distribution function of it, exactly or by `approximate="tanh"`.
+
+    Raises E204 for any other way.
+    """
+    check_tensors("gelu", input=input)
+    check_floating("gelu", input)
+    if approximate not in ("none", "tanh"):
+        raise GradcliError(
+            "E204",
+            f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}",
+            raises="RuntimeError",
+        )
+    return gelu_.apply(input, approximate)
+
+
+# --- elu and its like ---------------------------------------------------------------------------
+
+
+def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    below = np.expm1(self * input_scale) * (alpha * scale)
+    return np.where(self <= 0, below, self * scale)[()]
+
+
+def _elu_slope(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    # At 0 it is the slope below.
+    below = exp(self * input_scale) * (alpha * scale * input_scale)
+    return where(self <= 0, below, scale)
+
+
+elu_backward = pointwise(
+    "elu_backward",
+    "EluBackwardBackward0",
+    lambda grad_output, self, alpha, scale, input_scale: (
+        grad_output * _elu_slope(self, alpha, scale, input_scale)
+    ),
+    grad_output=lambda grad, self, alpha, scale, input_scale: elu_backward(
+        grad, self, alpha, scale, input_scale
+    ),
+    self=lambda grad, grad_output, self, alpha, scale, input_scale: where(
+        self <= 0,
+        grad * grad_output * exp(self * input_scale) * (alpha * scale * input_scale**2),
+        0.0,
+    ),
+)
+
+elu_ = pointwise(
+    "elu",
+    "EluBackward0",
+    _elu_array,
+    self=lambda grad, self, alpha, scale, input_scale: elu_backward(
+        grad, self, alpha, scale, input_scale
+    ),
+)
+
+
+@activation("elu", inplace=True)
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere."""
+    check_tensors("elu", input=input)
+    check_floating("elu", input)
+    return elu_.apply(input, alpha, 1.0, 1.0)
+
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+
+
+@activation("selu", torch=True, inplace=True)
+def selu(input: Tensor) -> Tensor:
+    """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
+    check_tensors("selu", input=input)
+    check_floating("selu", input)
+    return elu_.apply(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
+
+
+celu_ = pointwise(
+    "celu",
+    "CeluBackward0",
+    lambda self, alpha: _elu_array(self, alpha, 1.0, 1 / alpha),
+    self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, 1 / alpha),
+)
+
+
+@activation("celu", torch=True, inplace=True)
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
+    check_tensors("celu", input=input)
+    check_floating("celu", input)
+    if alpha == 0:
+        raise GradcliError("E204", "celu(): `alpha` must not be 0", raises="RuntimeError")
+    return celu_.apply(input, alpha)
+
+
+# --- logarithms of sigmoids ---------------------------------------------------------------------
+
+
+def _softplus_array(self: Any, beta: float, threshold: float) -> Any:
+    scaled = self * beta
+    return np.where(scaled > threshold, self, np.log1p(np.exp(scaled)) / beta)[()]
+
+
+softplus_backward = pointwise(
+    "softplus_backward",
+    "SoftplusBackwardBackward0",
+    lambda grad_output, self, beta, threshold: where(
+        self * beta > threshold, grad_output, grad_output * sigmoid(self * beta)
+    ),
+    grad_output=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    self=lambda grad, grad_output, self, beta, threshold: where(
+        self * beta > threshold,
+        0.0,
+        grad * grad_output * sigmoid(self * beta) * (1 - sigmoid(self * beta)) * beta,
+    ),
+)
+
+softplus_ = pointwise(
+    "softplus",
+    "SoftplusBackward0",
+    _softplus_array,
+    self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+)
+
+
+@function("softplus", module="torch.nn.functional")
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """`log(1 + exp(beta * input)) / beta`, and the input itself where `beta * input` is above the
+    threshold.
+    """
+    check_tensors("softplus", input=input)
+    check_floating("softplus", input)
+    return softplus_.apply(input, beta, threshold)
+
+
+def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
+    # The sigmoid of -self, from an exponential that cannot overflow.
+    small = np.exp(-np.abs(self))
+    share = small / (1 + small)
+    return grad_output * np.where(self < 0, 1 - share, share)[()]
+
+
+logsigmoid_backward = pointwise(
+    "log_sigmoid_backward",
+    "LogSigmoidBackwardBackward0",
+    _logsigmoid_backward_array,
+    grad_output=lambda grad, self: logsigmoid_backward(grad, self),
+    self=lambda grad, grad_output, self: (
+        grad * grad_output * (sigmoid(self) - 1) * sigmoid(self)
+    ),
+)
+
+logsigmoid_ = pointwise(
+    "log_sigmoid",
+    "LogSigmoidBackward0",
+    lambda self: np.minimum(0, self) - np.log1p(np.exp(-np.abs(self))),
+    self=lambda grad, self: logsigmoid_backward(grad, self),
+)
+
+
+@function("logsigmoid", module="torch.nn.functional")
+def logsigmoid(input: Tensor) -> Tensor:
+    """`log(sigmoid(input))`, without overflow."""
+    check_tensors("logsigmoid", input=input)
+    check_floating("logsigmoid", input)
+    return logsigmoid_.apply(input)
+
+
+# --- what other ops make up ---------------------------------------------------------------------
+
+
+@function("softsign", module="torch.nn.functional")
+def softsign(input: Tensor) -> Tensor:
+    """`input / (abs(input) + 1)`."""
+    return div.apply(input, add.apply(abs_.apply(input), 1))
+
+
+@function("tanhshrink", module="torch.nn.functional")
+def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`."""
+    return sub.apply(input, tanh.apply(input))
+
+
+# --- one half gates the other -------------------------------------------------------------------
+
+
+def _halves(self: Any, dim: int) -> tuple[Any, Any]:
+    half = self.shape[dim] // 2
+    return slice_(self, dim, 0, half, 1), slice_(self, dim, half, 2 * half, 1)
+
+
+def _glu_array(self: Any, dim: int) -> Any:
+    value, gate = _halves(self, dim)
+    return value * sigmoid(gate)
+
+
+def _glu_slopes(self: Any, dim: int) -> Any:
+    """The derivative in the value and in the gate, one after another along the dimension."""
+    value, gate = _halves(self, dim)
+    open_ = sigmoid(gate)
+    return cat([open_, value * open_ * (1 - open_)], dim)
+
+
+def _glu_backward_rule_grad(grad: Any, self: Any, dim: int) -> Any:
+    of_value, of_gate = _halves(grad * _glu_slopes(self, dim), dim)
+    return of_value + of_gate
+
+
+def _glu_backward_rule_self(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    value, gate = _halves(self, dim)
+    of_value, of_gate = _halves(grad, dim)
+    open_ = sigmoid(gate)
+    bend = grad_output * open_ * (1 - open_)
+    gate_part = of_value + of_gate * value * (1 - open_ * 2)
+    return cat([of_gate * bend, gate_part * bend], dim)
+
+
+glu_backward = op(
+    "glu_backward",
+    "GluBackwardBackward0",
+    lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
+    grad_output=_glu_backward_rule_grad,
+    self=_glu_backward_rule_self,
+)
+
+glu_ = op(
+    "glu",
+    "GluBackward0",
+    _glu_array,
+    self=lambda grad, self, dim: glu_backward(grad, self, dim),
+)
+
+
+@function("glu", module="torch.nn.functional")
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of a dimension times the sigmoid of the second. Raises E301 where it cannot be
+    halved.
+    """
+    check_tensors("glu", input=input)
+    check_floating("glu", input)
+    at = normal_dim("glu", dim, input.array.ndim)
+    size = input.array.shape[at] if input.array.ndim else 1
+    if size % 2:
+        raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
+    return glu_.apply(input, at)
+
+
+@function("dropout", module="torch.nn.functional")
+@function("dropout")
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """The tensor itself without `training`, or with p = 0. Raises E205 where elements would be
+    dropped at random, E204 where p is no probability.
+    """
+    check_tensors("dropout", input=input)
+    if not 0 <= p <= 1:
+        raise GradcliError("E204", f"dropout(): p is a probability, and {p} is none")
+    if training and p > 0:
+        raise GradcliError(
+            "E205",
+            "dropout(): dropping elements at random is outside the catalogue",
+            help="pass training=False",
+        )
+    return input

@@ -1,0 +1,395 @@
+"""Arithmetic: `+ - * / // %` and their functions.
+
+PyTorch tells a Python number from a tensor in two ways. What a program writes, `x * 2`, wraps the
+number as a tensor: its node has a second, empty edge. What a derivative formula writes takes the
+number as it is: the node's name ends in 1 and it has one edge. The operators of `Tensor`, which
+rules use, are the second kind; those of the language the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd import engine
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.catalogue import (
+    expose,
+    function,
+    in_place,
+    inplace_operators,
+    operators,
+    unary_operators,
+)
+from gradcli.ops.entry import Function, Op, pointwise
+
+_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+
+
+def conj(value: Any) -> Any:
+    """The complex conjugate: a real value is its own, and makes no node."""
+    array = value.array if type(value) is Tensor else value
+    if getattr(array, "dtype", None) in _COMPLEX:
+        return conj_physical(value)
+    return value.conjugate() if type(value) is complex else value
+
+
+conj_physical: Op = pointwise(
+    "conj_physical",
+    "ConjPhysicalBackward0",
+    lambda self: np.conj(self),
+    self=lambda grad: conj_physical(grad),
+)
+
+
+def zeros_like(value: Any) -> Any:
+    """Zeros of a value's shape and dtype: the gradient of what is constant, also where the value is
+    inf or nan.
+    """
+    if type(value) is Tensor:
+        return Tensor(np.zeros(value.array.shape, value.array.dtype)[()])
+    return np.zeros(value.shape, value.dtype)[()]
+
+
+def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
+    """Zeros of a shape in a value's dtype, an array or a tensor as the value is one."""
+    if type(value) is Tensor:
+        return Tensor(np.zeros(sizes, value.array.dtype))
+    return np.zeros(sizes, value.dtype)
+
+
+# --- sums and differences -----------------------------------------------------------------------
+
+
+def _scaled(grad: Any, alpha: Any) -> Any:
+    """The gradient times a number; no node where the number is 1."""
+    return grad if alpha == 1 else grad * alpha
+
+
+def _difference(self: Any, other: Any) -> Any:
+    for operand in (self, other):
+        if getattr(operand, "dtype", None) == np.bool_:
+            raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `^`")
+    return self - other
+
+
+add = pointwise(
+    "add",
+    "AddBackward0",
+    lambda self, other, alpha=1: self + other if alpha == 1 else self + other * alpha,
+    self=lambda grad: grad,
+    other=lambda grad, alpha: _scaled(grad, alpha),
+)
+
+sub = pointwise(
+    "sub",
+    "SubBackward0",
+    lambda self, other, alpha=1: _difference(self, other if alpha == 1 else other * alpha),
+    self=lambda grad: grad,
+    other=lambda grad, alpha: -_scaled(grad, alpha),
+)
+
+rsub = pointwise(
+    "rsub",
+    "RsubBackward1",
+    lambda self, other, alpha=1: _difference(other, self if alpha == 1 else self * alpha),
+    self=lambda grad, alpha: -_scaled(grad, alpha),
+)
+
+
+def _negative(self: Any) -> Any:
+    if self.dtype == np.bool_:
+        raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `~`")
+    return -self
+
+
+neg = pointwise("neg", "NegBackward0", _negative, self=lambda grad: -grad)
+
+# --- products and quotients ---------------------------------------------------------------------
+
+mul = pointwise(
+    "mul",
+    "MulBackward0",
+    lambda self, other: self * other,
+    self=lambda grad, other: grad * conj(other),
+    other=lambda grad, self: grad * conj(self),
+)
+
+div = pointwise(
+    "div",
+    "DivBackward0",
+    lambda self, other: self / other,
+    floating=True,
+    self=lambda grad, other: grad / conj(other),
+    other=lambda grad, self, other: -grad * conj((self / other) / other),
+)
+
+reciprocal = pointwise(
+    "reciprocal",
+    "ReciprocalBackward0",
+    lambda self: 1 / self,
+    floating=True,
+    self=lambda grad, result: -grad * conj(result * result),
+)
+
+
+def _check_divisor(kind: str, other: Any) -> None:
+    """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
+    if kind in "iub" and not np.all(other):
+        raise GradcliError("E206", "integer division by zero", raises="RuntimeError")
+
+
+def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    kind = np.result_type(self, other).kind
+    _check_divisor(kind, other)
+    if kind in "iub":
+        quotient = np.floor_divide(self, other)
+        if rounding_mode == "trunc":
+            # Rounded down where it is negative and inexact: one more gives the quotient rounded to
+            # zero.
+            quotient = quotient + ((quotient < 0) & (np.remainder(self, other) != 0))
+        return quotient.astype(np.result_type(self, other))
+    if rounding_mode == "trunc":
+        return np.trunc(self / other)
+    # NumPy's floor_divide and PyTorch's agree but for a zero divisor, where PyTorch divides.
+    return np.where(np.equal(other, 0), self / other, np.floor_divide(self, other))[()]
+
+
+div_rounded = pointwise(
+    "div",
+    "DivBackward2",
+    _rounded_quotient,
+    # The quotient is constant between its steps.
+    self=lambda grad: zeros_like(grad),
+    other=lambda grad: zeros_like(grad),
+)
+
+
+@function("div", "divide", method=True, inplace=True)
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`input / other`, rounded where `rounding_mode` is "floor" or "trunc"; raises E204 for any
+    other mode.
+    """
+    if rounding_mode is None:
+        return div.apply(input, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise GradcliError(
+            "E204",
+            f"div(): rounding_mode is 'floor', 'trunc' or None, not {rounding_mode!r}",
+            raises="RuntimeError",
+        )
+    return div_rounded.apply(input, other, rounding_mode)
+
+
+def no_derivative(name: str, help: str) -> Function:
+    """The rule of an op that PyTorch defines no derivative for: it raises E409."""
+
+    def rule(grad: Any) -> Any:
+        raise GradcliError("E409", f"the derivative of {name} is not implemented", help=help)
+
+    return rule
+
+
+_no_quotient = no_derivative("floor_divide", "divide with `/`, and floor() a detached value")
+
+floor_divide = pointwise(
+    "floor_divide",
+    "NotImplemented",
+    lambda self, other: _rounded_quotient(self, other, "floor"),
+    self=_no_quotient,
+    other=_no_quotient,
+)
+
+
+def _remainder(self: Any, other: Any) -> Any:
+    dtype = np.result_type(self, other)
+    _check_divisor(dtype.kind, other)
+    if dtype.kind != "f":
+        return np.remainder(self, other)
+    # The sign is the divisor's, but a zero keeps the sign of the dividend, which NumPy's does not.
+    rest = np.fmod(self, other)
+    return np.where((rest != 0) & (np.less(other, 0) != (rest < 0)), rest + other, rest)[()]
+
+
+def _fmod(self: Any, other: Any) -> Any:
+    _check_divisor(np.result_type(self, other).kind, other)
+    return np.fmod(self, other)
+
+
+remainder_number = pointwise(
+    "remainder",
+    "RemainderBackward0",
+    lambda self, other: _remainder(self, other),
+    self=lambda grad: grad,
+)
+remainder_tensor = pointwise(
+    "remainder",
+    "RemainderBackward1",
+    _remainder,
+    self=lambda grad: grad,
+    other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
+)
+fmod_number = pointwise(
+    "fmod", "FmodBackward0", lambda self, other: _fmod(self, other), self=lambda grad: grad
+)
+fmod_tensor = pointwise(
+    "fmod",
+    "FmodBackward1",
+    _fmod,
+    self=lambda grad: grad,
+    other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
+)
+
+
+_no_modulus = no_derivative("a number modulo a tensor", "make the number a tensor first")
+
+remainder_of_number = pointwise(
+    "remainder", "NotImplemented", lambda other, self: _remainder(self, other), other=_no_modulus
+)
+
+
+def _by_operand(name: str, number: Op, tensor: Op) -> Function:
+    """A function of two overloads: the second operand is a number, or a tensor."""
+
+    def overloaded(input: Any, other: Any) -> Tensor:
+        if type(input) is Tensor and type(other) is not Tensor:
+            return number.apply(*with_number(input, other))
+        return tensor.apply(input, other)
+
+    overloaded.__name__ = overloaded.__qualname__ = name
+    return function(name, method=True, inplace=True)(overloaded)
+
+
+def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
+    """A tensor and a number for an op that takes the number as it is: the tensor in their common
+    dtype.
+
+    A float that meets an integer tensor makes it a float; the number keeps its value in the
+    tensor's dtype.
+    """
+    dtype = dtypes.result_dtype((tensor.array, number))
+    if tensor.array.dtype is not dtype.numpy_dtype:
+        tensor = Tensor(dtypes.cast(tensor.array, dtype))
+    elif dtype.category in ("int", "bool"):
+        number = dtypes.cast(number, dtype)
+    return tensor, number
+
+
+remainder = _by_operand("remainder", remainder_number, remainder_tensor)
+fmod = _by_operand("fmod", fmod_number, fmod_tensor)
+
+# --- numbers as they are: what the formulas of derivatives write --------------------------------
+
+mul_number = pointwise(
+    "mul",
+    "MulBackward1",
+    lambda self, other: self * other,
+    self=lambda grad, other: grad * conj(other),
+)
+div_number = pointwise(
+    "div",
+    "DivBackward1",
+    lambda self, other: self / other,
+    self=lambda grad, other: grad / conj(other),
+)
+add_number = pointwise(
+    "add", "AddBackward1", lambda self, other: self + other, self=lambda grad: grad
+)
+sub_number = pointwise(
+    "sub", "SubBackward1", lambda self, other: self - other, self=lambda grad: grad
+)
+
+
+def _formula_operators() -> dict[str, Function]:
+    """The operators of `Tensor`: numbers are taken as they are."""
+
+    def either(tensor: Op, number: Op) -> Function:
+        def operator(self: Tensor, other: Any) -> Any:
+            return (tensor if type(other) is Tensor else number).apply(self, other)
+
+        return operator
+
+    def over(self: Tensor, other: Any) -> Any:
+        return mul_number.apply(reciprocal.apply(self), other)
+
+    sums, products = either(add, add_number), either(mul, mul_number)
+    return {
+        "__add__": sums,
+        "__radd__": sums,
+        "__sub__": either(sub, sub_number),
+        "__rsub__": lambda self, other: sub.apply(other, self),
+        "__mul__": products,
+        "__rmul__": products,
+        "__truediv__": either(div, div_number),
+        "__rtruediv__": over,
+        "__neg__": lambda self: neg.apply(self),
+    }
+
+
+for _name, _operator in _formula_operators().items():
+    setattr(Tensor, _name, _operator)
+
+# --- what programs write ------------------------------------------------------------------------
+
+expose(add, inplace=True)
+expose(sub, "sub", "subtract", inplace=True)
+expose(mul, "mul", "multiply", inplace=True)
+expose(rsub)
+expose(neg, "neg", "negative", inplace=True)
+expose(div, "true_divide", inplace=True)
+expose(reciprocal, inplace=True)
+expose(floor_divide, inplace=True)
+
+
+def _commutative(entry: Op) -> Function:
+    """An operator that puts its tensor first, as PyTorch does with `2 * x`."""
+
+    def operator(left: Any, right: Any) -> Any:
+        return entry.apply(left, right) if type(left) is Tensor else entry.apply(right, left)
+
+    return operator
+
+
+def _minus(left: Any, right: Any) -> Any:
+    return sub.apply(left, right) if type(left) is Tensor else rsub.apply(right, left)
+
+
+def _over(left: Any, right: Any) -> Any:
+    # A number over a tensor is its reciprocal times the number.
+    return (
+        div.apply(left, right) if type(left) is Tensor else mul.apply(reciprocal.apply(right), left)
+    )
+
+
+def _modulo(left: Any, right: Any) -> Any:
+    if type(left) is Tensor:
+        return remainder(left, right)
+    return remainder_of_number.apply(*with_number(right, left))
+
+
+operators.update(
+    {
+        "+": _commutative(add),
+        "-": _minus,
+        "*": _commutative(mul),
+        "/": _over,
+        "//": lambda left, right: floor_divide.apply(left, right),
+        "%": _modulo,
+    }
+)
+inplace_operators.update(
+    {
+        "+": in_place("add", lambda self, other: add.apply(self, other)),
+        "-": in_place("sub", lambda self, other: sub.apply(self, other)),
+        "*": in_place("mul", lambda self, other: mul.apply(self, other)),
+        "/": in_place("div", lambda self, other: div.apply(self, other)),
+        "//": in_place("floor_divide", lambda self, other: floor_divide.apply(self, other)),
+        "%": in_place("remainder", remainder),
+    }
+)
+unary_operators.update({"-": lambda value: neg.apply(value), "+": lambda value: value})
+
+engine.add = add

@@ -1,0 +1,196 @@
+"""The larger, the smaller, and bounds: `maximum minimum fmax fmin clamp clamp_min clamp_max`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_number, check_tensors, expose_of_tensors
+from gradcli.ops.arithmetic import with_number
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.comparison import isnan, logical_and, logical_not, logical_or, where
+from gradcli.ops.entry import op, pointwise
+from gradcli.ops.masking import masked_fill_number
+
+# --- the larger and the smaller -----------------------------------------------------------------
+
+
+def _shared(grad: Any, equal: Any, lost: Any) -> Any:
+    """The gradient of the greater or smaller of two: half where they are equal, none where the
+    other one was taken.
+    """
+    return masked_fill_number(where(equal, grad / 2, grad), lost, 0)
+
+
+maximum = pointwise(
+    "maximum",
+    "MaximumBackward0",
+    lambda self, other: np.maximum(self, other),
+    self=lambda grad, self, other: _shared(grad, self == other, self < other),
+    other=lambda grad, self, other: _shared(grad, self == other, self > other),
+)
+
+minimum = pointwise(
+    "minimum",
+    "MinimumBackward0",
+    lambda self, other: np.minimum(self, other),
+    self=lambda grad, self, other: _shared(grad, self == other, self > other),
+    other=lambda grad, self, other: _shared(grad, self == other, self < other),
+)
+
+# Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
+fmax = pointwise(
+    "fmax",
+    "FmaxBackward0",
+    lambda self, other: np.fmax(self, other),
+    self=lambda grad, self, other: masked_fill_number(
+        grad, logical_not(logical_or(self >= other, isnan(other))), 0
+    ),
+    other=lambda grad, self, other: masked_fill_number(
+        grad, logical_or(self >= other, isnan(other)), 0
+    ),
+)
+
+fmin = pointwise(
+    "fmin",
+    "FminBackward0",
+    lambda self, other: np.fmin(self, other),
+    self=lambda grad, self, other: masked_fill_number(
+        grad, logical_not(logical_or(self <= other, isnan(other))), 0
+    ),
+    other=lambda grad, self, other: masked_fill_number(
+        grad, logical_or(self <= other, isnan(other)), 0
+    ),
+)
+
+for _entry in (maximum, minimum, fmax, fmin):
+    expose_of_tensors(_entry)
+
+
+# --- clamp --------------------------------------------------------------------------------------
+
+
+def _inside(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    """The gradient of what was clamped: whole between the bounds and at them, none outside."""
+    if min is None:
+        kept = self <= max
+    elif max is None:
+        kept = self >= min
+    else:
+        kept = logical_and(self >= min, self <= max)
+    return where(kept, grad, 0.0)
+
+
+def _below(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    below = self < min
+    return where(below if max is None else logical_and(below, min < max), grad, 0.0)
+
+
+def _above(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    above = self > max
+    return where(above if min is None else logical_or(above, max < min), grad, 0.0)
+
+
+clamp_to_numbers = pointwise(
+    "clamp",
+    "ClampBackward1",
+    lambda self, min=None, max=None: np.clip(self, min, max),
+    self=_inside,
+)
+
+
+def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
+    given = [array for array in (self, min, max) if array is not None]
+    dtype = dtypes.result_dtype(given)
+    result = dtypes.cast(self, dtype)
+    if min is not None:
+        result = np.maximum(result, dtypes.cast(min, dtype))
+    if max is not None:
+        result = np.minimum(result, dtypes.cast(max, dtype))
+    return result
+
+
+clamp_to_tensors = op(
+    "clamp", "ClampBackward0", _clamp_arrays, self=_inside, min=_below, max=_above
+)
+
+
+@function("clamp", "clip", method=True, inplace=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    """The tensor with what is less than `min` or greater than `max` set to that bound; where the
+    bounds are crossed, to `max`. The bounds are numbers, or tensors.
+
+    Raises E201 where both are missing, E202 where one is a number and one a tensor.
+    """
+    refuse_out("clamp", out)
+    check_tensors("clamp", input=input)
+    bounds = [bound for bound in (min, max) if bound is not None]
+    if not bounds:
+        raise GradcliError(
+            "E204", "clamp(): at least one of `min` and `max` is needed", raises="RuntimeError"
+        )
+    if type(bounds[0]) is Tensor:
+        check_tensors("clamp", **{"min" if bounds[0] is min else "max": bounds[0]})
+        check_tensors("clamp", max=bounds[-1])
+        return clamp_to_tensors.apply(input, min, max)
+    for bound in bounds:
+        check_number("clamp", "min" if bound is min else "max", bound)
+        input, _ = with_number(input, bound)
+    return clamp_to_numbers.apply(input, min, max)
+
+
+clamp_min_number = pointwise(
+    "clamp_min",
+    "ClampMinBackward0",
+    lambda self, min: np.maximum(self, min),
+    self=lambda grad, self, min: where(self >= min, grad, 0.0),
+)
+
+clamp_min_tensor = pointwise(
+    "clamp_min",
+    "ClampMinBackward1",
+    lambda self, min: np.maximum(self, min),
+    self=lambda grad, self, min: where(self >= min, grad, 0.0),
+    min=lambda grad, self, min: where(self < min, grad, 0.0),
+)
+
+clamp_max_number = pointwise(
+    "clamp_max",
+    "ClampMaxBackward0",
+    lambda self, max: np.minimum(self, max),
+    self=lambda grad, self, max: where(self <= max, grad, 0.0),
+)
+
+clamp_max_tensor = pointwise(
+    "clamp_max",
+    "ClampMaxBackward1",
+    lambda self, max: np.minimum(self, max),
+    self=lambda grad, self, max: where(self <= max, grad, 0.0),
+    max=lambda grad, self, max: where(self > max, grad, 0.0),
+)
+
+
+@function("clamp_min", method=True, inplace=True)
+def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+    """The tensor with what is less than a number, or a tensor's element, set to that."""
+    refuse_out("clamp_min", out)
+    check_tensors("clamp_min", input=input)
+    if type(min) is Tensor:
+        return clamp_min_tensor.apply(input, min)
+    check_number("clamp_min", "min", min)
+    return clamp_min_number.apply(*with_number(input, min))
+
+
+@function("clamp_max", method=True, inplace=True)
+def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+    """The tensor with what is greater than a number, or a tensor's element, set to that."""
+    refuse_out("clamp_max", out)
+    check_tensors("clamp_max", input=input)
+    if type(max) is Tensor:
+        return clamp_max_tensor.apply(input, max)
+    check_number("clamp_max", "max", max)
+    return clamp_max_number.apply(*with_number(input, max))

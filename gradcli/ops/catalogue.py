@@ -1,0 +1,133 @@
+"""What programs can reach, by name: functions of the modules, methods and properties of tensors,
+operators.
+
+The families fill these tables as they are imported. An entry is exposed under all its names at
+once, as a function and as a method, and with an in-place form where PyTorch has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gradcli.autograd.inplace import check_inplace, write
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.entry import Function, Op
+
+Body = TypeVar("Body", bound=Function)
+
+modules: dict[str, dict[str, Any]] = {
+    "torch": {},
+    "torch.autograd": {},
+    "torch.linalg": {},
+    "torch.nn.functional": {},
+    "torch.special": {},
+}
+"""The functions of each module."""
+
+methods: dict[str, Function] = {}
+"""Methods of tensors; the tensor is their first argument."""
+
+properties: dict[str, Callable[[Tensor], Any]] = {}
+"""Attributes of tensors."""
+
+setters: dict[str, Callable[[Tensor, Any], None]] = {}
+"""Attributes of tensors that can be assigned to."""
+
+operators: dict[str, Function] = {}
+"""Binary operators with a tensor on at least one side, `[]` and `[]=`."""
+
+inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = {}
+"""What `x += y` and its like do to a tensor x; they return it."""
+
+unary_operators: dict[str, Function] = {}
+"""`-x`, `+x`, `~x`."""
+
+
+def expose(
+    entry: Op,
+    *names: str,
+    module: str = "torch",
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+) -> None:
+    """Make an entry reachable under its name and the further ones.
+
+    Args:
+        entry: the op, whose forward function's parameters are the function's own.
+        names: the names, the entry's own when none is given.
+        module: where the function lives.
+        function, method: which of the two there are.
+        inplace: whether there is a method `NAME_` that writes the result to its tensor.
+    """
+    for name in names or (entry.name,):
+        if function:
+            entry.bind(modules[module], name)
+        if method:
+            entry.bind(methods, name)
+        if inplace:
+            methods[f"{name}_"] = in_place(entry.name, entry.apply)
+
+
+def function(
+    *names: str, module: str = "torch", method: bool = False, inplace: bool = False
+) -> Callable[[Body], Body]:
+    """Make a composed function reachable: decorates it, under the names given or its own."""
+
+    def decorate(body: Body) -> Body:
+        for name in names or (body.__name__.rstrip("_"),):
+            modules[module][name] = body
+            if method:
+                methods[name] = body
+            if inplace:
+                methods[f"{name}_"] = in_place(name, body)
+        return body
+
+    return decorate
+
+
+def method(*names: str) -> Callable[[Body], Body]:
+    """Make a function reachable as a method of tensors only."""
+
+    def decorate(body: Body) -> Body:
+        for name in names or (body.__name__.rstrip("_"),):
+            methods[name] = body
+        return body
+
+    return decorate
+
+
+def tensor_property(*names: str) -> Callable[[Body], Body]:
+    """Make a function of a tensor readable as an attribute."""
+
+    def decorate(body: Body) -> Body:
+        for name in names or (body.__name__,):
+            properties[name] = body
+        return body
+
+    return decorate
+
+
+def in_place(name: str, body: Function) -> Function:
+    """The in-place form of a function: it writes the result to the first operand, and returns
+    that."""
+
+    def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_inplace(self)
+        write(self, body(self, *args, **kwargs))
+        return self
+
+    write_result.__name__ = write_result.__qualname__ = f"{name}_"
+    return write_result
+
+
+def refuse_out(name: str, out: Any) -> None:
+    """Raise E205 where a function was given `out=`."""
+    if out is not None:
+        raise GradcliError(
+            "E205",
+            f"{name}(): the `out` argument is outside the language",
+            help="assign the result instead: `x = ...`",
+        )

@@ -1,0 +1,216 @@
+"""Comparison and choice: `== < isnan isclose where`, logic on bools and bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_same_dtype, check_tensors
+from gradcli.ops.arithmetic import no_derivative
+from gradcli.ops.catalogue import (
+    expose,
+    function,
+    method,
+    operators,
+    refuse_out,
+    unary_operators,
+)
+from gradcli.ops.entry import Function, op, pointwise
+
+# --- comparisons leave the graph ----------------------------------------------------------------
+
+
+def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> None:
+    entry = pointwise(name, "", forward)
+    expose(entry, name, *aliases)
+    operators[symbol] = lambda left, right: entry.apply(left, right)
+    setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
+
+
+_comparison("eq", "==", lambda self, other: np.equal(self, other))
+_comparison("ne", "!=", lambda self, other: np.not_equal(self, other), "not_equal")
+_comparison("lt", "<", lambda self, other: np.less(self, other), "less")
+_comparison("le", "<=", lambda self, other: np.less_equal(self, other), "less_equal")
+_comparison("gt", ">", lambda self, other: np.greater(self, other), "greater")
+_comparison("ge", ">=", lambda self, other: np.greater_equal(self, other), "greater_equal")
+
+logical_and = pointwise("logical_and", "", lambda self, other: np.logical_and(self, other))
+logical_or = pointwise("logical_or", "", lambda self, other: np.logical_or(self, other))
+logical_xor = pointwise("logical_xor", "", lambda self, other: np.logical_xor(self, other))
+logical_not = pointwise("logical_not", "", lambda self: np.logical_not(self))
+for _entry in (logical_and, logical_or, logical_xor, logical_not):
+    expose(_entry, inplace=True)
+
+
+def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
+    def forward(self: Any, other: Any) -> Any:
+        if np.result_type(self, other).kind not in "iub":
+            raise GradcliError("E203", f"`{symbol}` is defined for integer and bool tensors only")
+        return ufunc(self, other)
+
+    entry = pointwise(name, "", forward)
+    expose(entry, inplace=True)
+    operators[symbol] = lambda left, right: entry.apply(left, right)
+
+
+_bitwise("bitwise_and", "&", np.bitwise_and)
+_bitwise("bitwise_or", "|", np.bitwise_or)
+_bitwise("bitwise_xor", "^", np.bitwise_xor)
+_bitwise("bitwise_left_shift", "<<", np.left_shift)
+_bitwise("bitwise_right_shift", ">>", np.right_shift)
+
+
+def _invert(self: Any) -> Any:
+    if self.dtype.kind not in "iub":
+        raise GradcliError("E203", "`~` is defined for integer and bool tensors only")
+    return np.invert(self)
+
+
+bitwise_not = pointwise("bitwise_not", "", _invert)
+expose(bitwise_not, inplace=True)
+unary_operators["~"] = lambda value: bitwise_not.apply(value)
+
+# --- questions about values ---------------------------------------------------------------------
+
+isnan = pointwise("isnan", "", lambda self: np.isnan(self))
+isinf = pointwise("isinf", "", lambda self: np.isinf(self))
+isfinite = pointwise("isfinite", "", lambda self: np.isfinite(self))
+isposinf = pointwise("isposinf", "", lambda self: np.equal(self, np.inf))
+isneginf = pointwise("isneginf", "", lambda self: np.equal(self, -np.inf))
+signbit = pointwise(
+    "signbit", "", lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self)
+)
+for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
+    expose(_entry)
+
+
+def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    near = np.abs(self - other) <= atol + np.abs(rtol * other)
+    close = np.equal(self, other) | (near & np.isfinite(other))
+    return close | (np.isnan(self) & np.isnan(other)) if equal_nan else close
+
+
+_isclose = op("isclose", "", _isclose_array, constant=("self", "other"))
+
+
+@function("isclose", method=True)
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Where `|input - other| <= atol + rtol * |other|`. Raises E203 where the dtypes differ, E204
+    for a negative tolerance.
+    """
+    check_tensors("isclose", input=input, other=other)
+    check_same_dtype("isclose", input, other)
+    if rtol < 0 or atol < 0:
+        raise GradcliError(
+            "E204", "isclose(): the tolerances must not be negative", raises="RuntimeError"
+        )
+    return _isclose.apply(input, other, rtol, atol, equal_nan)
+
+
+@function("allclose", method=True)
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether `isclose` holds everywhere."""
+    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+
+
+@function("equal", method=True)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same values. Raises E203 where the dtypes
+    differ.
+    """
+    check_tensors("equal", input=input, other=other)
+    if input.array.shape != other.array.shape:
+        return False
+    check_same_dtype("equal", input, other)
+    return bool(np.array_equal(input.array, other.array))
+
+
+# --- the step function ---------------------------------------------------------------------------
+
+
+def _step_array(self: Any, values: Any) -> Any:
+    return np.where(self == 0, values, (self > 0).astype(self.dtype))[()]
+
+
+_no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
+heaviside = pointwise(
+    "heaviside", "NotImplemented", _step_array, self=_no_step, values=_no_step
+)
+
+
+@function("heaviside", method=True, inplace=True)
+def heaviside_(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
+    """0 where the input is negative, 1 where it is positive, `values` where it is 0. Raises E203
+    where the dtypes differ.
+    """
+    refuse_out("heaviside", out)
+    check_tensors("heaviside", input=input, values=values)
+    check_same_dtype("heaviside", input, values)
+    return heaviside.apply(input, values)
+
+
+# --- where --------------------------------------------------------------------------------------
+
+
+def _choose(condition: Any, self: Any, other: Any) -> Any:
+    return np.where(condition, self, other)[()]
+
+
+choose = pointwise(
+    "where",
+    "WhereBackward0",
+    _choose,
+    constant=("condition",),
+    self=lambda grad, condition: where(condition, grad, 0.0),
+    other=lambda grad, condition: where(condition, 0.0, grad),
+)
+
+
+def where(condition: Any, self: Any, other: Any) -> Any:
+    """`self` where the condition holds, `other` elsewhere: what rules call, on arrays or tensors."""
+    if any(type(value) is Tensor for value in (condition, self, other)):
+        return choose.apply(condition, self, other)
+    return np.where(condition, self, other)[()]
+
+
+def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
+    check_tensors("where", condition=condition)
+    if condition.array.dtype not in (np.bool_, np.uint8):
+        raise GradcliError(
+            "E203", f"where(): the condition must be a bool tensor, and this one is"
+            f" {condition.dtype}",
+            help="compare: `x > 0`",
+        )  # fmt: skip
+    if condition.array.dtype == np.uint8:
+        condition = Tensor(condition.array.astype(np.bool_))
+    return choose.apply(condition, input, other)
+
+
+@function("where")
+def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """`input` where the condition holds, `other` elsewhere, in their common dtype; both may be
+    numbers. The condition alone gives the indices of its nonzero elements, a tensor for each
+    dimension.
+
+    Raises E203 for a condition that is not bool.
+    """
+    refuse_out("where", out)
+    if input is None and other is None:
+        from gradcli.ops.masking import nonzero
+
+        check_tensors("where", condition=condition)
+        return nonzero(condition, as_tuple=True)
+    return _checked_where(condition, input, other)
+
+
+@method("where")
+def where_method(self: Any, condition: Tensor, other: Any) -> Tensor:
+    """The tensor where the condition holds, `other` elsewhere."""
+    return _checked_where(condition, self, other)

@@ -1,0 +1,235 @@
+"""Copies, casts and fills: `clone to float copy_ fill_ zero_ detach contiguous`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.sizes import Device
+from gradcli.autograd import engine, inplace
+from gradcli.autograd.inplace import check_inplace, write
+from gradcli.autograd.tensor import Tensor, alias, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import function, method
+from gradcli.ops.entry import op
+
+clone = op("clone", "CloneBackward0", lambda self: self.copy(), self=lambda grad: grad)
+
+# What PyTorch prints for a gradient that was copied while a graph of it is recorded.
+copy_gradient = op("copy", "CopyBackwards", lambda self: self.copy(), self=lambda grad: grad)
+
+cast_to = op(
+    "_to_copy",
+    "ToCopyBackward0",
+    lambda self, dtype: (
+        dtypes.cast(self, dtype) if dtypes.of_array(self) is not dtype else self.copy()
+    ),
+    # The engine casts the gradient back to the input's dtype.
+    self=lambda grad: grad,
+)
+
+
+@function("clone", method=True)
+def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, in the graph."""
+    return clone.apply(input)
+
+
+def _target(name: str, values: tuple[Any, ...], dtype: Any, device: Any) -> DType | None:
+    """The dtype that the arguments of `to` ask for; checks the device."""
+    for value in values:
+        if isinstance(value, DType):
+            dtype = value
+        elif isinstance(value, Tensor):
+            dtype = value.dtype
+        elif isinstance(value, (str, Device)):
+            device = value
+        elif not isinstance(value, bool):
+            raise GradcliError(
+                "E202", f"{name}(): expected a dtype or a device, not {type(value).__name__}"
+            )
+    if device is not None and Device(device).type != "cpu":
+        raise GradcliError(
+            "E205", f"{name}(): tensors on device {device} are outside the catalogue"
+        )
+    if dtype is not None and not isinstance(dtype, DType):
+        raise GradcliError("E202", f"{name}(): {dtype!r} is no dtype")
+    return dtype
+
+
+@method("to")
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: DType | None = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> Tensor:
+    """The tensor in another dtype: itself where it has it already, unless `copy`."""
+    target = _target("to", args, dtype, device) or self.dtype
+    if target is self.dtype and not copy:
+        return self
+    return cast_to.apply(self, target)
+
+
+def _cast_method(name: str) -> None:
+    target = DTYPES[name]
+
+    @method(name)
+    def convert(self: Tensor) -> Tensor:
+        return self if self.dtype is target else cast_to.apply(self, target)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"The tensor as {target}; itself where it is one already."
+
+
+for _name in (
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "long",
+    "int",
+    "short",
+    "bool",
+    "cfloat",
+    "cdouble",
+):
+    _cast_method(_name)
+
+
+@method("byte")
+def byte(self: Tensor) -> Tensor:
+    """The tensor as torch.uint8."""
+    return to(self, DTYPES["uint8"])
+
+
+@method("char")
+def char(self: Tensor) -> Tensor:
+    """The tensor as torch.int8."""
+    return to(self, DTYPES["int8"])
+
+
+@method("type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another one's dtype."""
+    return to(self, other.dtype)
+
+
+@method("contiguous")
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements in row order: itself where they are already."""
+    if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
+        return self
+    return row_order.apply(self)
+
+
+row_order = op(
+    "contiguous", "CloneBackward0", lambda self: self.copy(order="C"), self=lambda grad: grad
+)
+
+# --- leaving the graph --------------------------------------------------------------------------
+
+
+@function("detach", method=True)
+def detach(input: Tensor) -> Tensor:
+    """The same memory and version, outside the graph."""
+    return alias(input)
+
+
+@method("detach_")
+def detach_in_place(self: Tensor) -> Tensor:
+    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
+    if self.base is not None:
+        raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
+    storage_of(self)
+    self.grad_fn = None
+    self.output_nr = 0
+    self.requires_grad = False
+    return self
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+copied = op(
+    "copy",
+    "CopyBackwards",
+    lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
+    # Nothing of the old value is left.
+    self=lambda grad: zeros_like(grad),
+    src=lambda grad: grad,
+)
+inplace.clone = lambda tensor: clone.apply(tensor)
+inplace.copied = lambda tensor, source: copied.apply(tensor, source)
+
+
+@method("copy_")
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write another tensor's values, broadcast and cast, and take its history."""
+    if isinstance(src, (bool, int, float, complex)):
+        src = Tensor(dtypes.cast(src, self.dtype))
+    elif not isinstance(src, Tensor):
+        raise GradcliError("E202", f"copy_() needs a tensor, not {type(src).__name__}")
+    check_inplace(self)
+    write(self, copied.apply(self, src))
+    return self
+
+
+filled = op(
+    "fill",
+    "FillBackward2",
+    lambda self, value: np.full(self.shape, value, self.dtype),
+    self=lambda grad: zeros_like(grad),
+)
+# The engine sums the value's gradient to its shape, 0-dim.
+filled_with_tensor = op(
+    "fill",
+    "FillBackward3",
+    lambda self, value: np.full(self.shape, value, self.dtype),
+    self=lambda grad: zeros_like(grad),
+    value=lambda grad: grad,
+)
+zeroed = op(
+    "zero",
+    "ZeroBackward0",
+    lambda self: np.zeros(self.shape, self.dtype),
+    self=lambda grad: zeros_like(grad),
+)
+
+
+@method("fill_")
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors."""
+    check_inplace(self)
+    if isinstance(value, Tensor):
+        if value.array.ndim:
+            raise GradcliError(
+                "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+            )
+        write(self, filled_with_tensor.apply(self, value))
+    else:
+        write(self, filled.apply(self, dtypes.cast(value, self.dtype)))
+    return self
+
+
+@method("zero_")
+def zero_(self: Tensor) -> Tensor:
+    """Write zero into every element."""
+    check_inplace(self)
+    write(self, zeroed.apply(self))
+    return self
+
+
+def _cast_gradient(gradient: Any, dtype: Any) -> Any:
+    if isinstance(gradient, Tensor):
+        return cast_to.apply(gradient, dtypes.of_array(np.empty((), dtype)))
+    return gradient.astype(dtype)
+
+
+engine.cast = _cast_gradient
+engine.copy = copy_gradient.apply

@@ -1,0 +1,76 @@
+"""Dimension arguments: `dim=-1`, `dim=(0, 2)`, `size=(2, -1)`, checked and made plain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+
+Dims = int | Sequence[int] | None
+
+
+def normal_dim(name: str, dim: Any, ndim: int) -> int:
+    """A dimension counted from the front.
+
+    Raises E302 where there is no such dimension; a 0-dim tensor has 0 and -1. Raises E202 for what
+    is no integer.
+    """
+    if isinstance(dim, Tensor):
+        dim = dim.__index__()
+    if type(dim) is not int:
+        raise GradcliError("E202", f"{name}(): dim must be an integer, not {type(dim).__name__}")
+    extent = max(ndim, 1)
+    if not -extent <= dim < extent:
+        raise GradcliError(
+            "E302",
+            f"{name}(): dimension {dim} does not exist in a tensor of {ndim} dimensions"
+            f" (there are {-extent} to {extent - 1})",
+        )
+    return dim % extent
+
+
+def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
+    """The dimensions to reduce, counted from the front; all for None or an empty sequence.
+
+    A 0-dim tensor has none. Raises E302 for a dimension that does not exist, or stands twice.
+    """
+    ndim = tensor.array.ndim
+    if dim is None:
+        return tuple(range(ndim))
+    given = dim if isinstance(dim, (tuple, list)) else (dim,)
+    dims = tuple(normal_dim(name, d, ndim) for d in given) or tuple(range(ndim))
+    if len(set(dims)) != len(dims):
+        raise GradcliError(
+            "E302", f"{name}(): a dimension appears twice in {tuple(given)}", raises="RuntimeError"
+        )
+    return dims if ndim else ()
+
+
+def one_by_one(name: str, keyword: str, values: Sequence[Any], given: Any) -> Sequence[Any]:
+    """What was given one by one, `permute(1, 0)`, or by the keyword, `permute(dims=(1, 0))`.
+
+    Raises E201 where both were.
+    """
+    if given is None:
+        return values
+    if values:
+        raise GradcliError("E201", f"{name}(): `{keyword}` was given twice")
+    return (given,)
+
+
+def sizes_of(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Sizes given one by one or as one sequence: `view(2, 3)`, `view((2, 3))`, `zeros(x.shape)`."""
+    if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
+        sizes = sizes[0]
+    plain = []
+    for size in sizes:
+        if isinstance(size, Tensor):
+            size = size.__index__()
+        if type(size) is not int:
+            raise GradcliError(
+                "E202", f"{name}(): a size must be an integer, not {type(size).__name__}"
+            )
+        plain.append(size)
+    return tuple(plain)

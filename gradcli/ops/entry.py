@@ -1,0 +1,250 @@
+"""What an entry of the op catalogue is.
+
+An entry holds an op's name, its node's name, its forward function and one derivative rule per
+differentiable input. The parameters of a rule say what it needs, and so what is saved:
+
+    grad         the gradient of the output; `grads`, a list, where there are several outputs (None
+    where undefined) result       the output; an output by its own name where there are several NAME
+    a tensor input of that name, or an argument NAME_sizes   the shape of a tensor input; saves no
+    value needs        which inputs want a gradient, for a joint rule
+
+A rule is read with arrays to compute and with tensors to record, so it is written with operators
+and with entries of the catalogue. It may return None: no gradient. The engine sums a gradient to
+its input's shape and casts it to its input's dtype, so rules do neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor
+
+Function = Callable[..., Any]
+
+
+def parameters_of(function: Function) -> tuple[str, ...]:
+    """The names of a function's positional parameters."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+class Op:
+    """An entry of the catalogue.
+
+    Called with arrays it computes its forward function; called with a tensor among its operands it
+    is recorded.
+
+    Attributes:
+        name: PyTorch's name of the op.
+        node_name: what `grad_fn` prints; "" for an op without derivative.
+        forward: from arrays and arguments to the result's array (a tuple of arrays for several
+            outputs).
+        parameters: the forward function's parameters, in order.
+        tensors: the parameters that are tensors.
+        lists: the parameters that are lists of tensors (cat); at most one, and it is the only
+            tensor parameter.
+        rules: the derivative rule of each differentiable input.
+        joint: one rule for several inputs, which returns their gradients in the order of `inputs`.
+        inputs: the differentiable inputs, in the order of `next_functions`.
+        outputs: the names of the outputs, `("result",)` for one, `("*",)` for as many as there are.
+        differentiable: the numbers of the outputs that carry a gradient.
+        pointwise: operands may be numbers, are promoted to one dtype and broadcast.
+        floating: integer operands become the default floating dtype first.
+        view: the result aliases the first input.
+        keeps: arguments that hold tensors and are freed with the saved values.
+        apply: records the op on tensors; generated when it is first called.
+    """
+
+    __slots__ = (
+        "apply",
+        "bindings",
+        "differentiable",
+        "floating",
+        "forward",
+        "inputs",
+        "joint",
+        "keeps",
+        "lists",
+        "name",
+        "node_class",
+        "node_name",
+        "outputs",
+        "parameters",
+        "pointwise",
+        "rules",
+        "tensors",
+        "view",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        node_name: str,
+        forward: Function,
+        *,
+        rules: dict[str, Function],
+        joint: Function | None,
+        inputs: tuple[str, ...],
+        tensors: tuple[str, ...],
+        lists: tuple[str, ...],
+        outputs: tuple[str, ...],
+        differentiable: tuple[int, ...],
+        pointwise: bool,
+        floating: bool,
+        view: bool,
+        keeps: tuple[str, ...],
+    ) -> None:
+        self.name = name
+        self.node_name = node_name
+        self.forward = forward
+        self.parameters = parameters_of(forward)
+        self.rules = rules
+        self.joint = joint
+        self.inputs = inputs
+        self.tensors = tensors
+        self.lists = lists
+        self.outputs = outputs
+        self.differentiable = differentiable
+        self.pointwise = pointwise
+        self.floating = floating
+        self.view = view
+        self.keeps = keeps
+        self.node_class: type[Node] | None = None
+        self.bindings: list[tuple[dict[str, Any], str]] = []
+        self._check()
+
+        def generate_and_call(*args: Any, **kwargs: Any) -> Any:
+            from gradcli.ops.generate import generate
+
+            generate(self)
+            return self.apply(*args, **kwargs)
+
+        generate_and_call.__name__ = name
+        generate_and_call.__qualname__ = name
+        self.apply: Function = generate_and_call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for operand in args:
+            if type(operand) is Tensor or (
+                self.lists and type(operand) in (list, tuple) and _holds_tensor(operand)
+            ):
+                return self.apply(*args, **kwargs)
+        return self.forward(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def bind(self, table: dict[str, Any], name: str) -> None:
+        """Make the op reachable under a name of a table, which holds the generated function once
+        there is one.
+        """
+        table[name] = self.apply
+        self.bindings.append((table, name))
+
+    def _check(self) -> None:
+        """Registration fails where rules and inputs do not match."""
+        if bool(self.node_name) != bool(self.rules or self.joint):
+            raise TypeError(
+                f"{self.name}: a node name goes with derivative rules, and without none"
+            )
+        known = {"grad", "grads", "needs", *self.parameters, *self.outputs}
+        known |= {f"{tensor}_sizes" for tensor in (*self.tensors, *self.lists)}
+        for name in (*self.inputs, *self.tensors, *self.keeps):
+            if name not in self.parameters:
+                raise TypeError(f"{self.name}: {name!r} is no parameter of its forward function")
+        rules = [*self.rules.values(), *([self.joint] if self.joint else [])]
+        for rule in rules:
+            for parameter in parameters_of(rule):
+                if parameter not in known:
+                    raise TypeError(f"{self.name}: a rule asks for {parameter!r}, which is nothing")
+        if self.rules and tuple(self.rules) != self.inputs:
+            raise TypeError(f"{self.name}: rules {tuple(self.rules)} for inputs {self.inputs}")
+
+
+def _holds_tensor(values: Any) -> bool:
+    return any(type(value) is Tensor for value in values)
+
+
+registry: dict[str, Op] = {}
+"""Every entry by `name`, or `name.node` where several entries share PyTorch's name."""
+
+
+def op(
+    name: str,
+    node_name: str,
+    forward: Function,
+    *,
+    constant: tuple[str, ...] = (),
+    lists: tuple[str, ...] = (),
+    joint: Function | None = None,
+    inputs: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = ("result",),
+    differentiable: tuple[int, ...] | None = None,
+    pointwise: bool = False,
+    floating: bool = False,
+    view: bool = False,
+    keeps: tuple[str, ...] = (),
+    **rules: Function,
+) -> Op:
+    """Add an entry to the catalogue.
+
+    Args:
+        name: PyTorch's name.
+        node_name: the node's name, "" for an op without derivative.
+        forward: computes the result from arrays; its parameters name the operands and arguments.
+        constant: tensor parameters without derivative (an index, a mask).
+        lists: the one parameter that is a list of tensors; its rule returns a list of gradients.
+        joint: one rule that gives the gradients of all `inputs` at once, in place of `rules`.
+        inputs: the differentiable inputs of a joint rule.
+        outputs: names of the outputs.
+        differentiable: the outputs that carry a gradient, by number; all when not given.
+        pointwise, floating, view, keeps: see `Op`.
+        rules: the derivative rule of each differentiable input, in the order of `next_functions`.
+
+    Raises:
+        TypeError: the rules do not fit the forward function; the name is taken.
+    """
+    inputs = inputs or tuple(rules)
+    parameters = parameters_of(forward)
+    if pointwise and not inputs:
+        tensors = tuple(parameters[: _operand_count(forward)])
+    else:
+        tensors = tuple(p for p in parameters if p in (*inputs, *constant) and p not in lists)
+    entry = Op(
+        name,
+        node_name,
+        forward,
+        rules=rules,
+        joint=joint,
+        inputs=inputs,
+        tensors=tensors,
+        lists=lists,
+        outputs=outputs,
+        differentiable=tuple(range(len(outputs))) if differentiable is None else differentiable,
+        pointwise=pointwise,
+        floating=floating,
+        view=view,
+        keeps=keeps,
+    )
+    key = name if name not in registry else f"{name}.{node_name}"
+    if key in registry:
+        raise TypeError(f"{name}: there is an entry of this name and node already")
+    registry[key] = entry
+    return entry
+
+
+def _operand_count(forward: Function) -> int:
+    """The parameters without a default are the operands of an op that names no differentiable
+    one."""
+    return int(forward.__code__.co_argcount) - len(forward.__defaults__ or ())
+
+
+def pointwise(
+    name: str, node_name: str, forward: Function, *, floating: bool = False, **others: Any
+) -> Op:
+    """An op that works element by element: operands are promoted to one dtype and broadcast, and
+    may be numbers.
+    """
+    return op(name, node_name, forward, pointwise=True, floating=floating, **others)

@@ -1,0 +1,35 @@
+"""Every family of the catalogue, imported once: importing a family registers its ops."""
+
+from __future__ import annotations
+
+from gradcli.ops import (  # noqa: F401
+    arithmetic,
+    comparison,
+    copying,
+    creation,
+    cumulative,
+    cutting,
+    environment,
+    extrema,
+    gathering,
+    index_assignment,
+    index_select,
+    indexing,
+    joining,
+    masking,
+    matmul,
+    norms,
+    padding,
+    power,
+    products,
+    rearranging,
+    reduction,
+    reshaping,
+    sequences,
+    scatter_reduction,
+    shape,
+    slicing,
+    sorting,
+    statistics,
+    tensors,
+)

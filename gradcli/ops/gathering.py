@@ -1,0 +1,259 @@
+"""Elements along one dimension by an index tensor: `gather take_along_dim scatter scatter_add`.
+
+The index has as many dimensions as the tensor, and says for each of its places where along the
+dimension to read or write.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.dimensions import normal_dim
+from gradcli.ops.entry import Op, op
+from gradcli.ops.indexing import add_at
+from gradcli.ops.operands import wrong_operand
+from gradcli.ops.shape import expand, reshape
+
+Sizes = tuple[int, ...]
+
+# --- where the elements are ---------------------------------------------------------------------
+
+
+def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """The flat position, in row order, that each place of an index means in an array of a shape."""
+    if not shape:
+        return index
+    where = index * math.prod(shape[dim + 1 :])
+    for axis, size in enumerate(index.shape):
+        if axis != dim:
+            sizes = [1] * index.ndim
+            sizes[axis] = size
+            where = where + (np.arange(size) * math.prod(shape[axis + 1 :])).reshape(sizes)
+    return where
+
+
+def in_index_shape(array: Any, index: Any) -> Any:
+    """The part of an array that an index has places for."""
+    return array[tuple(slice(0, size) for size in index.shape)]
+
+
+def checked_index(name: str, index: Any) -> None:
+    """Raise E202 or E203 unless the index is a tensor of integers."""
+    if not isinstance(index, Tensor):
+        raise wrong_operand(gather, "index", index)
+    if index.array.dtype not in (np.dtype(np.int64), np.dtype(np.int32)) and index.array.size:
+        raise GradcliError(
+            "E203",
+            f"{name}(): the index must be torch.int64, and this one is {index.dtype}",
+            help="use `.long()`",
+        )
+
+
+def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> None:
+    outside = (index < 0) | (index >= extent)
+    if outside.any():
+        raise GradcliError(
+            "E302",
+            f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
+            f" {dim}, which has {extent} elements",
+            raises=raises,
+        )
+
+
+def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any = None) -> int:
+    """The dimension of a gather or scatter, counted from the front; raises E202, E203, E301 or E302
+    unless the index goes with the tensor and the source.
+    """
+    if source is not None and not isinstance(source, Tensor):
+        raise wrong_operand(scatter_tensor, "src", source)
+    checked_index(name, index)
+    shape, places = tensor.array.shape, index.array.shape
+    at = normal_dim(name, dim, len(shape))
+    if not index.array.size:
+        return at
+    fits = len(places or (1,)) == len(shape or (1,)) and all(
+        axis == at or size <= have
+        for axis, (size, have) in enumerate(zip(places, shape, strict=False))
+    )
+    if source is not None:
+        fits = (
+            fits
+            and len(source.array.shape or (1,)) == len(places or (1,))
+            and all(size <= have for size, have in zip(places, source.array.shape, strict=False))
+        )
+    if not fits:
+        shapes = [tuple(shape)] + ([] if source is None else [tuple(source.array.shape)])
+        raise GradcliError(
+            "E301",
+            f"{name}(): an index of shape {tuple(places)} does not fit"
+            f" {' and '.join(map(str, shapes))} along dimension {at}",
+        )
+    extent = shape[at] if shape else 1
+    check_range(name, index.array, extent, at, "RuntimeError")
+    return at
+
+
+def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
+    if not isinstance(source, Tensor):
+        raise wrong_operand(scatter_tensor, "src", source)
+    if source.array.dtype is not tensor.array.dtype:
+        raise GradcliError(
+            "E203", f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}"
+        )
+
+
+# --- gather and scatter -------------------------------------------------------------------------
+
+
+def _gathered(self: Any, dim: int, index: Any) -> Any:
+    return self.reshape(-1)[positions_along(self.shape, dim, index)]
+
+
+gather: Op = op(
+    "gather",
+    "GatherBackward0",
+    _gathered,
+    constant=("index",),
+    self=lambda grad, self_sizes, dim, index: scatter_add(
+        zeros(grad, self_sizes), dim, index, grad
+    ),
+)
+
+
+@function("gather", method=True)
+def gather_(
+    input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None
+) -> Tensor:
+    """At each place of the index the element that stands there along the dimension.
+
+    Raises E203, E301 or E302 where the index does not fit.
+    """
+    refuse_out("gather", out)
+    at = checked_places("gather", input, dim, index)
+    if not index.array.size:
+        return Tensor(np.zeros(index.array.shape, input.array.dtype))
+    return gather.apply(input, at, index)
+
+
+@function("take_along_dim", method=True)
+def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
+    """`gather` with the input and the index broadcast but for the dimension; negative positions
+    count from the end. Without `dim` both are taken as vectors.
+    """
+    checked_index("take_along_dim", indices)
+    if dim is None:
+        at, input = 0, reshape(input, (input.array.size,))
+        indices = Tensor(indices.array.reshape(-1))
+    else:
+        at = normal_dim("take_along_dim", dim, input.array.ndim)
+        if input.array.ndim != indices.array.ndim:
+            raise GradcliError(
+                "E301",
+                f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
+                f" {input.array.ndim} of the tensor",
+            )
+        shape, places = list(input.array.shape), list(indices.array.shape)
+        shape[at] = places[at] = 1
+        try:
+            common = list(np.broadcast_shapes(tuple(shape), tuple(places)))
+        except ValueError:
+            raise GradcliError(
+                "E301",
+                f"take_along_dim(): an index of shape {tuple(indices.array.shape)} does not"
+                f" broadcast to {tuple(input.array.shape)} but for dimension {at}",
+            ) from None
+        common[at] = indices.array.shape[at]
+        indices = Tensor(np.broadcast_to(indices.array, common))
+        common[at] = input.array.shape[at]
+        input = expand.apply(input, tuple(common))
+    extent = input.array.shape[at]
+    wrapped = np.where(indices.array < 0, indices.array + extent, indices.array)
+    check_range("take_along_dim", wrapped, extent, at, "RuntimeError")
+    return gather.apply(input, at, Tensor(wrapped))
+
+
+def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
+    whole = np.array(self, order="C")
+    whole.reshape(-1)[positions_along(whole.shape, dim, index)] = in_index_shape(src, index)
+    return whole
+
+
+scatter_tensor: Op = op(
+    "scatter",
+    "ScatterBackward0",
+    _scattered,
+    constant=("index",),
+    # Where several elements go to one place the last one stays, yet each gets the gradient.
+    self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+    src=lambda grad, dim, index: gather(grad, dim, index),
+)
+
+
+def _scattered_number(self: Any, dim: int, index: Any, value: Any) -> Any:
+    whole = np.array(self, order="C")
+    whole.reshape(-1)[positions_along(whole.shape, dim, index)] = value
+    return whole
+
+
+scatter_number: Op = op(
+    "scatter",
+    "ScatterBackward1",
+    _scattered_number,
+    constant=("index",),
+    self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+)
+
+
+@function("scatter", method=True, inplace=True)
+def scatter(
+    input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Tensor:
+    """The tensor with the source's elements, or a number, at the places that the index says.
+
+    Raises E203, E301 or E302 where index or source do not fit, E205 for `reduce`.
+    """
+    if reduce is not None:
+        raise GradcliError(
+            "E205", "scatter(): `reduce` is outside the catalogue", help="use scatter_reduce()"
+        )
+    source = value if src is None else src
+    if not isinstance(source, Tensor):
+        if source is None:
+            raise GradcliError("E201", "scatter() needs a source or a value")
+        at = checked_places("scatter", input, dim, index)
+        return scatter_number.apply(input, at, index, dtypes.cast(source, input.dtype))
+    at = checked_places("scatter", input, dim, index, source)
+    same_dtype("scatter", input, source)
+    return scatter_tensor.apply(input, at, index, source)
+
+
+def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
+    whole = np.array(self, order="C")
+    add_at(whole, positions_along(whole.shape, dim, index), in_index_shape(src, index))
+    return whole
+
+
+scatter_add: Op = op(
+    "scatter_add",
+    "ScatterAddBackward0",
+    _scatter_added,
+    constant=("index",),
+    self=lambda grad: grad,
+    src=lambda grad, dim, index: gather(grad, dim, index),
+)
+
+
+@function("scatter_add", method=True, inplace=True)
+def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
+    """The tensor with the source's elements added at the places that the index says."""
+    at = checked_places("scatter_add", input, dim, index, src)
+    same_dtype("scatter_add", input, src)
+    return scatter_add.apply(input, at, index, src)

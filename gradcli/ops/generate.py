@@ -1,0 +1,319 @@
+"""From an entry of the catalogue to straight-line Python.
+
+Each op's `apply` and its node's `run` are written once, at the op's first call, from the entry's
+own signature and
+rules: no loop over inputs and no dictionary is left in them. The text is made from the catalogue
+    alone, never from a program's input. For `mul` it reads, shortened:
+
+    def apply(input, other):
+        if type(input) is Tensor and type(other) is Tensor:
+            a_self = input.array
+            a_other = other.array
+            mixed = a_self.dtype is not a_other.dtype
+        else:
+            mixed = None
+        if mixed is not False:
+            (a_self, a_other), mixed = promoted(op, (input, other))
+        result = forward(a_self, a_other)
+        ...
+        node = new(MulBackward0)
+        node.saved_other = other
+
+    def run(node, grad, keep):
+        nodes = node.next_nodes
+        if nodes[0] is not None:
+            other = node.saved_other
+        g_self = rule_self(grad, other) if nodes[0] is not None else None
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.tensor import (
+    Tensor,
+    TensorMeta,
+    accumulator,
+    gradient_edge,
+    refresh,
+    storage_of,
+)
+from gradcli.ops import operands
+from gradcli.ops.entry import Op
+from gradcli.ops.generate_node import node_class
+from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.state import active
+
+_FIXED: dict[str, Any] = {
+    "SCALAR_METADATA": operands.SCALAR_METADATA,
+    "Tensor": Tensor,
+    "TensorMeta": TensorMeta,
+    "accumulator": accumulator,
+    "active": active,
+    "base_of": operands.base_of,
+    "creation_of": operands.creation_of,
+    "floating": operands.floating,
+    "gradient_edge": gradient_edge,
+    "misfit": operands.misfit,
+    "new": object.__new__,
+    "number_and_array": operands.number_and_array,
+    "promoted": operands.promoted,
+    "refresh": refresh,
+    "storage_of": storage_of,
+    "wrong_operand": operands.wrong_operand,
+}
+
+
+def generate(op: Op) -> None:
+    """Make the op's `apply` and node class, and put `apply` wherever the op is bound."""
+    namespace = dict(_FIXED, op=op, forward=op.forward)
+    lines = _ApplyWriter(Layout(op)).apply()
+    if op.inputs:
+        op.node_class = node_class(op)
+        namespace["node_class"] = op.node_class
+    exec(compile("\n".join(lines), f"<apply of {op.name}>", "exec"), namespace)
+    apply = namespace["apply"]
+    apply.__name__ = apply.__qualname__ = op.name
+    apply.__defaults__ = op.forward.__defaults__
+    op.apply = apply
+    for table, name in op.bindings:
+        table[name] = apply
+
+
+class _ApplyWriter:
+    """Writes the text of one op's `apply`."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.op = layout.op
+        self.single = layout.single
+        self.promoted = layout.promoted
+
+    def apply(self) -> list[str]:
+        op = self.op
+        parameters = ", ".join(local(p) for p in op.parameters)
+        lines = [f"def apply({parameters}):"]
+        lines += self._arrays()
+        operand = {p: f"a_{p}" for p in (*op.tensors, *op.lists)}
+        values = ", ".join(operand.get(p, local(p)) for p in op.parameters)
+        everything = tuple_of([local(p) for p in (*op.tensors, *op.lists)])
+        results = "result" if self.single else "results"
+        lines += [
+            "    try:",
+            f"        {results} = forward({values})",
+            "    except ValueError as failure:",
+            f"        raise misfit(op, {everything}, failure) from None",
+            "    state = active.state",
+        ]
+        if self.single:
+            lines += self._output("out", "result")
+        else:
+            lines.append("    outs = []")
+            lines.append("    for number, result in enumerate(results):")
+            lines += ["    " + line for line in self._output("out", "result")]
+            lines += ["        out.output_nr = number", "        outs.append(out)"]
+            lines.append("    out = tuple(outs)")
+        if op.inputs:
+            lines += self._record()
+        given = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
+        lines += [
+            "    if state.recorder is not None:",
+            f"        state.recorder.operation(op, {given}, out)",
+            "    return out",
+        ]
+        return lines
+
+    def _arrays(self) -> list[str]:
+        """Lines that check the operands and read their arrays, promoted where the op promotes."""
+        op = self.op
+        lines: list[str] = []
+        for t in op.tensors:
+            if t not in self.promoted:
+                name = local(t)
+                lines += [f"    if type({name}) is Tensor:", f"        a_{t} = {name}.array"]
+                if self.layout.optional(t):
+                    lines += [f"    elif {name} is None:", f"        a_{t} = None"]
+                lines += ["    else:", f"        raise wrong_operand(op, {t!r}, {name})"]
+        for name in op.lists:
+            lines.append(f"    a_{name} = [tensor.array for tensor in {name}]")
+        if op.view:
+            lines.append("    storage = storage_of(input)")
+            lines.append("    a_self = input.array")
+        count = len(self.promoted)
+        if count == 1:
+            (t,) = self.promoted
+            name = local(t)
+            lines += [
+                f"    if type({name}) is not Tensor:",
+                f"        raise wrong_operand(op, {t!r}, {name})",
+                f"    a_{t} = {name}.array",
+            ]
+        elif count:
+            names = [local(t) for t in self.promoted]
+            first = self.promoted[0]
+            same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
+            lines.append("    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":")
+            lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
+            lines.append(f"        mixed = {same}")
+            arrays = tuple_of([f"a_{t}" for t in self.promoted])
+            if count == 2:
+                a, b = self.promoted
+                lines += [
+                    f"    elif type({names[0]}) is Tensor:",
+                    f"        a_{a} = {names[0]}.array",
+                    f"        mixed, a_{a}, a_{b} = number_and_array(a_{a}, {names[1]})",
+                    f"    elif type({names[1]}) is Tensor:",
+                    f"        a_{b} = {names[1]}.array",
+                    f"        mixed, a_{b}, a_{a} = number_and_array(a_{b}, {names[0]})",
+                ]
+            lines += [
+                "    else:",
+                "        mixed = True",
+                "    if mixed:",
+                f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r},"
+                f" {tuple_of(names)})",
+            ]
+        if op.floating:
+            for t in self.promoted:
+                lines += [
+                    f"    if a_{t}.dtype.kind != 'f':"
+                    if count == 1
+                    else f"    if type(a_{t}) is not float:",
+                    f"        a_{t} = floating(a_{t})",
+                ]
+        return lines
+
+    def _output(self, name: str, array: str) -> list[str]:
+        lines = [
+            f"    {name} = new(Tensor)",
+            f"    {name}.array = {array}",
+            f"    {name}.output_nr = 0",
+            f"    {name}.requires_grad = False",
+            f"    {name}.grad_fn = None",
+        ]
+        if self.op.view:
+            lines += [
+                f"    {name}.storage = storage",
+                f"    {name}.meta = meta = TensorMeta()",
+                "    meta.base = base_of(input)",
+                "    meta.attr_version = storage.version",
+                "    meta.creation = "
+                + ("creation_of(input)" if self.single else "'multi_output'")
+                + " if state.grad_enabled else 'no_grad'",
+                f"    {name}.requires_grad = input.requires_grad",
+            ]
+        else:
+            lines += [f"    {name}.storage = None", f"    {name}.meta = None"]
+        return lines
+
+    def _record(self) -> list[str]:
+        """Lines that make the node, if gradients are on and an input wants one."""
+        op = self.op
+        lines = ["    if state.grad_enabled:"]
+        body: list[str] = []
+        if op.lists:
+            (name,) = op.lists
+            body += [
+                f"edges = [gradient_edge(tensor) for tensor in {name}]",
+                "nodes = tuple([edge[0] for edge in edges])",
+                "wanted = any([n is not None for n in nodes])",
+                "nrs = tuple([edge[1] for edge in edges])",
+            ]
+            test = "wanted"
+        else:
+            for i, t in enumerate(op.inputs):
+                body += self._edge(i, local(t))
+            count = len(op.inputs)
+            body.append("nodes = " + tuple_of([f"n{i}" for i in range(count)]))
+            body.append("nrs = " + tuple_of([f"r{i}" for i in range(count)]))
+            test = " or ".join(f"n{i} is not None" for i in range(count))
+        body.append(f"if {test}:")
+        inner = [
+            "node = new(node_class)",
+            "node.next_nodes = nodes",
+            "node.input_nrs = nrs",
+            "state.sequence_nr = node.sequence_nr = state.sequence_nr + 1",
+            "node.place = state.place",
+            "node.assigned = None",
+            "node.extra = None",
+        ]
+        if self.single:
+            inner += [
+                "node.metadata = SCALAR_METADATA.get(type(result)) or ((result.shape,"
+                " result.dtype),)",
+                "out.grad_fn = node",
+                "out.requires_grad = True",
+            ]
+        else:
+            inner.append("node.metadata = tuple([(r.shape, r.dtype) for r in results])")
+            outs = (
+                "outs"
+                if op.outputs == ("*",)
+                else tuple_of([f"outs[{n}]" for n in op.differentiable])
+            )
+            inner += [
+                f"for piece in {outs}:",
+                "    piece.grad_fn = node",
+                "    piece.requires_grad = True",
+            ]
+        inner += self._save()
+        body += ["    " + line for line in inner]
+        return lines + ["        " + line for line in body]
+
+    def _edge(self, i: int, name: str) -> list[str]:
+        """Lines that find the node and output number of one input."""
+        tensor = self.op.inputs[i]
+        maybe_number = len(self.promoted) > 1 and tensor in self.promoted
+        test = f"type({name}) is Tensor and " if maybe_number else ""
+        if self.layout.optional(tensor):
+            test = f"{name} is not None and "
+        return [
+            f"if {test}{name}.storage is not None:",
+            f"    refresh({name})",
+            f"if {test}{name}.requires_grad:",
+            f"    n{i} = {name}.grad_fn",
+            f"    if n{i} is None:",
+            f"        n{i} = accumulator({name})",
+            f"        r{i} = 0",
+            "    else:",
+            f"        r{i} = {name}.output_nr",
+            "else:",
+            f"    n{i} = None",
+            f"    r{i} = 0",
+        ]
+
+    def _save(self) -> list[str]:
+        lines: list[str] = []
+        for t in self.layout.saved_tensors:
+            name = local(t)
+            condition = self.layout.condition(t, "n{}")
+            optional = len(self.promoted) > 1 or self.layout.optional(t)
+            test = f"type({name}) is Tensor and " if optional else ""
+            save = [
+                f"node.saved_{t} = {name}",
+                f"node.version_{t} = {name}.storage.version"
+                f" if {test}{name}.storage is not None else 0",
+            ]
+            lines += when(condition, save)
+        for number, r in enumerate(self.op.outputs):
+            if r in self.layout.served:
+                array = "result" if self.single else f"results[{number}]"
+                lines += when(
+                    self.layout.condition(r, "n{}"),
+                    [
+                        f"node.saved_{r} = {array}",
+                        f"node.storage_{r} = None",
+                        f"node.version_{r} = 0",
+                    ],
+                )
+        for t in self.layout.sizes:
+            if t in self.op.lists:
+                lines.append(f"node.{t}_sizes = [array.shape for array in a_{t}]")
+            elif t in self.promoted:  # a number has no shape of its own
+                lines.append(f"node.{t}_sizes = getattr(a_{t}, 'shape', ())")
+            else:
+                lines.append(f"node.{t}_sizes = a_{t}.shape")
+        lines += [f"node.argument_{a} = {local(a)}" for a in self.layout.arguments]
+        if len(self.promoted) > 1:
+            lines.append("node.mixed = mixed")
+        return lines

@@ -1,0 +1,153 @@
+"""From an entry's rules to the class of its nodes; `gradcli.ops.generate` shows what is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.node import FREED, Node, freed
+from gradcli.autograd.tensor import (
+    Tensor,
+)
+from gradcli.ops import operands
+from gradcli.ops.entry import Op, parameters_of
+from gradcli.ops.layout import Layout, local, tuple_of, when
+
+_FIXED: dict[str, Any] = {
+    "FREED": FREED,
+    "Tensor": Tensor,
+    "check_result": operands.check_result,
+    "check_saved": operands.check_saved,
+    "freed": freed,
+    "promoted": operands.promoted,
+    "run_mixed": operands.run_mixed,
+    "saved_array": operands.saved_array,
+    "saved_result": operands.saved_result,
+    "saved_tensor": operands.saved_tensor,
+}
+
+
+def node_class(op: Op) -> type[Node]:
+    """The class of an op's nodes: its slots are what the rules need, its `run` calls them."""
+    layout = Layout(op)
+    writer = _RunWriter(layout)
+    namespace = dict(_FIXED, op=op)
+    for name, rule in op.rules.items():
+        namespace[f"rule_{name}"] = rule
+    if op.joint is not None:
+        namespace["joint"] = op.joint
+    lines = [*writer.run(recorded=False), *writer.run(recorded=True), *writer.result_storage()]
+    exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), namespace)
+    body: dict[str, Any] = {
+        "__slots__": tuple(layout.slots()),
+        "node_name": op.node_name,
+        "multiple": not layout.single,
+        "op": op,
+        "run": namespace["run"],
+        "run_recorded": namespace["run_recorded"],
+        "language_getattr": operands.saved_attribute,
+    }
+    if "save_result_storage" in namespace:
+        body["save_result_storage"] = namespace["save_result_storage"]
+    return type(op.node_name, (Node,), body)
+
+
+class _RunWriter:
+    """Writes the text of a node's `run`, for arrays and for tensors."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.op = layout.op
+        self.single = layout.single
+
+    def run(self, recorded: bool) -> list[str]:
+        op = self.op
+        grad = "grad" if self.single else "grads"
+        lines = [f"def {'run_recorded' if recorded else 'run'}(node, {grad}, keep):"]
+        if len(self.layout.promoted) > 1 and not recorded:
+            lines += ["    if node.mixed:", f"        return run_mixed(node, {grad}, keep)"]
+        lines.append("    nodes = node.next_nodes")
+        for t in self.layout.saved_tensors:
+            lines += when(self.layout.condition(t, "nodes[{}]"), self._unpack(t, recorded), "    ")
+        for r in self.layout.saved_results:
+            number = op.outputs.index(r)
+            check = [
+                f"{r} = node.saved_{r}",
+                f"if {r} is FREED:",
+                "    raise freed(node)",
+                f"if node.storage_{r} is not None:",
+                f"    check_result(node, {r!r}, node.storage_{r}, node.version_{r})",
+            ]
+            if recorded:
+                check.append(f"{r} = saved_result(node, {r}, {number})")
+            lines += when(self.layout.condition(r, "nodes[{}]"), check, "    ")
+        for a in self.layout.arguments:
+            lines.append(f"    {local(a)} = node.argument_{a}")
+            if a in op.keeps:
+                lines += [f"    if {local(a)} is FREED:", "        raise freed(node)"]
+        for name in self.layout.sizes:
+            lines.append(f"    {name}_sizes = node.{name}_sizes")
+        if "needs" in self.layout.served:
+            lines.append("    needs = [n is not None for n in nodes]")
+        values = self._gradients(lines)
+        release = [
+            f"node.saved_{n} = FREED"
+            for n in (*self.layout.saved_tensors, *self.layout.saved_results)
+        ]
+        release += [f"node.argument_{a} = FREED" for a in self.layout.arguments if a in op.keeps]
+        if release:
+            lines.append("    if not keep:")
+            lines += ["        " + line for line in release]
+        lines.append(f"    return {values}")
+        return lines
+
+    def _gradients(self, lines: list[str]) -> str:
+        """Add the lines that call the rules; the expression for the tuple of gradients."""
+        op = self.op
+        if op.joint is not None:
+            given = ", ".join(local(p) for p in parameters_of(op.joint))
+            lines.append(f"    gradients = joint({given})")
+            return "tuple(gradients)"
+        if op.lists:
+            (name,) = op.lists
+            given = ", ".join(local(p) for p in parameters_of(op.rules[name]))
+            lines.append(f"    gradients = rule_{name}({given})")
+            return "tuple(gradients)"
+        for i, name in enumerate(op.inputs):
+            given = ", ".join(local(p) for p in parameters_of(op.rules[name]))
+            call = f"rule_{name}({given})"
+            if len(op.inputs) > 1:
+                call += f" if nodes[{i}] is not None else None"
+            lines.append(f"    g_{name} = {call}")
+        return tuple_of([f"g_{name}" for name in op.inputs])
+
+    def _unpack(self, t: str, recorded: bool) -> list[str]:
+        """Lines that read one saved input, checked."""
+        name = local(t)
+        lines = [
+            f"{name} = node.saved_{t}",
+            f"if type({name}) is Tensor:",
+            f"    if {name}.storage is not None:",
+            f"        check_saved(node, {t!r}, {name}, node.version_{t})",
+        ]
+        if recorded:
+            edge = self.op.inputs.index(t) if t in self.op.inputs else None
+            lines.append(f"    {name} = saved_tensor(node, {name}, {edge})")
+        else:
+            lines.append(f"    {name} = {name}.array")
+        lines += [f"elif {name} is FREED:", "    raise freed(node)"]
+        if recorded:
+            lines += [f"elif {name} is not None:", f"    {name} = saved_array(node, {name})"]
+        return lines
+
+    def result_storage(self) -> list[str]:
+        """The method by which a saved result learns of a storage that its tensor got later."""
+        if not self.layout.saved_results:
+            return []
+        lines = ["def save_result_storage(node, output_nr, storage):"]
+        for r in self.layout.saved_results:
+            lines += [
+                f"    if output_nr == {self.op.outputs.index(r)}:",
+                f"        node.storage_{r} = storage",
+                f"        node.version_{r} = storage.version",
+            ]
+        return lines

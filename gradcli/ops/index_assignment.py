@@ -1,0 +1,273 @@
+"""Writing to a part of a tensor: `y[0] = v`, `y[mask] = 0`, `index_put_`, `select_scatter`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.inplace import check_inplace, write
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros
+from gradcli.ops.catalogue import function, method, operators
+from gradcli.ops.copying import copy_, fill_
+from gradcli.ops.dimensions import normal_dim
+from gradcli.ops.entry import Function, Op, op
+from gradcli.ops.indexing import (
+    Key,
+    apply_slicing,
+    getitem,
+    index_put,
+    index_put_in_place,
+    numpy_key,
+)
+from gradcli.ops.operands import type_name, wrong_operand
+from gradcli.ops.shape import expand, unsqueeze, view
+from gradcli.ops.slicing import (
+    checked_position,
+    diagonal,
+    diagonal_dims,
+    diagonal_of,
+    select,
+    slice_,
+)
+
+# --- y[...] = value -----------------------------------------------------------------------------
+
+
+def setitem(tensor: Tensor, key: Any, value: Any) -> None:
+    """`tensor[key] = value`: write to the part that the key shows.
+
+    The part is a view, and the write is that view's `copy_` or `fill_`; where the key holds lists,
+    masks or index tensors it is `index_put_`. Raises what `getitem` raises; E202 for a value that
+    is neither a number nor a tensor, E301 for one whose shape does not fit, E203 where an index
+    would need a cast, and E405 where the tensor may not be written.
+    """
+    if isinstance(value, (bool, int, float, complex)):
+        value = Tensor(_number(value, tensor))
+    elif not isinstance(value, Tensor):
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(value)} cannot be assigned to a part of a tensor",
+            help="wrap it: `tensor(...)`",
+        )
+    kind = type(key)
+    if kind is int or key is None:
+        _copy_to(getitem(tensor, key), value)
+    elif kind is bool:
+        if key:
+            _copy_to(unsqueeze.apply(tensor, 0), value)
+    else:
+        shown, picked = apply_slicing(tensor, (key,) if kind is slice else key)
+        if not picked:
+            _copy_to(shown, value)
+        elif _is_mask(picked) and value.array.size == 1 and not value.requires_grad:
+            _put(shown, numpy_key(picked, shown), Tensor(_number(value.array.item(), shown)))
+        else:
+            _put(shown, numpy_key(picked, shown), _without_leading_ones(value))
+
+
+operators["[]="] = setitem
+
+
+def _number(value: Any, tensor: Tensor) -> Any:
+    """A number in the tensor's dtype; raises E203 for one that does not fit."""
+    if isinstance(value, complex) and not tensor.dtype.is_complex:
+        raise GradcliError("E203", f"{value} cannot be written to a tensor of {tensor.dtype}")
+    return dtypes.cast(value, tensor.dtype)
+
+
+def _is_mask(picked: dict[int, Any]) -> bool:
+    return len(picked) == 1 and next(iter(picked.values())).dtype == np.bool_
+
+
+def _leading_ones_cut(shape: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((i for i, size in enumerate(shape) if size != 1), len(shape))
+    return tuple(shape[first:])
+
+
+def _without_leading_ones(value: Tensor) -> Tensor:
+    shape = value.array.shape
+    cut = _leading_ones_cut(shape)
+    return value if cut == shape else view.apply(value, cut)
+
+
+def _copy_to(part: Tensor, value: Tensor) -> None:
+    """Write a value to a view, with the nodes that PyTorch makes on the way."""
+    shape = part.array.shape
+    if value.array.shape == shape:
+        copy_(part, value)
+    elif not value.array.ndim:
+        fill_(part, value)
+    else:
+        cut = view.apply(value, _leading_ones_cut(value.array.shape))
+        if cut.array.shape != shape:
+            cut = expand.apply(cut, shape)
+        copy_(part, cut)
+
+
+def _put(tensor: Tensor, key: Key, values: Tensor, accumulate: bool = False) -> None:
+    _check_values(tensor, key, values)
+    check_inplace(tensor)
+    storage_of(tensor)
+    write(tensor, index_put_in_place.apply(tensor, values, key, accumulate))
+
+
+def _check_values(tensor: Tensor, key: Key, values: Tensor) -> None:
+    """Raise E203 or E301 unless the values can be put at an index of the tensor."""
+    if values.array.dtype is not tensor.array.dtype:
+        raise GradcliError(
+            "E203",
+            f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
+            help=f"cast them first: `.to({tensor.dtype})`",
+        )
+    shape = np.broadcast_to(np.False_, tensor.array.shape)[key].shape
+    try:
+        fits = np.broadcast_shapes(shape, values.array.shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise GradcliError(
+            "E301",
+            f"values of shape {tuple(values.array.shape)} do not fit the indexed part, of shape"
+            f" {tuple(shape)}",
+        )
+
+
+# --- index_put ----------------------------------------------------------------------------------
+
+
+def _key_of(name: str, tensor: Tensor, indices: Any, values: Any) -> Key:
+    """The index that a sequence of tensors means; checks it and the values."""
+    if not isinstance(indices, (tuple, list)):
+        raise GradcliError("E202", f"{name}(): the indices must be a tuple of tensors")
+    for number, part in enumerate(indices):
+        if not isinstance(part, Tensor):
+            raise GradcliError(
+                "E202",
+                f"{name}(): index {number} must be a tensor, not {type_name(part)}",
+            )
+    if not isinstance(values, Tensor):
+        raise wrong_operand(index_put, "values", values)
+    # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
+    parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
+    shown, picked = apply_slicing(tensor, parts)
+    key = numpy_key(picked, shown)
+    _check_values(tensor, key, values)
+    return key
+
+
+@function("index_put", method=True)
+def index_put_(
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """The tensor with the values at an index, a tuple of index tensors, or added there."""
+    key = _key_of("index_put", input, indices, values)
+    return index_put.apply(input, values, key, accumulate)
+
+
+@method("index_put_")
+def put_in_place(
+    self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """Write the values at an index of the tensor itself, or add them there."""
+    _put(self, _key_of("index_put_", self, indices, values), values, accumulate)
+    return self
+
+
+# --- a copy with one part replaced --------------------------------------------------------------
+
+
+def _part_of(shown: Function) -> Function:
+    """The forward function that replaces the part of a copy that `shown` gives."""
+
+    def replaced(self: Any, src: Any, *place: Any) -> Any:
+        whole = np.array(self, order="C")
+        shown(whole, *place)[...] = src
+        return whole
+
+    return replaced
+
+
+_select_replaced = _part_of(select.forward)
+_slice_replaced = _part_of(slice_.forward)
+_diagonal_replaced = _part_of(diagonal_of)
+
+select_scatter: Op = op(
+    "select_scatter",
+    "SelectScatterBackward0",
+    lambda self, src, dim, index: _select_replaced(self, src, dim, index),
+    self=lambda grad, src_sizes, dim, index: select_scatter(
+        grad, zeros(grad, src_sizes), dim, index
+    ),
+    src=lambda grad, dim, index: select(grad, dim, index),
+)
+
+slice_scatter: Op = op(
+    "slice_scatter",
+    "SliceScatterBackward0",
+    lambda self, src, dim, start, end, step: _slice_replaced(self, src, dim, start, end, step),
+    self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
+        grad, zeros(grad, src_sizes), dim, start, end, step
+    ),
+    src=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
+)
+
+diagonal_scatter: Op = op(
+    "diagonal_scatter",
+    "DiagonalScatterBackward0",
+    lambda self, src, offset, dim1, dim2: _diagonal_replaced(self, src, offset, dim1, dim2),
+    self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(
+        grad, zeros(grad, src_sizes), offset, dim1, dim2
+    ),
+    src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+)
+
+
+def _replaced(entry: Op, input: Tensor, src: Any, part: Function, place: tuple[Any, ...]) -> Tensor:
+    if not isinstance(src, Tensor):
+        raise wrong_operand(entry, "src", src)
+    shape = part(input.array, *place).shape
+    if src.array.shape != shape:
+        raise GradcliError(
+            "E301",
+            f"{entry.name}(): a source of shape {tuple(src.array.shape)} for a part of shape"
+            f" {tuple(shape)}",
+        )
+    return entry.apply(input, src, *place)
+
+
+@function("select_scatter", method=True)
+def select_scatter_(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
+    """The tensor with the part at one position of a dimension replaced."""
+    at = normal_dim("select_scatter", dim, input.array.ndim)
+    position = checked_position("select_scatter()", index, input.array.shape[at], at)
+    return _replaced(select_scatter, input, src, select.forward, (at, position))
+
+
+@function("slice_scatter", method=True)
+def slice_scatter_(
+    input: Tensor,
+    src: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """The tensor with a slice of a dimension replaced."""
+    at = normal_dim("slice_scatter", dim, input.array.ndim)
+    first, last, by = slice(start, end, step).indices(input.array.shape[at])
+    place = (at, first, max(first, last), by)
+    return _replaced(slice_scatter, input, src, slice_.forward, place)
+
+
+@function("diagonal_scatter", method=True)
+def diagonal_scatter_(
+    input: Tensor, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """The tensor with a diagonal replaced."""
+    dims = diagonal_dims("diagonal_scatter", input.array.ndim, dim1, dim2)
+    return _replaced(diagonal_scatter, input, src, diagonal_of, (offset, *dims))

@@ -1,0 +1,204 @@
+"""Whole parts along one dimension, by a vector of positions: `index_select index_add index_copy
+index_fill`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.dimensions import normal_dim
+from gradcli.ops.entry import Op, op
+from gradcli.ops.gathering import check_range, checked_index, positions_along, same_dtype
+from gradcli.ops.indexing import add_at
+from gradcli.ops.operands import wrong_operand
+from gradcli.ops.shape import expand
+
+Sizes = tuple[int, ...]
+
+
+def part_positions(shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """The flat positions of whole parts of an array along a dimension."""
+    sizes = [1] * len(shape)
+    sizes[dim] = index.size
+    places = list(shape)
+    places[dim] = index.size
+    return positions_along(shape, dim, np.broadcast_to(index.reshape(sizes), places))
+
+
+def _select_parts(self: Any, dim: int, index: Any) -> Any:
+    return np.take(self, index.reshape(-1), dim) if self.ndim else self.copy()
+
+
+index_select: Op = op(
+    "index_select",
+    "IndexSelectBackward0",
+    lambda self, dim, index: _select_parts(self, dim, index),
+    constant=("index",),
+    self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
+)
+
+
+def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
+    whole = np.array(self, order="C")
+    values = source if alpha == 1 else source * alpha
+    if not whole.ndim:
+        return whole + values.sum()
+    add_at(whole, part_positions(whole.shape, dim, index), values)
+    return whole
+
+
+def _added_rule(grad: Any, source_sizes: Sizes, dim: int, index: Any, alpha: Any) -> Any:
+    parts = expand(index_select(grad, dim, index), source_sizes)
+    return parts if alpha == 1 else parts * alpha
+
+
+index_add: Op = op(
+    "index_add",
+    "IndexAddBackward0",
+    _add_parts,
+    constant=("index",),
+    self=lambda grad: grad,
+    source=_added_rule,
+)
+
+
+def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
+    whole = np.array(self, order="C")
+    if whole.ndim:
+        whole.reshape(-1)[part_positions(whole.shape, dim, index)] = source
+    else:
+        whole[...] = source.reshape(())
+    return whole
+
+
+index_copy: Op = op(
+    "index_copy",
+    "IndexCopyBackward0",
+    _copy_parts,
+    constant=("index",),
+    self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+    source=lambda grad, source_sizes, dim, index: expand(
+        index_select(grad, dim, index), source_sizes
+    ),
+)
+
+
+def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
+    whole = np.array(self, order="C")
+    if whole.ndim:
+        np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
+    elif index.size:
+        whole[...] = value
+    return whole
+
+
+index_fill_number: Op = op(
+    "index_fill",
+    "IndexFillBackward0",
+    _fill_parts,
+    constant=("index",),
+    self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+)
+
+
+def _unique(index: Any) -> Any:
+    if type(index) is Tensor:
+        return Tensor(np.unique(index.array))
+    return np.unique(index)
+
+
+index_fill_tensor: Op = op(
+    "index_fill",
+    "IndexFillBackward1",
+    _fill_parts,
+    constant=("index",),
+    self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+    # A part that is filled twice counts once. The engine sums to the value's shape, 0-dim.
+    value=lambda grad, dim, index: index_select(grad, dim, _unique(index)),
+)
+
+
+def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str) -> int:
+    """The dimension counted from the front; raises E202, E203 or E302 unless the index is a vector
+    of positions in it.
+    """
+    checked_index(name, index)
+    if index.array.ndim > 1:
+        raise GradcliError("E302", f"{name}(): the index must be a vector")
+    at = normal_dim(name, dim, tensor.array.ndim)
+    extent = tensor.array.shape[at] if tensor.array.ndim else 1
+    check_range(name, index.array, extent, at, raises)
+    return at
+
+
+@function("index_select", method=True)
+def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
+    """The parts at the given positions of a dimension. Raises E302 for one that does not exist."""
+    refuse_out("index_select", out)
+    at = _checked_parts("index_select", input, dim, index, "IndexError")
+    return index_select.apply(input, at, index)
+
+
+def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, raises: str) -> int:
+    """The dimension counted from the front; raises E202, E203, E301 or E302 unless the source gives
+    a part for each position of the index.
+    """
+    if not isinstance(source, Tensor):
+        raise wrong_operand(index_add, "source", source)
+    at = _checked_parts(name, input, dim, index, raises)
+    same_dtype(name, input, source)
+    wanted = list(input.array.shape)
+    if wanted:
+        wanted[at] = index.array.size
+    if list(source.array.shape) != wanted and source.array.size != 1:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a source of shape {tuple(source.array.shape)} does not give"
+            f" {index.array.size} parts of {tuple(input.array.shape)} along dimension {at}",
+        )
+    return at
+
+
+@function("index_add", method=True, inplace=True)
+def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """The tensor with `alpha` times the parts of the source added at the positions of the index."""
+    at = checked_source("index_add", input, dim, index, source, "RuntimeError")
+    return index_add.apply(input, at, index, source, alpha)
+
+
+@function("index_copy", method=True, inplace=True)
+def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
+    """The tensor with the parts of the source at the positions of the index."""
+    at = checked_source("index_copy", input, dim, index, source, "IndexError")
+    return index_copy.apply(input, at, index, source)
+
+
+@function("index_fill", method=True, inplace=True)
+def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
+    """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
+    checked_index("index_fill", index)
+    if index.array.dtype != np.int64:
+        raise GradcliError(
+            "E203",
+            f"index_fill(): the index must be torch.int64, and this one is {index.dtype}",
+            raises="IndexError",
+        )
+    at = normal_dim("index_fill", dim, input.array.ndim)
+    extent = input.array.shape[at] if input.array.ndim else 1
+    wrapped = np.where(index.array < 0, index.array + extent, index.array)
+    check_range("index_fill", wrapped, extent, at, "IndexError")
+    if not isinstance(value, Tensor):
+        value = dtypes.cast(value, input.dtype)
+        return index_fill_number.apply(input, at, Tensor(wrapped), value)
+    if value.array.ndim:
+        raise GradcliError(
+            "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        )
+    return index_fill_tensor.apply(input, at, Tensor(wrapped), value)

@@ -1,0 +1,265 @@
+"""Elements by a mask or by their flat position: `masked_fill masked_select nonzero take put`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.entry import Op, op
+from gradcli.ops.indexing import add_at
+from gradcli.ops.operands import wrong_operand
+from gradcli.ops.shape import reshape
+
+# --- masks --------------------------------------------------------------------------------------
+
+
+def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
+    """Raise E202, E203 or E301 unless the mask is a bool tensor that goes with the tensor."""
+    if not isinstance(mask, Tensor):
+        raise wrong_operand(masked_select, "mask", mask)
+    if mask.array.dtype != np.bool_:
+        raise GradcliError(
+            "E203",
+            f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
+            help="compare: `x > 0`",
+        )
+    try:
+        np.broadcast_shapes(tensor.array.shape, mask.array.shape)
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a mask of shape {tuple(mask.array.shape)} does not fit a tensor of shape"
+            f" {tuple(tensor.array.shape)}",
+        ) from None
+
+
+def _filled(self: Any, mask: Any, value: Any) -> Any:
+    return np.where(mask, value, self).astype(self.dtype, copy=False)[()]
+
+
+masked_fill_number: Op = op(
+    "masked_fill",
+    "MaskedFillBackward0",
+    _filled,
+    constant=("mask",),
+    self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+)
+
+
+masked_fill_tensor: Op = op(
+    "masked_fill",
+    "MaskedFillBackward1",
+    _filled,
+    constant=("mask",),
+    self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+    # The engine sums the gradient to the value's shape, 0-dim.
+    value=lambda grad, mask: masked_select(grad, mask),
+)
+
+
+@function("masked_fill", method=True, inplace=True)
+def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
+    """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays."""
+    _checked_mask("masked_fill", input, mask)
+    if isinstance(value, (bool, int, float, complex)):
+        return masked_fill_number.apply(input, mask, dtypes.cast(value, input.dtype))
+    if not isinstance(value, Tensor):
+        raise wrong_operand(masked_fill_tensor, "value", value)
+    if value.array.ndim:
+        raise GradcliError(
+            "E301", f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        )
+    return masked_fill_tensor.apply(input, mask, value)
+
+
+def _select_masked(self: Any, mask: Any) -> Any:
+    whole, mask = np.broadcast_arrays(self, mask)
+    return whole[mask]
+
+
+def _masked_select_rule(grad: Any, mask: Any, self_sizes: tuple[int, ...]) -> Any:
+    sizes = np.broadcast_shapes(self_sizes, tuple(mask.shape))
+    return masked_scatter(zeros(grad, sizes), mask, grad)
+
+
+masked_select: Op = op(
+    "masked_select",
+    "MaskedSelectBackward0",
+    _select_masked,
+    constant=("mask",),
+    self=_masked_select_rule,
+)
+
+
+@function("masked_select", method=True)
+def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
+    """The elements where the mask is true, as a vector."""
+    refuse_out("masked_select", out)
+    _checked_mask("masked_select", input, mask)
+    return masked_select.apply(input, mask)
+
+
+def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
+    whole = np.array(np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)))
+    mask = np.broadcast_to(mask, whole.shape)
+    whole[mask] = source.reshape(-1)[: np.count_nonzero(mask)]
+    return whole
+
+
+masked_scatter: Op = op(
+    "masked_scatter",
+    "MaskedScatterBackward0",
+    _scatter_masked,
+    constant=("mask",),
+    self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+    source=lambda grad, mask, source_sizes: masked_scatter_backward(grad, mask, source_sizes),
+)
+
+
+def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
+    whole = np.zeros(math.prod(sizes), grad_output.dtype)
+    taken = _select_masked(grad_output, mask)
+    whole[: taken.size] = taken
+    return whole.reshape(sizes)
+
+
+masked_scatter_backward: Op = op(
+    "masked_scatter_backward",
+    "MaskedScatterBackwardBackward0",
+    _gather_masked,
+    constant=("mask",),
+    grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
+        zeros(grad, grad_output_sizes), mask, grad
+    ),
+)
+
+
+@function("masked_scatter", method=True, inplace=True)
+def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
+    """The tensor with the elements of the source, in order, where the mask is true.
+
+    Raises E203 where the dtypes differ, E301 where the source has too few elements.
+    """
+    _checked_mask("masked_scatter", input, mask)
+    if not isinstance(source, Tensor):
+        raise wrong_operand(masked_scatter, "source", source)
+    if source.array.dtype is not input.array.dtype:
+        raise GradcliError(
+            "E203", f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
+        )
+    shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
+    wanted = int(np.count_nonzero(np.broadcast_to(mask.array, shape)))
+    if source.array.size < wanted:
+        raise GradcliError(
+            "E301",
+            f"masked_scatter(): {source.array.size} elements for {wanted} places",
+        )
+    return masked_scatter.apply(input, mask, source)
+
+
+# --- where something is ---------------------------------------------------------------------------
+
+
+@function("nonzero", method=True)
+def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: a row for each, or a vector per dimension.
+
+    A 0-dim tensor has rows of no columns.
+    """
+    refuse_out("nonzero", out)
+    if as_tuple:
+        return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())
+    if not input.array.ndim:
+        return Tensor(np.zeros((int(bool(input.array)), 0), np.int64))
+    return Tensor(np.argwhere(input.array))
+
+
+@function("argwhere", method=True)
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, a row for each."""
+    return nonzero(input)
+
+
+# --- flat positions -----------------------------------------------------------------------------
+
+
+take: Op = op(
+    "take",
+    "TakeBackward0",
+    lambda self, index: self.reshape(-1)[index],
+    constant=("index",),
+    self=lambda grad, self_sizes, index: put(zeros(grad, self_sizes), index, grad, True),
+)
+
+
+def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    whole = np.array(self, order="C")
+    if accumulate:
+        add_at(whole, np.asarray(index), np.asarray(source))
+    else:
+        whole.reshape(-1)[index.reshape(-1)] = source.reshape(-1)
+    return whole
+
+
+put: Op = op(
+    "put",
+    "PutBackward0",
+    _put_array,
+    constant=("index",),
+    self=lambda grad, index, accumulate: (
+        grad if accumulate else put(grad, index, zeros(grad, tuple(index.shape)), False)
+    ),
+    source=lambda grad, source_sizes, index: reshape(take(grad, index), source_sizes),
+)
+
+
+def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
+    """Raise E202, E203 or E302 unless the index holds positions in the tensor."""
+    if not isinstance(index, Tensor):
+        raise wrong_operand(take, "index", index)
+    if index.array.dtype != np.int64:
+        raise GradcliError(
+            "E203", f"{name}(): the index must be torch.int64, and this one is {index.dtype}"
+        )
+    size = tensor.array.size
+    outside = (index.array < -size) | (index.array >= size)
+    if outside.any():
+        raise GradcliError(
+            "E302",
+            f"{name}(): position {np.asarray(index.array)[outside].flat[0]} does not exist in a"
+            f" tensor of {size} elements",
+        )
+
+
+@function("take", method=True)
+def take_(input: Tensor, index: Any) -> Tensor:
+    """The elements at flat positions, in the index's shape."""
+    _checked_flat("take", input, index)
+    return take.apply(input, index)
+
+
+@function("put", method=True, inplace=True)
+def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+    """The tensor with the source's elements at flat positions, or added there.
+
+    Raises E203 where the dtypes differ, E301 where the index and the source do.
+    """
+    _checked_flat("put", input, index)
+    if not isinstance(source, Tensor):
+        raise wrong_operand(put, "source", source)
+    if source.array.dtype is not input.array.dtype:
+        raise GradcliError("E203", f"put(): the tensor is {input.dtype}, the source {source.dtype}")
+    if source.array.size != index.array.size:
+        raise GradcliError(
+            "E301",
+            f"put(): {source.array.size} elements for {index.array.size} positions",
+            raises="IndexError",
+        )
+    return put.apply(input, index, source, accumulate)

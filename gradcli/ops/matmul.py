@@ -1,0 +1,395 @@
+"""Matrix products: `@ matmul dot mv mm bmm addmm linear outer`.
+
+The primitive products are entries; `matmul` composes them with views, in all ranks, exactly as
+PyTorch does, so that its graphs show the same plumbing. Operands need one dtype: nothing is
+promoted.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor, refresh
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arithmetic import add, conj, mul
+from gradcli.ops.catalogue import expose, function, operators
+from gradcli.ops.copying import contiguous
+from gradcli.ops.entry import Op, op
+from gradcli.ops.shape import (
+    expand,
+    reshape,
+    squeeze_dim,
+    squeeze_dim_in_place,
+    t,
+    transpose,
+    unsafe_view,
+    unsqueeze,
+    view,
+)
+
+Sizes = tuple[int, ...]
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+def check_dtypes(name: str, *arrays: Any) -> None:
+    """Raise E203 where the operands' dtypes differ, or are bool."""
+    first = arrays[0].dtype
+    for array in arrays[1:]:
+        if array.dtype != first:
+            raise GradcliError(
+                "E203",
+                f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
+                help="products of matrices promote nothing: cast one, `x.double()`",
+            )
+    if first == np.bool_:
+        raise GradcliError("E203", f"{name} is not defined for bool tensors")
+
+
+def _check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
+    """Raise E301 where an operand has not the rank that the product is defined for."""
+    for array, rank in ranks:
+        if array.ndim != rank:
+            raise GradcliError(
+                "E301",
+                f"{name}: an operand of shape {tuple(array.shape)} should have {rank}"
+                f" dimension{'s' if rank > 1 else ''}",
+            )
+
+
+def _misfit(name: str, left: Any, right: Any) -> GradcliError:
+    return GradcliError(
+        "E301",
+        f"{name}: the shapes {tuple(left.shape)} and {tuple(right.shape)} cannot be multiplied",
+    )
+
+
+def _product(left: Any, right: Any) -> Any:
+    """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
+    if left.dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
+        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(left.dtype)
+    return np.matmul(left, right)
+
+
+# --- the primitive products ---------------------------------------------------------------------
+
+
+def _dot_array(name: str, self: Any, tensor: Any) -> Any:
+    _check_ranks(name, (self, 1), (tensor, 1))
+    check_dtypes(name, self, tensor)
+    if self.shape != tensor.shape:
+        raise _misfit(name, self, tensor)
+    return _product(self, tensor)
+
+
+dot = op(
+    "dot",
+    "DotBackward0",
+    lambda self, tensor: _dot_array("dot", self, tensor),
+    self=lambda grad, tensor: grad * conj(tensor),
+    tensor=lambda grad, self: grad * conj(self),
+)
+
+vdot = op(
+    "vdot",
+    "VdotBackward0",
+    lambda self, other: _dot_array("vdot", np.conj(self), other),
+    self=lambda grad, other: conj(grad) * other,
+    other=lambda grad, self: grad * self,
+)
+
+
+def _mv_array(self: Any, vec: Any) -> Any:
+    _check_ranks("mv", (self, 2), (vec, 1))
+    check_dtypes("mv", self, vec)
+    if self.shape[1] != vec.shape[0]:
+        raise _misfit("mv", self, vec)
+    return _product(self, vec)
+
+
+mv: Op = op(
+    "mv",
+    "MvBackward0",
+    _mv_array,
+    self=lambda grad, vec: _column_times_row(grad, conj(vec)),
+    vec=lambda grad, self: mv(conj(t(self)), grad),
+)
+
+
+def _column_times_row(column: Any, row: Any) -> Any:
+    """The outer product: what rules call, on arrays or tensors."""
+    return reshape(column, (column.shape[0], 1)) * row
+
+
+def _mm_array(self: Any, mat2: Any) -> Any:
+    _check_ranks("mm", (self, 2), (mat2, 2))
+    check_dtypes("mm", self, mat2)
+    if self.shape[1] != mat2.shape[0]:
+        raise _misfit("mm", self, mat2)
+    return _product(self, mat2)
+
+
+mm: Op = op(
+    "mm",
+    "MmBackward0",
+    _mm_array,
+    self=lambda grad, mat2: mm(grad, conj(t(mat2))),
+    mat2=lambda grad, self: mm(conj(t(self)), grad),
+)
+
+
+def _bmm_array(self: Any, mat2: Any) -> Any:
+    _check_ranks("bmm", (self, 3), (mat2, 3))
+    check_dtypes("bmm", self, mat2)
+    if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+        raise _misfit("bmm", self, mat2)
+    return _product(self, mat2)
+
+
+bmm: Op = op(
+    "bmm",
+    "BmmBackward0",
+    _bmm_array,
+    self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
+    mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
+)
+
+for _entry in (dot, vdot, mv, mm, bmm):
+    expose(_entry)
+
+# --- products added to something ----------------------------------------------------------------
+
+
+def scaled(value: Any, number: Any) -> Any:
+    """A gradient times a number; no node where the number is 1."""
+    return value if number == 1 else value * number
+
+
+def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
+    check_dtypes(name, product, self)
+    try:
+        whole = np.broadcast_to(self, product.shape)
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
+            f" {tuple(product.shape)}",
+        ) from None
+    scaled_product = scaled(product, alpha)
+    if beta == 0:
+        return scaled_product
+    return (scaled(whole, beta) + scaled_product).astype(product.dtype)[()]
+
+
+addmm = op(
+    "addmm",
+    "AddmmBackward0",
+    lambda self, mat1, mat2, beta=1, alpha=1: _added(
+        "addmm", self, _mm_array(mat1, mat2), beta, alpha
+    ),
+    self=lambda grad, beta: scaled(grad, beta),
+    mat1=lambda grad, mat2, alpha: scaled(mm(grad, conj(t(mat2))), alpha),
+    mat2=lambda grad, mat1, alpha: scaled(mm(conj(t(mat1)), grad), alpha),
+)
+
+addmv = op(
+    "addmv",
+    "AddmvBackward0",
+    lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
+    self=lambda grad, beta: scaled(grad, beta),
+    mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), alpha),
+    vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), alpha),
+)
+
+
+def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    _check_ranks("addr", (vec1, 1), (vec2, 1))
+    return _added("addr", self, _column_times_row(vec1, vec2), beta, alpha)
+
+
+addr = op(
+    "addr",
+    "AddrBackward0",
+    _addr_array,
+    self=lambda grad, beta: scaled(grad, beta),
+    vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), alpha),
+    vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), alpha),
+)
+
+baddbmm = op(
+    "baddbmm",
+    "BaddbmmBackward0",
+    lambda self, batch1, batch2, beta=1, alpha=1: _added(
+        "baddbmm", self, _bmm_array(batch1, batch2), beta, alpha
+    ),
+    self=lambda grad, beta: scaled(grad, beta),
+    batch1=lambda grad, batch2, alpha: scaled(bmm(grad, conj(transpose(batch2, 1, 2))), alpha),
+    batch2=lambda grad, batch1, alpha: scaled(bmm(conj(transpose(batch1, 1, 2)), grad), alpha),
+)
+
+
+def _addbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    product = np.add.reduce(_bmm_array(batch1, batch2), axis=0)
+    return _added("addbmm", self, product, beta, alpha)
+
+
+def _of_each(grad: Any, batch: Any) -> Any:
+    """The gradient of a sum over a batch of products, for every product of it."""
+    return expand(unsqueeze(grad, 0), (batch.shape[0], *grad.shape))
+
+
+addbmm = op(
+    "addbmm",
+    "AddbmmBackward0",
+    _addbmm_array,
+    self=lambda grad, beta: scaled(grad, beta),
+    batch1=lambda grad, batch2, alpha: scaled(
+        bmm(_of_each(grad, batch2), conj(transpose(batch2, 1, 2))), alpha
+    ),
+    batch2=lambda grad, batch1, alpha: scaled(
+        bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), alpha
+    ),
+)
+
+for _entry in (addmm, addmv, addr, baddbmm, addbmm):
+    expose(_entry, inplace=True)
+
+# --- matmul -------------------------------------------------------------------------------------
+
+
+def _wants_grad(tensor: Tensor) -> bool:
+    if tensor.storage is not None:
+        refresh(tensor)
+    return tensor.requires_grad
+
+
+def _folds(left: Tensor, right: Tensor) -> bool:
+    """Whether the larger operand is folded into one matrix, rather than the smaller one repeated.
+
+    It is where the smaller one wants a gradient, so that this is no sum over repetitions, and
+    where folding costs no copy.
+    """
+    larger, smaller = (left, right) if left.array.ndim >= right.array.ndim else (right, left)
+    if larger.array.ndim < 3 or smaller.array.ndim > 2:
+        return False
+    if _wants_grad(smaller):
+        return True
+    if left.array.ndim == 2:
+        return False
+    array = larger.array if larger is left else np.swapaxes(larger.array, -1, -2)
+    return not array.size or all(
+        array.strides[i] == array.strides[i + 1] * array.shape[i + 1] for i in range(array.ndim - 2)
+    )
+
+
+def _folded(left: Tensor, right: Tensor) -> Tensor:
+    """A product of a stack of matrices and a matrix or vector, as one product of matrices."""
+    swapped = right.array.ndim > left.array.ndim
+    stack, small = (left, right)
+    if swapped:
+        stack = transpose.apply(right, right.array.ndim - 2, right.array.ndim - 1)
+        small = t.apply(left) if left.array.ndim == 2 else left
+    shape = stack.array.shape
+    rows = reshape(stack, (prod(shape[:-1]), shape[-1]))
+    if small.array.ndim == 1:
+        return unsafe_view.apply(mv.apply(rows, small), shape[:-1])
+    result = mm.apply(rows, small)
+    result = unsafe_view.apply(result, (*shape[:-1], small.array.shape[1]))
+    if not swapped:
+        return result
+    ndim = result.array.ndim
+    return contiguous(transpose.apply(result, ndim - 2, ndim - 1))
+
+
+def _batched(left: Tensor, right: Tensor) -> Tensor:
+    """A product of stacks of matrices, whose leading sizes are broadcast against each other."""
+    first, second = left.array.shape, right.array.shape
+    if len(first) == len(second) == 3 and first[0] != second[0]:
+        # As in `_folds`: what would be repeated is folded instead.
+        if first[0] == 1 and _wants_grad(left):
+            return matmul(squeeze_dim.apply(left, 0), right)
+        if second[0] == 1 and _wants_grad(right):
+            return matmul(left, squeeze_dim.apply(right, 0))
+    vector = len(second) == 1
+    matrix = first[-2:] if len(first) > 1 else (1, *first)
+    try:
+        batch = np.broadcast_shapes(first[:-2], second[:-2])
+    except ValueError:
+        raise _misfit("matmul", left, right) from None
+    count = prod(batch)
+    stack = reshape(expand.apply(left, (*batch, *matrix)), (count, *matrix))
+    if vector:
+        repeated = reshape(expand.apply(right, (*batch, *second)), (count, *second))
+        product = bmm.apply(stack, unsqueeze.apply(repeated, 2))
+        return unsafe_view.apply(squeeze_dim.apply(product, 2), first[:-1])
+    repeated = reshape(expand.apply(right, (*batch, *second[-2:])), (count, *second[-2:]))
+    rows = first[-2:-1]  # a vector on the left has none
+    return unsafe_view.apply(bmm.apply(stack, repeated), (*batch, *rows, second[-1]))
+
+
+@function("matmul", method=True)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product of two tensors; more than two dimensions are stacks of matrices.
+
+    Raises E301 where the sizes do not fit, E203 where the dtypes differ.
+    """
+    check_tensors("matmul", input=input, other=other)
+    left, right = input.array.ndim, other.array.ndim
+    if left == 2:
+        if right == 2:
+            return mm.apply(input, other)
+        if right == 1:
+            return mv.apply(input, other)
+    elif left == 1:
+        if right == 1:
+            return dot.apply(input, other)
+        if right == 2:
+            row = mm.apply(unsqueeze.apply(input, 0), other)
+            return squeeze_dim_in_place.apply(row, 0)
+    if not left or not right:
+        raise GradcliError(
+            "E301",
+            "matmul: a 0-dim tensor is no matrix",
+            help="multiply by a number with `*`",
+        )
+    if input.array.shape[-1] != other.array.shape[-2 if right > 1 else 0]:
+        raise _misfit("matmul", input, other)
+    return _folded(input, other) if _folds(input, other) else _batched(input, other)
+
+
+function("matmul", module="torch.linalg")(matmul)
+operators["@"] = matmul
+Tensor.__matmul__ = matmul  # type: ignore[method-assign]
+
+# --- linear -------------------------------------------------------------------------------------
+
+
+@function("linear", module="torch.nn.functional")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """`input @ weight.t() + bias`, over the last dimension of the input."""
+    check_tensors("linear", input=input, weight=weight)
+    if bias is None:
+        return matmul(input, t.apply(weight))
+    check_tensors("linear", bias=bias)
+    shape = input.array.shape
+    if len(shape) == 2:
+        return addmm.apply(bias, input, t.apply(weight))
+    if shape and input.array.flags.c_contiguous and weight.array.ndim == 2:
+        rows = reshape(input, (prod(shape[:-1]), shape[-1]))
+        product = addmm.apply(bias, rows, t.apply(weight))
+        return view.apply(product, (*shape[:-1], product.array.shape[1]))
+    return add.apply(matmul(input, t.apply(weight)), bias)
+
+
+@function("outer", "ger", method=True)
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Every product of an element of one vector and an element of the other, as a matrix."""
+    check_tensors("outer", input=input, vec2=vec2)
+    _check_ranks("outer", (input.array, 1), (vec2.array, 1))
+    return mul.apply(reshape(input, (input.array.shape[0], 1)), vec2)

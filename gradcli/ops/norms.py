@@ -1,0 +1,245 @@
+"""Norms and distance: `norm linalg.norm linalg.vector_norm linalg.matrix_norm dist`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.copying import to
+from gradcli.ops.dimensions import Dims, normal_dims
+from gradcli.ops.entry import op
+from gradcli.ops.extrema import amax_, amin_
+from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.operands import type_name
+from gradcli.ops.pointwise import abs_, sgn
+from gradcli.ops.reduction import (
+    cast_array,
+    check_floating_dtype,
+    check_reduced,
+    fold,
+    reduction,
+    sum_dims,
+    wide,
+)
+from gradcli.ops.shape import restore_dims
+
+# --- the vector norm ----------------------------------------------------------------------------
+
+
+def _norm_array(
+    self: Any, ord: float, dims: tuple[int, ...], keepdim: bool, dtype: DType | None = None
+) -> Any:
+    self = cast_array(self, dtype)
+    if ord < 0 or ord == math.inf:
+        for dim in dims:
+            if not self.shape[dim]:
+                raise GradcliError(
+                    "E204",
+                    f"vector_norm(): the {ord:g} norm of no elements does not exist",
+                    raises="RuntimeError",
+                )
+    magnitude = np.abs(wide(self))
+    if ord == math.inf:
+        result = fold(np.maximum, magnitude, dims, keepdim)
+    elif ord == -math.inf:
+        result = fold(np.minimum, magnitude, dims, keepdim)
+    elif ord == 0:
+        result = fold(np.add, magnitude != 0, dims, keepdim, dtype=magnitude.dtype)
+    elif ord == 1:
+        result = fold(np.add, magnitude, dims, keepdim)
+    elif ord == 2:
+        result = np.sqrt(fold(np.add, magnitude * magnitude, dims, keepdim))
+    else:
+        total = fold(np.add, np.power(magnitude, ord), dims, keepdim)
+        result = np.power(total, 1 / ord)
+    return result.astype(self.real.dtype)
+
+
+def _norm_gradient(
+    grad: Any, self: Any, norm: Any, ord: float, dims: tuple[int, ...], keepdim: bool
+) -> Any:
+    """The gradient of a norm; 0 where the norm is 0 and has no derivative."""
+    if ord == 0:
+        return zeros_like(self)
+    grad, norm = restore_dims(grad, dims, keepdim), restore_dims(norm, dims, keepdim)
+    if ord == 1:
+        return sgn(self) * grad
+    if ord == 2:
+        return grad * masked_fill_number(self / norm, norm == 0, 0)
+    if math.isinf(ord):
+        largest = abs_(self) == norm
+        return sgn(self) * (grad / sum_dims(largest, dims, True) * largest)
+    if ord < 1:
+        powers = masked_fill_number(abs_(self) ** (ord - 1), self == 0, 0)
+        return sgn(self) * powers * grad * norm ** (1 - ord)
+    direction = sgn(self) if ord < 2 else self
+    scaled = direction * abs_(self) ** (ord - (1 if ord < 2 else 2))
+    return scaled * masked_fill_number(grad / norm ** (ord - 1), norm == 0, 0)
+
+
+vector_norm = op(
+    "linalg_vector_norm",
+    "LinalgVectorNormBackward0",
+    _norm_array,
+    self=lambda grad, self, result, ord, dims, keepdim: _norm_gradient(
+        grad, self, result, ord, dims, keepdim
+    ),
+)
+
+
+def _vector_norm(
+    name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    check_reduced(name, input, keepdim)
+    check_floating_dtype(name, dtype or input.dtype)
+    if type(ord) not in (int, float):
+        raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
+    return vector_norm.apply(input, float(ord), normal_dims(name, input, dim), keepdim, dtype)
+
+
+@reduction("vector_norm", module="torch.linalg", method=False)
+def vector_norm_(
+    input: Tensor,
+    ord: float = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The norm of the elements as one vector, over the dimensions. Raises E203 for integers."""
+    refuse_out("vector_norm", out)
+    return _vector_norm("vector_norm", input, ord, dim, keepdim, dtype)
+
+
+# --- the matrix norm ----------------------------------------------------------------------------
+
+
+def _matrix_norm(
+    name: str, input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    check_reduced(name, input, keepdim)
+    ndim = input.array.ndim
+    if ndim < 2:
+        raise GradcliError("E301", f"{name}(): a matrix norm needs two dimensions, not {ndim}")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise GradcliError("E204", f"{name}(): dim must be two dimensions", raises="RuntimeError")
+    rows, columns = normal_dims(name, input, dim)
+    if ord == "fro":
+        return _vector_norm(name, input, 2, (rows, columns), keepdim, dtype)
+    if ord in (2, -2, "nuc"):
+        raise GradcliError(
+            "E205", f"{name}(): the order {ord!r} needs singular values, which are not there yet"
+        )
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise GradcliError(
+            "E204", f"{name}(): {ord!r} is no order of a matrix norm", raises="RuntimeError"
+        )
+    # The largest (or smallest) sum of magnitudes of a column, or of a row.
+    summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    if not keepdim and compared > summed:
+        compared -= 1
+    sums = _vector_norm(name, input, 1, summed, keepdim, dtype)
+    return (amax_ if ord > 0 else amin_)(sums, compared, keepdim)
+
+
+@function("matrix_norm", module="torch.linalg")
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The norm of the matrices in two dimensions: `ord` is "fro", 1, -1, inf or -inf."""
+    refuse_out("matrix_norm", out)
+    return _matrix_norm("matrix_norm", A, ord, dim, keepdim, dtype)
+
+
+@function("norm", module="torch.linalg")
+def linalg_norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """A vector norm, or a matrix norm where an order and two dimensions are given."""
+    refuse_out("norm", out)
+    if ord is None:
+        return _vector_norm("norm", A, 2, dim, keepdim, dtype)
+    check_reduced("norm", A, keepdim)
+    ndim = A.array.ndim
+    if dim is None:
+        if ndim not in (1, 2):
+            raise GradcliError(
+                "E301", f"norm(): with an order and no dim, A must be a vector or a matrix"
+                f" and it has {ndim} dimensions",
+            )  # fmt: skip
+        dim = tuple(range(ndim))
+    of_vector = type(dim) is int or (isinstance(dim, (tuple, list)) and len(dim) == 1)
+    if of_vector and not isinstance(ord, str):
+        return _vector_norm("norm", A, ord, dim, keepdim, dtype)
+    return _matrix_norm("norm", A, ord, dim, keepdim, dtype)
+
+
+@reduction("norm")
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Dims = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers."""
+    refuse_out("norm", out)
+    if not isinstance(p, str) or (p == "fro" and not (isinstance(dim, tuple) and len(dim) > 2)):
+        order = 2 if p is None or p == "fro" else p
+        return _vector_norm("norm", input, order, dim, keepdim, dtype)
+    check_reduced("norm", input, keepdim)
+    dims = tuple(range(input.array.ndim)) if dim is None else dim
+    return _matrix_norm("norm", input, p, dims, keepdim, dtype)
+
+
+# --- the distance -------------------------------------------------------------------------------
+
+
+def _dist_array(self: Any, other: Any, p: float) -> Any:
+    difference = self - other
+    return _norm_array(difference, p, tuple(range(difference.ndim)), False)
+
+
+def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
+    return _norm_gradient(grad, self - other, result, p, (), False)
+
+
+dist = op(
+    "dist",
+    "DistBackward0",
+    _dist_array,
+    self=_dist_rule,
+    other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
+)
+
+
+@function("dist", method=True)
+def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors, broadcast against each other."""
+    check_reduced("dist", input)
+    check_reduced("dist", other)
+    dtype = dtypes.result_dtype((input.array, other.array))
+    check_floating_dtype("dist", dtype)
+    return dist.apply(to(input, dtype), to(other, dtype), float(p))

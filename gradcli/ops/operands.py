@@ -1,0 +1,200 @@
+"""What the generated functions of ops call: the roads that are taken rarely, in one place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.node import FREED, AccumulateGrad, Metadata, Node, freed, modified
+from gradcli.autograd.tensor import Tensor, with_history
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+SCALAR_METADATA: dict[type, Metadata] = {
+    kind: (((), np.dtype(kind)),) for kind in (np.float32, np.float64, np.float16)
+}
+"""The metadata of 0-dim results, shared by all their nodes."""
+
+
+def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
+    """The error of an operand that is no tensor."""
+    shown = "input" if name == "self" else name
+    return GradcliError(
+        "E202",
+        f"{op.name}(): argument '{shown}' must be a tensor, not {type_name(value)}",
+        help="wrap the number: `tensor(2.)`" if isinstance(value, (int, float)) else None,
+    )
+
+
+def type_name(value: Any) -> str:
+    """A value's type as a program knows it."""
+    return "Tensor" if type(value) is Tensor else type(value).__name__
+
+
+def listed(name: str, tensors: Any) -> list[Tensor]:
+    """The tensors of a list argument; raises E202 for what is no list of tensors."""
+    if not isinstance(tensors, (list, tuple)):
+        raise GradcliError(
+            "E202", f"{name}(): expected a list of tensors, not {type_name(tensors)}"
+        )
+    for number, tensor in enumerate(tensors):
+        if not isinstance(tensor, Tensor):
+            raise GradcliError(
+                "E202", f"{name}(): element {number} must be a tensor, not {type_name(tensor)}"
+            )
+    return list(tensors)
+
+
+def misfit(op: Any, operands: tuple[Any, ...], failure: ValueError) -> GradcliError:
+    """The error of arrays whose shapes do not go together."""
+    shapes = [
+        tuple(operand.array.shape) if type(operand) is Tensor else None for operand in operands
+    ]
+    shown = " and ".join(str(shape) for shape in shapes if shape is not None)
+    if op.pointwise:
+        return GradcliError("E301", f"{op.name}: the shapes {shown} cannot be broadcast")
+    return GradcliError("E301", f"{op.name}: {failure}")
+
+
+def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
+    """Whether an array and a number need promotion, the array, and the number as NumPy must see it.
+
+    NumPy lets a Python number take a floating array's dtype, as PyTorch does; all else is promoted
+    by our own rules.
+    """
+    kind = type(number)
+    if (kind is float or kind is int) and array.dtype in _NATIVE_FLOATS:
+        return False, array, number
+    return True, array, number
+
+
+_NATIVE_FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
+
+def promoted(
+    op: Any, names: tuple[str, ...], operands: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], bool]:
+    """The operands' arrays in their common dtype, and whether that changed any of the tensors.
+
+    Raises E202 for an operand that is neither a tensor nor a number.
+    """
+    arrays = []
+    for name, operand in zip(names, operands, strict=True):
+        if type(operand) is Tensor:
+            arrays.append(operand.array)
+        elif type(operand) in _NUMBERS:
+            arrays.append(operand)
+        else:
+            raise wrong_operand(op, name, operand)
+    dtype = dtypes.result_dtype(arrays)
+    mixed = any(
+        type(operand) is Tensor and operand.array.dtype is not dtype.numpy_dtype
+        for operand in operands
+    )
+    return tuple(dtypes.cast(array, dtype) for array in arrays), mixed
+
+
+_NUMBERS = frozenset({bool, int, float, complex})
+
+
+def floating(array: Any) -> Any:
+    """The array of an integer operand in the default floating dtype; any other as it is."""
+    if type(array) in _NUMBERS:
+        return float(array) if type(array) is not complex else array
+    if array.dtype.kind in "iub":
+        return dtypes.cast(array, dtypes.default_dtype())
+    return array
+
+
+def base_of(tensor: Tensor) -> Tensor:
+    """The tensor whose memory a view of `tensor` shows."""
+    meta = tensor.meta
+    return tensor if meta is None or meta.base is None else meta.base
+
+
+def creation_of(tensor: Tensor) -> str:
+    """How the tensor was made, where that restricts writing to it and its views: see
+    `TensorMeta`.
+    """
+    return "" if tensor.meta is None else tensor.meta.creation
+
+
+def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
+    """Raise E404 if a saved input was written to since."""
+    assert tensor.storage is not None
+    if tensor.storage.version != expected:
+        raise modified(node, "input" if name == "self" else name, tensor.storage.version, expected)
+
+
+def check_result(node: Node, name: str, storage: Any, expected: int) -> None:
+    """Raise E404 if a saved result was written to since."""
+    if storage.version != expected:
+        raise modified(node, name, storage.version, expected)
+
+
+def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
+    """A saved input as a tensor with the history that it had when it was saved."""
+    source = None if edge is None else node.next_nodes[edge]
+    if source is None:
+        return Tensor(tensor.array) if tensor.requires_grad else tensor
+    if isinstance(source, AccumulateGrad):
+        return source.variable
+    assert edge is not None
+    if tensor.grad_fn is source:
+        return tensor
+    return with_history(tensor.array, source, node.input_nrs[edge])
+
+
+def saved_array(node: Node, number: Any) -> Tensor:
+    """A saved number as the 0-dim tensor that PyTorch wraps it in."""
+    return Tensor(np.asarray(number).astype(node.metadata[0][1])[()])
+
+
+def saved_result(node: Node, array: Any, output_nr: int) -> Tensor:
+    """A saved result as a tensor whose history is the node itself."""
+    return with_history(array, node, output_nr)
+
+
+def run_mixed(node: Node, grads: Any, keep: bool) -> tuple[Any, ...]:
+    """Run a node whose operands had several dtypes: with tensors, so that PyTorch's promotion
+    applies.
+    """
+    state = active.state
+    before = state.grad_enabled
+    state.grad_enabled = False
+    try:
+        wrapped = (
+            [None if grad is None else Tensor(grad) for grad in grads]
+            if isinstance(grads, list)
+            else Tensor(grads)
+        )
+        gradients = node.run_recorded(wrapped, keep)
+    finally:
+        state.grad_enabled = before
+    return tuple(None if gradient is None else gradient.array for gradient in gradients)
+
+
+def saved_attribute(node: Any, name: str) -> Any:
+    """`grad_fn._saved_NAME`: what the node saved; raises E403 where it was freed, AttributeError
+    where it is nothing.
+    """
+    if not name.startswith("_saved_"):
+        raise AttributeError(name)
+    what = name.removeprefix("_saved_")
+    slots = type(node).__slots__
+    if f"saved_{what}" in slots:
+        value = getattr(node, f"saved_{what}", None)
+        if value is FREED:
+            raise freed(node)
+        if what in node.op.outputs:
+            return saved_result(node, value, node.op.outputs.index(what))
+        if type(value) is not Tensor:
+            return None if value is None else saved_array(node, value)
+        inputs = node.op.inputs
+        return saved_tensor(node, value, inputs.index(what) if what in inputs else None)
+    for slot in (what, f"argument_{what}"):
+        if slot in slots:
+            return getattr(node, slot)
+    raise AttributeError(name)

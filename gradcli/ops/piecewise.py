@@ -1,0 +1,368 @@
+"""Activations made of straight pieces: `relu leaky_relu hardtanh hardshrink threshold prelu`.
+
+At a kink the slope is that of the piece below, unless a comment says otherwise. Each gradient is
+an op of its own, as PyTorch prints it; it is constant in the input, so the gradient of that is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.activation import activation
+from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.arithmetic import no_derivative, zeros_like
+from gradcli.ops.catalogue import function
+from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.entry import op, pointwise
+from gradcli.ops.shape import view
+
+# --- relu and threshold -------------------------------------------------------------------------
+
+threshold_backward = pointwise(
+    "threshold_backward",
+    "ThresholdBackwardBackward0",
+    lambda grad_output, self, threshold: np.where(self <= threshold, 0, grad_output)[()],
+    grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+    self=lambda grad: zeros_like(grad),
+)
+
+relu_ = pointwise(
+    "relu",
+    "ReluBackward0",
+    # In this order NumPy keeps the sign of a negative zero, as PyTorch does.
+    lambda self: np.maximum(0, self),
+    self=lambda grad, result: threshold_backward(grad, result, 0),
+)
+
+
+@activation("relu", torch=True, method=True, inplace=True)
+def relu(input: Tensor) -> Tensor:
+    """The input where it is positive, 0 elsewhere. Raises E203 for bools."""
+    check_tensors("relu", input=input)
+    if input.dtype.category == "bool":
+        raise GradcliError("E203", "relu() is not defined for bool tensors")
+    return relu_.apply(input)
+
+
+threshold_ = pointwise(
+    "threshold",
+    "ThresholdBackward0",
+    lambda self, threshold, value: np.where(self <= threshold, value, self)[()],
+    self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+)
+
+
+@activation("threshold", torch=True, inplace=True)
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """The input where it is greater than the threshold, the value elsewhere."""
+    return threshold_.apply(input, threshold, value)
+
+
+# --- leaky relu ---------------------------------------------------------------------------------
+
+
+def _leaky_array(self: Any, negative_slope: float) -> Any:
+    return np.where(self > 0, self, self * negative_slope)[()]
+
+
+def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) -> Any:
+    return np.where(self > 0, grad_output, grad_output * negative_slope)[()]
+
+
+leaky_relu_backward = pointwise(
+    "leaky_relu_backward",
+    "LeakyReluBackwardBackward0",
+    _leaky_backward_array,
+    grad_output=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+    self=lambda grad: zeros_like(grad),
+)
+
+leaky_relu_ = pointwise(
+    "leaky_relu",
+    "LeakyReluBackward0",
+    _leaky_array,
+    self=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+)
+
+
+@activation("leaky_relu", inplace=True)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """The input where it is positive, `negative_slope` times it elsewhere."""
+    check_tensors("leaky_relu", input=input)
+    check_floating("leaky_relu", input)
+    return leaky_relu_.apply(input, negative_slope)
+
+
+rrelu_backward = pointwise(
+    "rrelu_with_noise_backward",
+    "RreluWithNoiseBackwardBackward0",
+    _leaky_backward_array,
+    grad_output=lambda grad, self, negative_slope: rrelu_backward(grad, self, negative_slope),
+    self=lambda grad: zeros_like(grad),
+)
+
+rrelu_ = pointwise(
+    "rrelu_with_noise",
+    "RreluWithNoiseBackward0",
+    lambda self, lower, upper: _leaky_array(self, (lower + upper) / 2),
+    self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
+)
+
+
+@activation("rrelu", torch=True, inplace=True)
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Tensor:
+    """`leaky_relu` with the slope in the middle of its range. Raises E205 for `training`, which
+    draws the slopes at random.
+    """
+    check_tensors("rrelu", input=input)
+    check_floating("rrelu", input)
+    if lower > upper:
+        raise GradcliError("E204", "rrelu(): `lower` is above `upper`", raises="RuntimeError")
+    if training:
+        raise GradcliError("E205", "rrelu(): random slopes are outside the catalogue")
+    return rrelu_.apply(input, lower, upper)
+
+
+# --- hardtanh and its like ----------------------------------------------------------------------
+
+
+def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any:
+    # At both bounds the gradient is 0.
+    return np.where((self <= min_val) | (self >= max_val), 0, grad_output)[()]
+
+
+hardtanh_backward = pointwise(
+    "hardtanh_backward",
+    "HardtanhBackwardBackward0",
+    _outside,
+    grad_output=lambda grad, self, min_val, max_val: hardtanh_backward(
+        grad, self, min_val, max_val
+    ),
+    self=lambda grad: zeros_like(grad),
+)
+
+hardtanh_ = pointwise(
+    "hardtanh",
+    "HardtanhBackward0",
+    lambda self, min_val, max_val: np.clip(self, min_val, max_val),
+    self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
+)
+
+
+def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
+    check_tensors(name, input=input)
+    if min_val > max_val:
+        raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
+    if input.dtype.category == "int":
+        min_val, max_val = int(min_val), int(max_val)
+    return hardtanh_.apply(input, min_val, max_val)
+
+
+@activation("hardtanh", inplace=True)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """The input cut off at two bounds. Raises E204 where they are crossed."""
+    return _bounded("hardtanh", input, min_val, max_val)
+
+
+@activation("relu6")
+def relu6(input: Tensor) -> Tensor:
+    """The input cut off at 0 and 6."""
+    return _bounded("relu6", input, 0.0, 6.0)
+
+
+_no_slope = no_derivative("hardsigmoid_backward", "use sigmoid(), or differentiate once")
+
+hardsigmoid_backward = pointwise(
+    "hardsigmoid_backward",
+    "NotImplemented",
+    lambda grad_output, self: np.where((self > -3) & (self < 3), grad_output / 6, 0)[()],
+    grad_output=_no_slope,
+    self=_no_slope,
+)
+
+hardsigmoid_ = pointwise(
+    "hardsigmoid",
+    "HardsigmoidBackward0",
+    lambda self: np.clip(self + 3, 0, 6) / 6,
+    self=lambda grad, self: hardsigmoid_backward(grad, self),
+)
+
+
+@activation("hardsigmoid")
+def hardsigmoid(input: Tensor) -> Tensor:
+    """`relu6(input + 3) / 6`. At both kinks the gradient is 0; it has no derivative of its own."""
+    check_tensors("hardsigmoid", input=input)
+    check_floating("hardsigmoid", input)
+    return hardsigmoid_.apply(input)
+
+
+def _hardswish_slope(grad_output: Any, self: Any) -> Any:
+    inner = np.where(self < 3, grad_output * (self / 3 + 0.5), grad_output)
+    return np.where(self <= -3, 0, inner)[()]
+
+
+hardswish_backward = pointwise(
+    "hardswish_backward",
+    "HardswishBackwardBackward0",
+    _hardswish_slope,
+    grad_output=lambda grad, self: hardswish_backward(grad, self),
+    self=lambda grad, grad_output, self: where(
+        logical_and(self > -3, self < 3), grad * grad_output / 3, 0.0
+    ),
+)
+
+hardswish_ = pointwise(
+    "hardswish",
+    "HardswishBackward0",
+    lambda self: self * np.clip(self + 3, 0, 6) / 6,
+    self=lambda grad, self: hardswish_backward(grad, self),
+)
+
+
+@activation("hardswish")
+def hardswish(input: Tensor) -> Tensor:
+    """`input * relu6(input + 3) / 6`."""
+    check_tensors("hardswish", input=input)
+    check_floating("hardswish", input)
+    return hardswish_.apply(input)
+
+
+# --- shrinking ----------------------------------------------------------------------------------
+
+
+def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
+    # At both kinks the gradient is 0.
+    return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
+
+
+hardshrink_backward = pointwise(
+    "hardshrink_backward",
+    "HardshrinkBackwardBackward0",
+    _shrunk,
+    grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    self=lambda grad: zeros_like(grad),
+)
+
+hardshrink_ = pointwise(
+    "hardshrink",
+    "HardshrinkBackward0",
+    lambda self, lambd: np.where((self >= -lambd) & (self <= lambd), 0, self)[()],
+    self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+)
+
+
+@function("hardshrink", module="torch.nn.functional")
+@function("hardshrink", method=True)
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input where it is further from 0 than `lambd`, 0 elsewhere."""
+    check_tensors("hardshrink", input=input)
+    check_floating("hardshrink", input)
+    return hardshrink_.apply(input, lambd)
+
+
+softshrink_backward = pointwise(
+    "softshrink_backward",
+    "SoftshrinkBackwardBackward0",
+    _shrunk,
+    grad_output=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+    self=lambda grad: zeros_like(grad),
+)
+
+
+def _softshrink_array(self: Any, lambd: float) -> Any:
+    # The product keeps nan, and the sign of what becomes 0.
+    near = np.where(self < -lambd, self + lambd, self * 0)
+    return np.where(self > lambd, self - lambd, near)[()]
+
+
+softshrink_ = pointwise(
+    "softshrink",
+    "SoftshrinkBackward0",
+    _softshrink_array,
+    self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+)
+
+
+@function("softshrink", module="torch.nn.functional")
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input moved towards 0 by `lambd`, at most to 0. Raises E204 for a negative `lambd`."""
+    check_tensors("softshrink", input=input)
+    check_floating("softshrink", input)
+    if lambd < 0:
+        raise GradcliError(
+            "E204", f"softshrink(): `lambd` must not be negative, as {lambd} is", raises="RuntimeError"
+        )
+    return softshrink_.apply(input, lambd)
+
+
+# --- a learned slope ----------------------------------------------------------------------------
+
+
+def _prelu_backward_array(grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any]:
+    return (
+        np.where(self > 0, grad_output, weight * grad_output)[()],
+        np.where(self > 0, 0, self * grad_output)[()],
+    )
+
+
+def _prelu_backward_rule(
+    grads: list[Any], grad_output: Any, self: Any, weight: Any
+) -> tuple[Any, Any, Any]:
+    of_self, of_weight = (zeros_like(grad_output) if g is None else g for g in grads)
+    return (
+        where(self > 0, of_self, weight * of_self + self * of_weight),
+        where(self > 0, 0.0, grad_output * of_weight),
+        where(self > 0, 0.0, grad_output * of_self),
+    )
+
+
+prelu_kernel_backward = op(
+    "_prelu_kernel_backward",
+    "PreluKernelBackwardBackward0",
+    _prelu_backward_array,
+    joint=_prelu_backward_rule,
+    inputs=("grad_output", "self", "weight"),
+    outputs=("grad_self", "grad_weight"),
+)
+
+prelu_kernel = pointwise(
+    "_prelu_kernel",
+    "PreluKernelBackward0",
+    lambda self, weight: np.where(self > 0, self, weight * self)[()],
+    joint=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
+    inputs=("self", "weight"),
+)
+
+
+@function("prelu", module="torch.nn.functional")
+@function("prelu", method=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
+    channel (dimension 1).
+
+    Raises E203 where the dtypes differ, E301 where the number of weights fits no dimension.
+    """
+    check_tensors("prelu", input=input, weight=weight)
+    check_same_dtype("prelu", input, weight)
+    shape, weights = input.array.shape, weight.array.shape
+    if len(weights) > 1:
+        raise GradcliError(
+            "E301", f"prelu(): the weight must be a vector or 0-dim, not of shape {tuple(weights)}"
+        )
+    channels = shape[1] if len(shape) > 1 else 1
+    if weight.array.size not in (1, channels):
+        raise GradcliError(
+            "E301", f"prelu(): {weight.array.size} weights for {channels} channels"
+        )
+    wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
+    if len(shape) < 2:
+        wanted = (1,) * len(shape)
+    if tuple(weights) != wanted:
+        weight = view(weight, wanted)
+    return prelu_kernel.apply(input, weight)

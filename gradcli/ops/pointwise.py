@@ -1,0 +1,297 @@
+"""Functions of one number: `exp log sqrt sin tanh sigmoid abs` and their like.
+
+Each entry saves what PyTorch's saves, its input or its result: a program sees the difference when
+it writes to one of them between forward and backward.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.arithmetic import conj, zeros_like
+from gradcli.ops.catalogue import expose
+from gradcli.ops.entry import pointwise
+
+# --- exponentials -------------------------------------------------------------------------------
+
+exp = pointwise(
+    "exp",
+    "ExpBackward0",
+    lambda self: np.exp(self),
+    floating=True,
+    self=lambda grad, result: grad * conj(result),
+)
+
+exp2 = pointwise(
+    "exp2",
+    "Exp2Backward0",
+    lambda self: np.exp2(self),
+    floating=True,
+    self=lambda grad, result: grad * conj(result) * math.log(2),
+)
+
+expm1 = pointwise(
+    "expm1",
+    "Expm1Backward0",
+    lambda self: np.expm1(self),
+    floating=True,
+    self=lambda grad, result: grad * (conj(result) + 1),
+)
+
+# --- logarithms ---------------------------------------------------------------------------------
+
+log = pointwise(
+    "log",
+    "LogBackward0",
+    lambda self: np.log(self),
+    floating=True,
+    self=lambda grad, self: grad / conj(self),
+)
+
+log2 = pointwise(
+    "log2",
+    "Log2Backward0",
+    lambda self: np.log2(self),
+    floating=True,
+    self=lambda grad, self: grad / (conj(self) * math.log(2)),
+)
+
+log10 = pointwise(
+    "log10",
+    "Log10Backward0",
+    lambda self: np.log10(self),
+    floating=True,
+    self=lambda grad, self: grad / (conj(self) * math.log(10)),
+)
+
+log1p = pointwise(
+    "log1p",
+    "Log1PBackward0",
+    lambda self: np.log1p(self),
+    floating=True,
+    self=lambda grad, self: grad / (conj(self) + 1),
+)
+
+# --- roots --------------------------------------------------------------------------------------
+
+sqrt = pointwise(
+    "sqrt",
+    "SqrtBackward0",
+    lambda self: np.sqrt(self),
+    floating=True,
+    # At 0 it is inf, the limit.
+    self=lambda grad, result: grad / (conj(result) * 2),
+)
+
+rsqrt = pointwise(
+    "rsqrt",
+    "RsqrtBackward0",
+    lambda self: 1 / np.sqrt(self),
+    floating=True,
+    self=lambda grad, result: grad * -0.5 * conj(result) ** 3,
+)
+
+
+# --- angles -------------------------------------------------------------------------------------
+
+sin = pointwise(
+    "sin",
+    "SinBackward0",
+    lambda self: np.sin(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(cos(self)),
+)
+
+cos = pointwise(
+    "cos",
+    "CosBackward0",
+    lambda self: np.cos(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(-sin(self)),
+)
+
+tan = pointwise(
+    "tan",
+    "TanBackward0",
+    lambda self: np.tan(self),
+    floating=True,
+    self=lambda grad, result: grad * conj(result**2 + 1),
+)
+
+asin = pointwise(
+    "asin",
+    "AsinBackward0",
+    lambda self: np.arcsin(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
+)
+
+acos = pointwise(
+    "acos",
+    "AcosBackward0",
+    lambda self: np.arccos(self),
+    floating=True,
+    self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
+)
+
+atan = pointwise(
+    "atan",
+    "AtanBackward0",
+    lambda self: np.arctan(self),
+    floating=True,
+    self=lambda grad, self: grad / conj(self * self + 1),
+)
+
+deg2rad = pointwise(
+    "deg2rad",
+    "Deg2RadBackward0",
+    lambda self: self * (math.pi / 180),
+    floating=True,
+    self=lambda grad: grad * (math.pi / 180),
+)
+
+rad2deg = pointwise(
+    "rad2deg",
+    "Rad2DegBackward0",
+    lambda self: self * (180 / math.pi),
+    floating=True,
+    self=lambda grad: grad * (180 / math.pi),
+)
+
+# --- hyperbolic functions -----------------------------------------------------------------------
+
+sinh = pointwise(
+    "sinh",
+    "SinhBackward0",
+    lambda self: np.sinh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(cosh(self)),
+)
+
+cosh = pointwise(
+    "cosh",
+    "CoshBackward0",
+    lambda self: np.cosh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(sinh(self)),
+)
+
+tanh_backward = pointwise(
+    "tanh_backward",
+    "TanhBackwardBackward0",
+    lambda grad_output, output: grad_output * conj(1 - output * output),
+    grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
+    output=lambda grad, grad_output, output: conj(grad) * (output * -2 * grad_output),
+)
+
+tanh = pointwise(
+    "tanh",
+    "TanhBackward0",
+    lambda self: np.tanh(self),
+    floating=True,
+    self=lambda grad, result: tanh_backward(grad, result),
+)
+
+asinh = pointwise(
+    "asinh",
+    "AsinhBackward0",
+    lambda self: np.arcsinh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
+)
+
+acosh = pointwise(
+    "acosh",
+    "AcoshBackward0",
+    lambda self: np.arccosh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(rsqrt(self * self - 1)),
+)
+
+atanh = pointwise(
+    "atanh",
+    "AtanhBackward0",
+    lambda self: np.arctanh(self),
+    floating=True,
+    self=lambda grad, self: grad / conj(1 - self**2),
+)
+
+# --- the logistic function ----------------------------------------------------------------------
+
+sigmoid_backward = pointwise(
+    "sigmoid_backward",
+    "SigmoidBackwardBackward0",
+    lambda grad_output, output: grad_output * conj((1 - output) * output),
+    grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
+    output=lambda grad, grad_output, output: conj(grad) * grad_output * (conj(output) * -2 + 1),
+)
+
+sigmoid = pointwise(
+    "sigmoid",
+    "SigmoidBackward0",
+    lambda self: 1 / (1 + np.exp(-self)),
+    floating=True,
+    self=lambda grad, result: sigmoid_backward(grad, result),
+)
+
+# --- magnitude and sign -------------------------------------------------------------------------
+
+
+def _sign_array(self: Any) -> Any:
+    # Unlike NumPy's, PyTorch's sign of nan is 0.
+    return np.subtract(self > 0, self < 0, dtype=self.dtype)
+
+
+sign = pointwise("sign", "SignBackward0", _sign_array, self=lambda grad: zeros_like(grad))
+
+
+def _sgn_array(self: Any) -> Any:
+    return np.sign(self) if self.dtype.kind == "c" else _sign_array(self)
+
+
+def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
+    from gradcli.ops.comparison import where
+
+    if not _is_complex(self):
+        return zeros_like(grad)
+    # Only what turns the number changes the result: the part of the gradient along it goes.
+    magnitude = abs_(self)
+    turned = grad / magnitude
+    along = turned * conj(result)
+    return where(magnitude == 0, 0.0, turned - (along + conj(along)) * 0.5 * result)
+
+
+def _is_complex(value: Any) -> bool:
+    array = value.array if type(value) is Tensor else value
+    return bool(array.dtype.kind == "c")
+
+
+sgn = pointwise("sgn", "SgnBackward0", _sgn_array, self=_sgn_rule)
+
+abs_ = pointwise(
+    "abs",
+    "AbsBackward0",
+    lambda self: np.abs(self),
+    # At 0 it is 0, the middle of the slopes -1 and 1.
+    self=lambda grad, self: grad * sgn(self),
+)
+
+# --- what programs write ------------------------------------------------------------------------
+
+for _entry in (exp, log, log2, log10, sqrt, rsqrt, sin, cos, tan, sinh, cosh, tanh):
+    expose(_entry, inplace=True)
+for _entry in (sign, sgn, deg2rad, rad2deg, sigmoid):
+    expose(_entry, inplace=True)
+for _entry in (asin, acos, atan, asinh, acosh, atanh):
+    expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace=True)
+for _entry in (exp2, expm1, log1p):
+    expose(_entry, inplace=True)
+    expose(_entry, module="torch.special", method=False)
+expose(abs_, "abs", "absolute", inplace=True)
+expose(sigmoid, "expit", module="torch.special", method=False)
+for _entry in (tanh, sigmoid):
+    expose(_entry, module="torch.nn.functional", method=False)

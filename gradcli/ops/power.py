@@ -1,0 +1,115 @@
+"""Powers: `x ** 2`, `x ** y`, `2 ** x` and `pow`: three overloads, three nodes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import conj, with_number, zeros_like
+from gradcli.ops.catalogue import function, in_place, inplace_operators, operators
+from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.entry import pointwise
+from gradcli.ops.pointwise import log
+
+
+def _power(self: Any, exponent: Any) -> Any:
+    if np.result_type(self, exponent).kind in "iu" and np.any(np.less(exponent, 0)):
+        return _integer_power(self, exponent)
+    # np.power is slow for small exponents, and less exact than the product.
+    if type(exponent) in (int, float):
+        if exponent == 2:
+            return self * self
+        if exponent == 3:
+            return self * self * self
+        if exponent == 0.5:
+            return np.sqrt(self)
+    return np.power(self, exponent)
+
+
+def _integer_power(self: Any, exponent: Any) -> Any:
+    """Integers to powers that may be negative: what is no integer becomes 0."""
+    inverse = np.where(
+        np.equal(self, 1), 1, np.where(np.equal(self, -1), 1 - 2 * (exponent % 2), 0)
+    )
+    power = np.power(self, np.maximum(exponent, 0))
+    return np.where(np.less(exponent, 0), inverse, power).astype(power.dtype)[()]
+
+
+def _power_rule_self(grad: Any, self: Any, exponent: Any) -> Any:
+    if exponent == 0:
+        return zeros_like(grad)
+    return grad * conj(exponent * pow_number(self, exponent - 1))
+
+
+pow_number = pointwise(
+    "pow", "PowBackward0", lambda self, exponent: _power(self, exponent), self=_power_rule_self
+)
+
+
+def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
+    # The limit where 0 ** exponent has none of its own: 0 for any exponent that is not negative.
+    flat = logical_and(self == 0, exponent >= 0)
+    return grad * where(flat, 0.0, conj(result * log(self)))
+
+
+def _power_rule_base(grad: Any, self: Any, exponent: Any) -> Any:
+    return where(exponent == 0, 0.0, grad * conj(exponent * pow_tensor(self, exponent - 1)))
+
+
+pow_tensor = pointwise(
+    "pow",
+    "PowBackward1",
+    _power,
+    self=_power_rule_base,
+    exponent=_power_rule_exponent,
+)
+
+
+def _exponential_rule(grad: Any, base: Any, exponent: Any, result: Any) -> Any:
+    if base == 0:
+        return grad * where(exponent >= 0, 0.0, result * -math.inf)
+    return grad * conj(result * math.log(base))
+
+
+pow_base = pointwise(
+    "pow",
+    "PowBackward2",
+    lambda exponent, base: _power(base, exponent),
+    exponent=_exponential_rule,
+)
+
+
+@function("pow", method=True, inplace=True)
+def power(input: Any, exponent: Any) -> Tensor:
+    """`input ** exponent`; one of the two may be a number."""
+    if type(exponent) is Tensor:
+        if type(input) is Tensor:
+            return pow_tensor.apply(input, exponent)
+        return pow_base.apply(*with_number(exponent, input))
+    if type(input) is not Tensor or type(exponent) not in (int, float, bool, complex):
+        return pow_tensor.apply(input, exponent)  # reports the operand
+    tensor, number = with_number(input, exponent)
+    if tensor.dtype.category == "int" and number < 0:
+        raise GradcliError(
+            "E204",
+            "an integer tensor cannot be raised to a negative power",
+            raises="RuntimeError",
+            help="make it floating first: `x.float()`",
+        )
+    return pow_number.apply(tensor, number)
+
+
+@function("square", method=True, inplace=True)
+def square(input: Tensor) -> Tensor:
+    """`input ** 2`, by the same entry as the operator."""
+    return power(input, 2)
+
+
+operators["**"] = power
+inplace_operators["**"] = in_place("pow", power)
+Tensor.__pow__ = power  # type: ignore[method-assign]
+setattr(Tensor, "__rpow__", lambda self, other: power(other, self))  # noqa: B010

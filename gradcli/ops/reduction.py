@@ -1,0 +1,437 @@
+"""Reductions: `sum mean prod nansum nanmean logsumexp any all count_nonzero`.
+
+Where a program's tensor is concerned use the functions (`sum_`, `mean`, …); entries are for rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd import engine
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
+from gradcli.ops.catalogue import function, methods, modules, refuse_out
+from gradcli.ops.dimensions import Dims, normal_dim, normal_dims
+from gradcli.ops.entry import Function, op
+from gradcli.ops.operands import type_name
+from gradcli.ops.pointwise import exp
+from gradcli.ops.shape import expand, reshape, restore_dims, view
+
+Axes = int | tuple[int, ...] | None
+
+# --- arguments ----------------------------------------------------------------------------------
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x2": "other"}
+
+
+def reduction(
+    *names: str, module: str = "torch", method: bool = True
+) -> Callable[[Function], Function]:
+    """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well."""
+
+    def decorate(body: Function) -> Function:
+        def renamed(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+            return body(*args, **kwargs)
+
+        renamed.__name__ = renamed.__qualname__ = names[0]
+        renamed.__doc__ = body.__doc__
+        renamed.__wrapped__ = body  # type: ignore[attr-defined]
+        for name in names:
+            modules[module][name] = renamed
+            if method:
+                methods[name] = renamed
+        return body
+
+    return decorate
+
+
+def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
+    """Raise E202 unless the input is a tensor and `keepdim` a bool."""
+    check_tensors(name, input=input)
+    if type(keepdim) is not bool:
+        raise GradcliError(
+            "E202", f"{name}(): keepdim must be True or False, not {type_name(keepdim)}"
+        )
+
+
+def check_floating_dtype(name: str, dtype: DType) -> None:
+    """Raise E203 for an integer or bool dtype."""
+    if dtype.category in ("int", "bool"):
+        raise GradcliError(
+            "E203",
+            f"{name}() is defined for floating and complex tensors, and this one is {dtype}",
+            help="make it floating: `x.float()`",
+        )
+
+
+def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any = None) -> Any:
+    """A ufunc applied across the elements of dimensions, all of them for None."""
+    return ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype)
+
+
+def wide(array: Any) -> Any:
+    """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and _is_float(array) else array
+
+
+def _is_float(array: Any) -> bool:
+    return dtypes.of_array(array).category == "float"
+
+
+def cast_array(array: Any, dtype: DType | None) -> Any:
+    """The array in a dtype; None keeps its own."""
+    return array if dtype is None else dtypes.cast(array, dtype)
+
+
+def reduced_count(sizes: Sequence[int], dims: Sequence[int] | None) -> int:
+    """How many elements make one element of the result."""
+    return product(sizes) if dims is None else product(sizes[dim] for dim in dims)
+
+
+def kept_sizes(sizes: Sequence[int], dims: Sequence[int] | None) -> tuple[int, ...]:
+    """The result's sizes with `keepdim`: those of the input, 1 where reduced."""
+    return tuple(1 if dims is None or dim in dims else size for dim, size in enumerate(sizes))
+
+
+# --- sum ----------------------------------------------------------------------------------------
+
+_LONG = 4096
+"""From here on, adding float32 rows one after another visibly loses digits."""
+
+
+def _sum_array(
+    self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    self = cast_array(self, dtype)
+    kind = self.dtype.kind
+    if kind == "f" and self.dtype.itemsize > 2:
+        if dims and self.dtype == np.float32 and reduced_count(self.shape, dims) > _LONG:
+            total = fold(np.add, self, dims, keepdim, dtype=np.float64)
+            return total.astype(np.float32)
+        return fold(np.add, self, dims, keepdim)
+    if kind in "iub" and dtype is None:
+        return fold(np.add, self, dims, keepdim, dtype=np.int64)
+    total = fold(np.add, wide(self), dims, keepdim)
+    return total.astype(self.dtype)
+
+
+sum_all = op(
+    "sum",
+    "SumBackward0",
+    lambda self, dtype=None: _sum_array(self, None, False, dtype),
+    self=lambda grad, self_sizes: expand(grad, self_sizes),
+)
+
+sum_dims = op(
+    "sum",
+    "SumBackward1",
+    lambda self, dims, keepdim, dtype=None: _sum_array(self, dims, keepdim, dtype),
+    self=lambda grad, self_sizes, dims, keepdim: expand(
+        restore_dims(grad, dims, keepdim), self_sizes
+    ),
+)
+
+
+@reduction("sum")
+def sum_(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
+    refuse_out("sum", out)
+    check_reduced("sum", input, keepdim)
+    if dim is None and not keepdim:
+        return sum_all.apply(input, dtype)
+    return sum_dims.apply(input, normal_dims("sum", input, dim), keepdim, dtype)
+
+
+def sum_to(gradient: Any, shape: Sequence[int]) -> Any:
+    """A gradient summed to a shape that broadcasts to its own: what the engine does for every
+    input.
+    """
+    if not shape:
+        return sum_all(gradient)
+    array = gradient.array if type(gradient) is Tensor else gradient
+    leading = array.ndim - len(shape)
+    dims = tuple(range(leading)) + tuple(
+        leading + i for i, size in enumerate(shape) if size == 1 and array.shape[leading + i] != 1
+    )
+    summed = sum_dims(gradient, dims, True)
+    return view(summed, tuple(shape)) if leading else summed
+
+
+engine.sum_to = sum_to
+
+
+@function("sum_to_size", method=True)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size."""
+    from gradcli.ops.dimensions import sizes_of
+
+    wanted = sizes_of("sum_to_size", size)
+    shape = input.array.shape
+    leading = len(shape) - len(wanted)
+    if leading < 0 or any(size not in (1, shape[leading + i]) for i, size in enumerate(wanted)):
+        raise GradcliError(
+            "E301",
+            f"sum_to_size(): a tensor of shape {tuple(shape)} cannot be summed to {wanted}",
+        )
+    return input if tuple(shape) == wanted else sum_to(input, wanted)
+
+
+# --- nansum -------------------------------------------------------------------------------------
+
+
+def _nansum_array(
+    self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    if _is_float(self):
+        self = np.where(np.isnan(self), self.dtype.type(0), self)
+    return _sum_array(self, dims, keepdim, dtype)
+
+
+nansum = op(
+    "nansum",
+    "NansumBackward0",
+    _nansum_array,
+    # What was left out has gradient 0.
+    self=lambda grad, self, dims, keepdim: (
+        expand(grad if dims is None else restore_dims(grad, dims, keepdim), self.shape)
+        * (self == self)
+    ),
+)
+
+
+@reduction("nansum")
+def nansum_(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The sum of the elements that are not nan."""
+    refuse_out("nansum", out)
+    check_reduced("nansum", input, keepdim)
+    dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
+    return nansum.apply(input, dims, keepdim, dtype)
+
+
+@reduction("nanmean")
+def nanmean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean of the elements that are not nan. Raises E203 for integers."""
+    refuse_out("nanmean", out)
+    check_reduced("nanmean", input, keepdim)
+    check_floating_dtype("nanmean", input.dtype)
+    present = sum_(input == input, dim, keepdim)
+    return nansum_(input, dim, keepdim, dtype=dtype) / present
+
+
+# --- mean ---------------------------------------------------------------------------------------
+
+
+def _mean_array(
+    self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    self = cast_array(self, dtype)
+    total = _sum_array(wide(self), dims, keepdim)
+    return (total / total.dtype.type(reduced_count(self.shape, dims))).astype(self.dtype)
+
+
+mean_all = op(
+    "mean",
+    "MeanBackward0",
+    lambda self, dtype=None: _mean_array(self, None, False, dtype),
+    self=lambda grad, self_sizes: expand(grad, self_sizes) / product(self_sizes),
+)
+
+mean_dims = op(
+    "mean",
+    "MeanBackward1",
+    lambda self, dims, keepdim, dtype=None: _mean_array(self, dims, keepdim, dtype),
+    self=lambda grad, self_sizes, dims, keepdim: (
+        expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
+    ),
+)
+
+
+@reduction("mean")
+def mean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
+    refuse_out("mean", out)
+    check_reduced("mean", input, keepdim)
+    check_floating_dtype("mean", dtype or input.dtype)
+    if dim is None and not keepdim:
+        return mean_all.apply(input, dtype)
+    return mean_dims.apply(input, normal_dims("mean", input, dim), keepdim, dtype)
+
+
+# --- prod ---------------------------------------------------------------------------------------
+
+
+def _prod_array(
+    self: Any, dim: int | None, keepdim: bool = False, dtype: DType | None = None
+) -> Any:
+    self = cast_array(self, dtype)
+    if self.dtype.kind in "iub" and dtype is None:
+        return fold(np.multiply, self, _axis(self, dim), keepdim, dtype=np.int64)
+    result = fold(np.multiply, wide(self), _axis(self, dim), keepdim)
+    return result.astype(self.dtype)
+
+
+def _axis(self: Any, dim: int | None) -> Any:
+    """NumPy's axis for one dimension; a 0-dim array has none."""
+    return dim if self.ndim else None
+
+
+def _prod_rule(grad: Any, self: Any, dim: int, dtype: DType | None) -> Any:
+    from gradcli.ops.copying import to
+    from gradcli.ops.cumulative import exclusive_cumprod
+
+    # The product of the others, without division by the element: exact where elements are 0.
+    if dtype is not None:
+        self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
+    before = exclusive_cumprod(self, dim, False)
+    return grad * (before * exclusive_cumprod(self, dim, True))
+
+
+def _prod_all_rule(grad: Any, self: Any, dtype: DType | None) -> Any:
+    flat = reshape(self, (product(self.shape),))
+    return reshape(_prod_rule(grad, flat, 0, dtype), self.shape)
+
+
+prod_all = op(
+    "prod",
+    "ProdBackward0",
+    lambda self, dtype=None: _prod_array(self, None, False, dtype),
+    self=_prod_all_rule,
+)
+
+prod_dim = op(
+    "prod",
+    "ProdBackward1",
+    _prod_array,
+    self=lambda grad, self, dim, keepdim, dtype: (
+        _prod_rule(restore_dims(grad, (dim,), keepdim), self, dim, dtype) if self.ndim else grad
+    ),
+)
+
+
+@reduction("prod")
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The product of all elements, or over one dimension. Integers and bools give int64."""
+    refuse_out("prod", out)
+    check_reduced("prod", input, keepdim)
+    if dim is None:
+        return prod_all.apply(input, dtype)
+    return prod_dim.apply(input, normal_dim("prod", dim, input.array.ndim), keepdim, dtype)
+
+
+# --- logsumexp ----------------------------------------------------------------------------------
+
+
+def logsumexp_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """log(sum(exp(self))) without overflow: the largest element is taken out first."""
+    if not self.size:
+        return np.log(fold(np.add, np.exp(self), dims, keepdim))
+    largest = np.max(self, axis=dims, keepdims=True)
+    # Where the largest is infinite it cannot be taken out: inf - inf is nan.
+    largest = np.where(np.isinf(largest), largest.dtype.type(0), largest)
+    total = fold(np.add, wide(np.exp(self - largest)), dims, True)
+    result = (np.log(total) + largest).astype(self.dtype)
+    return result if keepdim else np.squeeze(result, dims)[()]
+
+
+def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    return restore_dims(grad, dims, keepdim) * exp(self - restore_dims(result, dims, keepdim))
+
+
+logsumexp = op("logsumexp", "LogsumexpBackward0", logsumexp_array, self=_logsumexp_rule)
+
+
+@reduction("logsumexp")
+def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
+    refuse_out("logsumexp", out)
+    check_reduced("logsumexp", input, keepdim)
+    if dim is None:
+        raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")
+    if input.dtype.category in ("int", "bool"):
+        input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
+    return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)
+
+
+# --- truth --------------------------------------------------------------------------------------
+
+
+def _truth(name: str, ufunc: Any) -> Any:
+    """`any` or `all`: a bool, or uint8 for a uint8 tensor."""
+
+    def forward(self: Any, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
+        truth = fold(ufunc, self.astype(np.bool_), dims, keepdim)
+        return truth.astype(np.uint8) if self.dtype == np.uint8 else truth
+
+    entry = op(name, "", forward, constant=("self",))
+
+    @reduction(name)
+    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Any = None) -> Any:
+        refuse_out(name, out)
+        check_reduced(name, input, keepdim)
+        return entry.apply(input, normal_dims(name, input, dim), keepdim)
+
+    reduce.__doc__ = f"Whether {name} elements are nonzero, over the given dimensions."
+    return reduce
+
+
+any_ = _truth("any", np.logical_or)
+all_ = _truth("all", np.logical_and)
+
+
+count_nonzero = op(
+    "count_nonzero",
+    "",
+    lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
+    constant=("self",),
+)
+
+
+@reduction("count_nonzero")
+def count_nonzero_(input: Tensor, dim: Dims = None) -> Tensor:
+    """How many elements are not zero, over the given dimensions; int64."""
+    check_reduced("count_nonzero", input)
+    return count_nonzero.apply(input, normal_dims("count_nonzero", input, dim))

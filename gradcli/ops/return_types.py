@@ -1,0 +1,49 @@
+"""Named results: `torch.return_types.max(values=…, indices=…)`, tuples whose fields have names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+
+class ReturnType(tuple[Any, ...]):
+    """The result of an op with several named outputs: a tuple that prints as PyTorch's does."""
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    fields: ClassVar[tuple[str, ...]]
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __new__(cls, values: Iterable[Any]) -> ReturnType:
+        return super().__new__(cls, values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self.fields:
+            return self[self.fields.index(name)]
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        shown = ",\n".join(
+            f"{field}={value!r}" for field, value in zip(self.fields, self, strict=True)
+        )
+        return f"torch.return_types.{self.name}(\n{shown})"
+
+    __str__ = __repr__
+
+
+def return_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
+    """The class of an op's results.
+
+    Args:
+        name: what stands after `torch.return_types.` in print.
+        fields: the outputs' names, in order.
+    """
+    body = {
+        "__slots__": (),
+        "name": name,
+        "fields": fields,
+        "language_attributes": frozenset(fields),
+    }
+    return type(name, (ReturnType,), body)

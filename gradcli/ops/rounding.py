@@ -1,0 +1,103 @@
+"""Rounding and repair: `floor ceil round trunc frac nan_to_num positive`.
+
+What is constant between its steps has gradient 0, also at the steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import expose, function, refuse_out
+from gradcli.ops.comparison import isfinite
+from gradcli.ops.entry import pointwise
+
+floor = pointwise(
+    "floor", "FloorBackward0", lambda self: np.floor(self), self=lambda grad: zeros_like(grad)
+)
+ceil = pointwise(
+    "ceil", "CeilBackward0", lambda self: np.ceil(self), self=lambda grad: zeros_like(grad)
+)
+trunc = pointwise(
+    "trunc", "TruncBackward0", lambda self: np.trunc(self), self=lambda grad: zeros_like(grad)
+)
+frac = pointwise(
+    "frac", "FracBackward0", lambda self: self - np.trunc(self), self=lambda grad: grad
+)
+
+# --- round --------------------------------------------------------------------------------------
+
+# A half goes to the even neighbour.
+round_to_integer = pointwise(
+    "round", "RoundBackward0", lambda self: np.rint(self), self=lambda grad: zeros_like(grad)
+)
+
+
+def _round_decimals(self: Any, decimals: int) -> Any:
+    # The power of ten is exact where it is an integer, so its inverse is not multiplied with.
+    scale = 10.0 ** abs(decimals)
+    if decimals >= 0:
+        return np.rint(self * scale) / scale
+    return np.rint(self / scale) * scale
+
+
+round_to_decimals = pointwise(
+    "round", "RoundBackward1", _round_decimals, self=lambda grad: zeros_like(grad)
+)
+
+
+@function("round", method=True, inplace=True)
+def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Tensor:
+    """The nearest integers, a half to the even one; or to a number of decimals, which may be
+    negative. Raises E203 for decimals of integers.
+    """
+    refuse_out("round", out)
+    check_tensors("round", input=input)
+    if decimals is None:
+        if input.dtype.category == "int":
+            return Tensor(input.array.copy())
+        return round_to_integer.apply(input)
+    if type(decimals) is not int:
+        raise GradcliError("E202", "round(): `decimals` must be an integer")
+    check_floating("round", input)
+    return round_to_decimals.apply(input, decimals)
+
+
+# --- nan and inf --------------------------------------------------------------------------------
+
+
+def _nan_to_num_array(
+    self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Any:
+    return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+
+
+nan_to_num = pointwise(
+    "nan_to_num",
+    "NanToNumBackward0",
+    _nan_to_num_array,
+    # What was replaced is constant.
+    self=lambda grad, self: grad * isfinite(self),
+)
+
+
+@function("positive", method=True)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself. Raises E203 for bools."""
+    check_tensors("positive", input=input)
+    if input.dtype.category == "bool":
+        raise GradcliError("E203", "positive() is not defined for bool tensors")
+    return input
+
+
+expose(floor, inplace=True)
+expose(ceil, inplace=True)
+expose(trunc, "trunc", "fix", inplace=True)
+expose(frac, inplace=True)
+expose(nan_to_num, inplace=True)
+function("round", module="torch.special")(round_)

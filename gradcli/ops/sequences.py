@@ -1,0 +1,142 @@
+"""New tensors of numbers in order: `arange linspace logspace eye tril_indices triu_indices`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.catalogue import function
+from gradcli.ops.creation import check_count, checked_dtype, checked_sizes, made, plain_number
+
+
+def _invalid(message: str) -> GradcliError:
+    return GradcliError("E204", message, raises="RuntimeError")
+
+
+@function("arange")
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from `start`, 0 if not given, up to `end`, exclusive: int64 where all are integers.
+
+    Raises E204 where the step is 0 or leads away from the end.
+    """
+    if end is None:
+        start, end = 0, start
+    numbers = [plain_number("arange()", number) for number in (start, end, step)]
+    first, last, by = numbers
+    if by == 0:
+        raise _invalid("arange(): the step must not be 0")
+    if (last - first) * by < 0:
+        raise _invalid(f"arange(): no step of {by} leads from {first} to {last}")
+    integers = all(isinstance(number, int) for number in numbers)
+    target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
+    count = -((first - last) // by) if integers else math.ceil((last - first) / by)
+    check_count("arange", count)
+    steps = np.arange(count, dtype=np.int64 if integers else np.float64)
+    array = (first + steps * by).astype(target.numpy_dtype)
+    return made("arange", array, device, requires_grad)
+
+
+@function("linspace")
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from `start` to `end`, both inclusive, at equal distances."""
+    target = checked_dtype("linspace", dtype, dtypes.default_dtype())
+    array = _evenly_spaced("linspace", start, end, steps, target)
+    return made("linspace", array.astype(target.numpy_dtype), device, requires_grad)
+
+
+def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) -> Any:
+    """The numbers of linspace, computed in the dtype, in float64 for integers.
+
+    The first half is counted from the start and the second from the end, so that both are exact.
+    """
+    first, last = (plain_number(f"{name}()", number) for number in (start, end))
+    if type(steps) is not int:
+        raise GradcliError("E202", f"{name}(): steps must be an integer")
+    if steps < 0:
+        raise _invalid(f"{name}(): the number of steps is {steps}")
+    check_count(name, steps)
+    wide: Any = np.float64 if dtype.category == "int" or dtype is dtypes.float64 else np.float32
+    if steps == 1:
+        return np.full(1, first, wide)
+    low, high = wide(first), wide(last)
+    step = (high - low) / wide(max(steps - 1, 1))
+    places = np.arange(steps).astype(wide)
+    half = places < steps // 2
+    return np.where(half, low + step * places, high - step * places[::-1])
+
+
+@function("logspace")
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`base` to the powers of `linspace(start, end, steps)`."""
+    target = checked_dtype("logspace", dtype, dtypes.default_dtype())
+    powers = _evenly_spaced("logspace", start, end, steps, dtypes.float64)
+    array = np.power(float(base), powers).astype(target.numpy_dtype)
+    return made("logspace", array, device, requires_grad)
+
+
+@function("eye")
+def eye(
+    n: Any,
+    m: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The identity matrix of `n` rows and `m` columns, `n` if not given."""
+    sizes = checked_sizes("eye", (n, n if m is None else m))
+    target = checked_dtype("eye", dtype, dtypes.default_dtype())
+    return made("eye", np.eye(*sizes, dtype=target.numpy_dtype), device, requires_grad)
+
+
+def _triangle_indices(name: str, lower: bool) -> None:
+    def indices(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+    ) -> Tensor:
+        rows, columns = checked_sizes(name, (row, col))
+        target = checked_dtype(name, dtype, dtypes.int64)
+        full = np.ones((rows, columns), np.bool_)
+        inside = np.tril(full, offset) if lower else np.triu(full, offset)
+        return made(name, np.stack(np.nonzero(inside)).astype(target.numpy_dtype), device, False)
+
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = (
+        f"The rows and columns of a matrix's {'lower' if lower else 'upper'} triangle, one row of"
+        " the result each."
+    )
+    function(name)(indices)
+
+
+_triangle_indices("tril_indices", True)
+_triangle_indices("triu_indices", False)

@@ -1,0 +1,245 @@
+"""Order: `sort argsort topk kthvalue msort unique searchsorted bucketize`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.dimensions import normal_dim
+from gradcli.ops.entry import op
+from gradcli.ops.extrema import picked, put_selected
+from gradcli.ops.reduction import check_reduced, reduction
+from gradcli.ops.return_types import return_type
+
+
+def _order(self: Any, dim: int, descending: bool) -> Any:
+    """The indices that sort a dimension; equal elements keep their order, nan counts as largest."""
+    if not descending:
+        return np.argsort(self, axis=dim, kind="stable")
+    # Sorted ascending from the back, then turned round: this keeps equal elements in order too.
+    backwards = np.argsort(np.flip(self, dim), axis=dim, kind="stable")
+    return self.shape[dim] - 1 - np.flip(backwards, dim)
+
+
+def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int) -> Any:
+    return put_selected(grads[0], dim, indices, self_sizes, True)
+
+
+# --- sort ---------------------------------------------------------------------------------------
+
+
+def _sort_array(self: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+    if not self.ndim:
+        return self[()], np.int64(0)
+    return picked(self, _order(self, dim, descending), dim, True)
+
+
+sort = op(
+    "sort",
+    "SortBackward0",
+    _sort_array,
+    outputs=("values", "indices"),
+    differentiable=(0,),
+    self=_put_sorted,
+)
+_SORT = return_type("sort", ("values", "indices"))
+
+
+@reduction("sort")
+def sort_(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """The elements of a dimension in order, with their indices; always stable."""
+    refuse_out("sort", out)
+    check_reduced("sort", input)
+    return _SORT(sort.apply(input, normal_dim("sort", dim, input.array.ndim), descending))
+
+
+@reduction("argsort")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that put the elements of a dimension in order."""
+    return sort_(input, dim, descending, stable)[1]
+
+
+@function("msort", method=True)
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """The elements of the first dimension in order."""
+    refuse_out("msort", out)
+    return sort_(input, 0)[0]
+
+
+# --- some of the order --------------------------------------------------------------------------
+
+
+def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+    if not self.ndim:
+        return self[()], np.int64(0)
+    first = (*(slice(None),) * dim, slice(k))
+    return picked(self, _order(self, dim, largest)[first], dim, True)
+
+
+topk = op(
+    "topk",
+    "TopkBackward0",
+    _topk_array,
+    outputs=("values", "indices"),
+    differentiable=(0,),
+    self=_put_sorted,
+)
+_TOPK = return_type("topk", ("values", "indices"))
+
+
+@reduction("topk")
+def topk_(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """The k largest (or smallest) elements of a dimension, in order, with their indices. Of equal
+    elements the first come first. Raises E204 where there are fewer than k.
+    """
+    refuse_out("topk", out)
+    check_reduced("topk", input)
+    at = normal_dim("topk", dim, input.array.ndim)
+    size = input.array.shape[at] if input.array.ndim else 1
+    count = k if type(k) is int else k.__index__()
+    if not 0 <= count <= size:
+        raise GradcliError(
+            "E204",
+            f"topk(): dimension {at} has {size} elements, not {count}",
+            raises="RuntimeError",
+        )
+    return _TOPK(topk.apply(input, count, at, largest, sorted))
+
+
+def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    if not self.ndim:
+        return self[()], np.int64(0)
+    kth = (*(slice(None),) * dim, slice(k - 1, k))
+    return picked(self, _order(self, dim, False)[kth], dim, keepdim)
+
+
+kthvalue = op(
+    "kthvalue",
+    "KthvalueBackward0",
+    _kthvalue_array,
+    outputs=("values", "indices"),
+    differentiable=(0,),
+    self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
+        grads[0], dim, indices, self_sizes, keepdim
+    ),
+)
+_KTHVALUE = return_type("kthvalue", ("values", "indices"))
+
+
+@reduction("kthvalue")
+def kthvalue_(
+    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
+) -> Any:
+    """The k-th smallest element of a dimension, with its index. Raises E204 where there is none."""
+    refuse_out("kthvalue", out)
+    check_reduced("kthvalue", input, keepdim)
+    at = normal_dim("kthvalue", dim, input.array.ndim)
+    size = input.array.shape[at] if input.array.ndim else 1
+    if not 1 <= k <= size:
+        raise GradcliError(
+            "E204",
+            f"kthvalue(): dimension {at} has {size} elements, and no {k}-th",
+            raises="RuntimeError",
+        )
+    return _KTHVALUE(kthvalue.apply(input, k, at, keepdim))
+
+
+# --- what leaves the graph ----------------------------------------------------------------------
+
+
+@function("unique", method=True)
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in ascending order; on request where each element went, and counts."""
+    check_reduced("unique", input)
+    at = None if dim is None else normal_dim("unique", dim, input.array.ndim)
+    values, inverse, counts = np.unique(
+        input.array, return_inverse=True, return_counts=True, axis=at
+    )
+    results = [Tensor(values)]
+    if return_inverse:
+        shape = input.array.shape if at is None else (-1,)
+        results.append(Tensor(inverse.reshape(shape).astype(np.int64)))
+    if return_counts:
+        results.append(Tensor(counts.astype(np.int64)))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@function("searchsorted")
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    out: Any = None,
+) -> Tensor:
+    """Where each element would have to be put into the ascending sequence to keep it in order.
+
+    Sequences of several dimensions are searched along the last one. Raises E301 where their
+    leading sizes differ from the input's.
+    """
+    refuse_out("searchsorted", out)
+    check_reduced("searchsorted", sorted_sequence)
+    values = input.array if isinstance(input, Tensor) else np.asarray(input)
+    if side not in (None, "left", "right"):
+        raise GradcliError(
+            "E204",
+            f"searchsorted(): side is 'left' or 'right', not {side!r}",
+            raises="RuntimeError",
+        )
+    chosen = side or ("right" if right else "left")
+    bounds = sorted_sequence.array
+    kind = np.int32 if out_int32 else np.int64
+    if bounds.ndim == 1:
+        found = np.searchsorted(bounds, values, side=chosen)  # type: ignore[call-overload]
+        return Tensor(np.asarray(found).astype(kind)[()])
+    if bounds.shape[:-1] != values.shape[:-1]:
+        raise GradcliError(
+            "E301",
+            f"searchsorted(): the sequences' shape {tuple(bounds.shape)} and the values'"
+            f" {tuple(values.shape)} differ before the last dimension",
+        )
+    rows = zip(
+        bounds.reshape(-1, bounds.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True
+    )
+    places = [np.searchsorted(row, wanted, side=chosen) for row, wanted in rows]  # type: ignore[call-overload]
+    return Tensor(np.array(places, kind).reshape(values.shape))
+
+
+@function("bucketize", method=True)
+def bucketize(
+    input: Any,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The bucket that each element lies in; `right` puts a boundary into the bucket above it."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

@@ -1,0 +1,215 @@
+"""Special functions: `erf lgamma digamma sinc logit xlogy` and their like.
+
+SciPy computes most of them, and is imported when one is first used.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import with_number
+from gradcli.ops.catalogue import expose, function, method, refuse_out
+from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.entry import Function, pointwise
+from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.pointwise import cos, exp, sin
+from gradcli.ops.reduction import wide
+
+
+def _by_scipy(name: str) -> Function:
+    """A function of `scipy.special` that keeps the dtype."""
+
+    def forward(self: Any) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(wide(self)).astype(self.dtype, copy=False)
+
+    return forward
+
+
+# --- the error function -------------------------------------------------------------------------
+
+erf = pointwise(
+    "erf",
+    "ErfBackward0",
+    _by_scipy("erf"),
+    floating=True,
+    self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
+)
+
+erfc = pointwise(
+    "erfc",
+    "ErfcBackward0",
+    _by_scipy("erfc"),
+    floating=True,
+    self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
+)
+
+erfinv = pointwise(
+    "erfinv",
+    "ErfinvBackward0",
+    _by_scipy("erfinv"),
+    floating=True,
+    self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
+)
+
+# --- the gamma function -------------------------------------------------------------------------
+
+lgamma = pointwise(
+    "lgamma",
+    "LgammaBackward0",
+    _by_scipy("gammaln"),
+    floating=True,
+    self=lambda grad, self: grad * digamma(self),
+)
+
+
+def _digamma_array(self: Any) -> Any:
+    digamma_of = _by_scipy("psi")(self)
+    # At 0 it goes to the infinity on the side that the zero's sign tells.
+    return np.where(self == 0, np.copysign(np.inf, -self), digamma_of)[()]
+
+
+digamma = pointwise(
+    "digamma",
+    "DigammaBackward0",
+    _digamma_array,
+    floating=True,
+    self=lambda grad, self: grad * polygamma(self, 1),
+)
+
+
+def _polygamma_array(self: Any, n: int) -> Any:
+    import scipy.special
+
+    if n == 0:
+        return _digamma_array(self)
+    # Its factors in SciPy are float64.
+    return scipy.special.polygamma(n, self).astype(self.dtype)[()]
+
+
+polygamma = pointwise(
+    "polygamma",
+    "PolygammaBackward0",
+    _polygamma_array,
+    floating=True,
+    self=lambda grad, self, n: grad * polygamma(self, n + 1),
+)
+
+
+@function("polygamma")
+@function("polygamma", module="torch.special")
+def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The n-th derivative of `digamma`. Raises E204 for a negative n."""
+    refuse_out("polygamma", out)
+    if type(n) is not int:
+        raise GradcliError("E202", "polygamma(): the order must be an integer")
+    if n < 0:
+        raise GradcliError(
+            "E204", "polygamma(): the order must not be negative", raises="RuntimeError"
+        )
+    return polygamma.apply(input, n)
+
+
+@method("polygamma")
+def polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of `digamma`."""
+    return polygamma_(n, self)
+
+
+# --- quotients with a hole ----------------------------------------------------------------------
+
+
+def _sinc_array(self: Any) -> Any:
+    angle = self * math.pi
+    return np.where(self == 0, 1.0, np.sin(angle) / angle)[()]
+
+
+def _sinc_rule(grad: Any, self: Any) -> Any:
+    angle = self * math.pi
+    slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
+    # At 0 it is 0, the limit.
+    return where(self == 0, 0.0, grad * slope)
+
+
+sinc = pointwise("sinc", "SincBackward0", _sinc_array, floating=True, self=_sinc_rule)
+
+
+def _logit_array(self: Any, eps: float | None = None) -> Any:
+    if eps is not None:
+        self = np.clip(self, eps, 1 - eps)
+    return np.log(self / (1 - self))
+
+
+def _logit_rule(grad: Any, self: Any, eps: float | None) -> Any:
+    slope = grad / (self * (1 - self))
+    # What eps clamps is constant; without eps, there is nothing outside 0 to 1.
+    low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1 - eps, 0.0)
+    return where(logical_and(self >= low, self <= high), slope, outside)
+
+
+logit = pointwise("logit", "LogitBackward0", _logit_array, floating=True, self=_logit_rule)
+
+# --- x log y ------------------------------------------------------------------------------------
+
+
+def _xlogy_array(self: Any, other: Any) -> Any:
+    zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
+    return np.where(zero, 0.0, self * np.log(other))[()]
+
+
+xlogy = pointwise(
+    "xlogy",
+    "XlogyBackward0",
+    _xlogy_array,
+    floating=True,
+    self=lambda grad, self, other: masked_fill_number(
+        xlogy(grad, other), logical_and(self == 0, other <= 0), 0
+    ),
+    other=lambda grad, self, other: grad * self / other,
+)
+
+xlogy_of_number = pointwise(
+    "xlogy",
+    "XlogyBackward1",
+    lambda other, self: _xlogy_array(self, other),
+    floating=True,
+    other=lambda grad, other, self: grad * self / other,
+)
+
+xlogy_by_number = pointwise(
+    "xlogy",
+    "XlogyBackward2",
+    _xlogy_array,
+    floating=True,
+    self=lambda grad, self, other: (
+        xlogy_by_number(grad, other)
+        if other > 0
+        else masked_fill_number(xlogy_by_number(grad, other), self == 0, 0)
+    ),
+)
+
+
+@function("xlogy", module="torch.special")
+@function("xlogy", method=True, inplace=True)
+def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
+    refuse_out("xlogy", out)
+    if type(input) is Tensor and type(other) in (int, float):
+        return xlogy_by_number.apply(*with_number(input, other))
+    if type(other) is Tensor and type(input) in (int, float):
+        return xlogy_of_number.apply(*with_number(other, input))
+    return xlogy.apply(input, other)
+
+
+for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
+    expose(_entry, inplace=True)
+    expose(_entry, module="torch.special", method=False)
+expose(lgamma, inplace=True)
+expose(lgamma, "gammaln", module="torch.special", method=False)
+expose(digamma, "psi", module="torch.special", method=False)

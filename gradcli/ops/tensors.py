@@ -1,0 +1,233 @@
+"""What tensors can do besides ops: `backward`, `requires_grad_`, `item`, and their attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd import backward as engine_entry
+from gradcli.autograd import modes
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, meta_of, refresh
+from gradcli.errors import GradcliError
+from gradcli.ops.catalogue import function, method, modules, properties, setters, tensor_property
+from gradcli.ops.copying import detach
+
+# --- differentiation ----------------------------------------------------------------------------
+
+modules["torch.autograd"].update(
+    backward=engine_entry.backward,
+    grad=engine_entry.grad,
+)
+modules["torch"].update(
+    no_grad=modes.NoGrad,
+    enable_grad=modes.EnableGrad,
+    set_grad_enabled=modes.SetGradEnabled,
+    inference_mode=modes.InferenceMode,
+    is_grad_enabled=modes.is_grad_enabled,
+    is_inference_mode_enabled=modes.is_inference_mode_enabled,
+)
+modules["torch.autograd"].update(
+    no_grad=modes.NoGrad,
+    enable_grad=modes.EnableGrad,
+    set_grad_enabled=modes.SetGradEnabled,
+    inference_mode=modes.InferenceMode,
+)
+
+
+@method("backward")
+def backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate the tensor's gradient into `.grad` of the leaves; see
+    `torch.autograd.backward`."""
+    engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+method("retain_grad")(engine_entry.retain_grad)
+
+
+def _set_requires_grad(tensor: Tensor, value: Any) -> None:
+    if type(value) is not bool:
+        raise GradcliError(
+            "E202",
+            f"requires_grad must be True or False, not {type(value).__name__}",
+            raises="RuntimeError",
+        )
+    if not value and _grad_fn(tensor) is not None:
+        raise GradcliError(
+            "E408",
+            "only a leaf's requires_grad can be switched off",
+            help="use detach() for a value outside the graph",
+        )
+    if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise GradcliError(
+            "E408",
+            f"only floating tensors can require grad, and this one is {tensor.dtype}",
+            help="make it floating: `x.float()`, or write `2.` for `2`",
+        )
+    if _grad_fn(tensor) is None:
+        tensor.requires_grad = value
+
+
+@method("requires_grad_")
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set whether a leaf requires grad; returns the tensor. Raises E408 for a non-leaf or an
+    integer dtype.
+    """
+    _set_requires_grad(self, requires_grad)
+    return self
+
+
+# --- attributes ---------------------------------------------------------------------------------
+
+
+@tensor_property("grad_fn")
+def _grad_fn(tensor: Tensor) -> Node | None:
+    if tensor.storage is not None:
+        refresh(tensor)
+    return tensor.grad_fn
+
+
+@tensor_property("requires_grad")
+def _requires_grad(tensor: Tensor) -> bool:
+    if tensor.storage is not None:
+        refresh(tensor)
+    return tensor.requires_grad
+
+
+@tensor_property("grad")
+def _grad(tensor: Tensor) -> Tensor | None:
+    return tensor.grad
+
+
+@tensor_property("data")
+def _data(tensor: Tensor) -> Tensor:
+    # The same memory with a version of its own: writes through it escape the checks of the graph.
+    return Tensor(detach(tensor).array)
+
+
+def _set_grad(tensor: Tensor, value: Any) -> None:
+    if value is not None:
+        if not isinstance(value, Tensor):
+            raise GradcliError("E202", f"grad must be a tensor or None, not {type(value).__name__}")
+        if value.array.shape != tensor.array.shape or value.dtype is not tensor.dtype:
+            raise GradcliError(
+                "E301",
+                f"a gradient of shape {tuple(value.array.shape)} and {value.dtype} does not fit a"
+                f" tensor of shape {tuple(tensor.array.shape)} and {tensor.dtype}",
+            )
+    meta_of(tensor).grad = value
+
+
+def _set_data(tensor: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise GradcliError("E202", f"data must be a tensor, not {type(value).__name__}")
+    tensor.array = detach(value).array
+    if tensor.meta is not None:
+        tensor.meta.accumulator = None
+
+
+setters.update(requires_grad=_set_requires_grad, grad=_set_grad, data=_set_data)
+properties.update(
+    shape=lambda tensor: tensor.shape,
+    dtype=lambda tensor: tensor.dtype,
+    device=lambda tensor: tensor.device,
+    ndim=lambda tensor: tensor.ndim,
+    is_leaf=lambda tensor: tensor.is_leaf,
+    retains_grad=lambda tensor: tensor.retains_grad,
+    output_nr=lambda tensor: tensor.output_nr,
+    itemsize=lambda tensor: int(tensor.array.itemsize),
+    nbytes=lambda tensor: int(tensor.array.nbytes),
+    is_cuda=lambda tensor: tensor.device.type == "cuda",
+    name=lambda tensor: None,
+    _version=lambda tensor: tensor.version,
+    _base=lambda tensor: tensor.base,
+)
+
+# --- queries ------------------------------------------------------------------------------------
+
+
+@method("item")
+def item(self: Tensor) -> Any:
+    """The one element as a Python number."""
+    return self.item()
+
+
+@method("tolist")
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
+    return self.array.tolist()
+
+
+@method("size")
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The sizes, or the size of one dimension."""
+    if dim is None:
+        return self.shape
+    from gradcli.ops.dimensions import normal_dim
+
+    if not self.array.ndim:
+        raise GradcliError("E302", "size(): a 0-dim tensor has no dimensions")
+    return int(self.array.shape[normal_dim("size", dim, self.array.ndim)])
+
+
+@method("dim", "ndimension")
+def dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.ndim
+
+
+@function("numel", method=True)
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return int(input.array.size)
+
+
+method("nelement")(numel)
+
+
+@method("element_size")
+def element_size(self: Tensor) -> int:
+    """The size of an element in bytes."""
+    return int(self.array.itemsize)
+
+
+@method("stride")
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """How many elements apart neighbours along each dimension lie in memory."""
+    steps = tuple(step // self.array.itemsize for step in self.array.strides)
+    return steps if dim is None else steps[dim]
+
+
+@method("is_contiguous")
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in memory in row order."""
+    return bool(self.array.flags.c_contiguous)
+
+
+@method("_is_view")
+def is_view(self: Tensor) -> bool:
+    """Whether it shows another tensor's memory, in the graph."""
+    return self.base is not None
+
+
+@function("is_tensor")
+def is_tensor(obj: Any) -> bool:
+    """Whether a value is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@function("is_floating_point", method=True)
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is floating."""
+    return input.dtype.is_floating_point
+
+
+@function("is_complex", method=True)
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex."""
+    return input.dtype.is_complex

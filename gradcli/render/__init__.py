@@ -1,0 +1,1 @@
+"""Results, graphs and reports as text: pure functions, which print nothing."""

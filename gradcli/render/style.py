@@ -1,0 +1,81 @@
+"""How text is dressed: colours and width of where it goes, and characters that must not reach a
+terminal raw.
+"""
+
+from __future__ import annotations
+
+_SGR = {
+    "error": "1;31",
+    "warning": "1;33",
+    "note": "1;36",
+    "strong": "1",
+    "gutter": "1;34",
+    "primary": "1;31",
+    "secondary": "1;34",
+    "node": "36",
+    "variable": "1",
+    "quiet": "2",
+}
+
+WIDEST = 400
+"""Source text longer than this is shortened everywhere: ten thousand terms on one line are ten
+thousand nodes whose texts grow by a term each.
+"""
+
+
+class Style:
+    """Where a text goes.
+
+    Attributes:
+        color: whether it may be coloured.
+        width: the columns of the terminal, None where it is no terminal.
+    """
+
+    __slots__ = ("color", "width")
+
+    def __init__(self, color: bool = False, width: int | None = None) -> None:
+        self.color = color
+        self.width = width
+
+    def paint(self, text: str, role: str) -> str:
+        """The text in the colour of its role."""
+        return f"\x1b[{_SGR[role]}m{text}\x1b[0m" if self.color and text else text
+
+    def shortened(self, text: str, column: int) -> str:
+        """A text that starts at a column, cut with `…` where it would leave the terminal."""
+        room = WIDEST if self.width is None else max(self.width - column, 16)
+        return text if len(text) <= room else text[: room - 1] + "…"
+
+
+PLAIN = Style()
+
+
+# Control characters, lone surrogates, and the marks that turn the direction of text around.
+_UNSAFE = [
+    *range(0x20),
+    *range(0x7F, 0xA0),
+    *range(0x202A, 0x202F),
+    *range(0x2066, 0x206A),
+]
+_ESCAPES = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _UNSAFE}
+_ESCAPES_BUT_LINES = {code: text for code, text in _ESCAPES.items() if code not in (9, 10)}
+
+
+def escaped(text: str) -> str:
+    """A text from a program or a file with its control characters spelled out; lines and tabs
+    stay.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    text = text.translate(_ESCAPES_BUT_LINES)
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def one_line(text: str) -> str:
+    """Source text on one line: line ends and indentation become single blanks."""
+    return escaped(" ".join(text.split()))
+
+
+def block(prefix: str, text: str) -> str:
+    """A prefix and a text whose further lines are aligned below its first."""
+    return prefix + text.replace("\n", "\n" + " " * len(prefix))

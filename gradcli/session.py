@@ -1,0 +1,237 @@
+"""A session: runs programs and yields their results as data.
+
+One-shot, batch, REPL and the Python interface all run programs through `Session.run`. Reading a
+program needs neither NumPy nor the catalogue: they are imported when its first statement runs, so a
+slip of the pen is answered at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError, Source, Span
+from gradcli.language.parser import parse_program, statements_of
+from gradcli.state import State, active
+
+if TYPE_CHECKING:
+    from gradcli.autograd.graph import Graph
+    from gradcli.autograd.recording import Event
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.language.interpreter import Interpreter
+    from gradcli.language.syntax import Statement
+
+
+class StatementResult:
+    """What one top-level statement came to.
+
+    Attributes:
+        statement: the statement.
+        value: the value of an expression statement, None for others.
+    """
+
+    __slots__ = ("statement", "value")
+
+    def __init__(self, statement: Statement, value: Any) -> None:
+        self.statement = statement
+        self.value = value
+
+    @property
+    def span(self) -> Span:
+        """The statement's text."""
+        return self.statement.span
+
+
+class Session:
+    """Values, state and settings that the programs run in it share.
+
+    Args:
+        emit: receives what programs show as they run: `Printed`, `Traced`, `Warned`.
+        default_dtype: the name of the dtype of new floating tensors.
+        record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
+            backward steps besides, "all" operations too.
+    """
+
+    __slots__ = ("_interpreter", "emit", "record", "state")
+
+    def __init__(
+        self,
+        emit: Callable[[Any], None] | None = None,
+        *,
+        default_dtype: str = "float32",
+        record: str | None = None,
+    ) -> None:
+        self.state = State(emit)
+        self.state.default_dtype = default_dtype
+        self.emit = self.state.emit
+        self.record = record
+        self._interpreter: Interpreter | None = None
+
+    @property
+    def interpreter(self) -> Interpreter:
+        """The interpreter, made when it is first needed."""
+        if self._interpreter is None:
+            from gradcli.language.interpreter import Interpreter
+
+            self._interpreter = Interpreter(self.state, self.emit)
+            if self.record is not None:
+                from gradcli.autograd.recording import Recorder
+
+                self.state.recorder = Recorder(
+                    operations=self.record == "all", events=self.record != "graph"
+                )
+        return self._interpreter
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """The program's names."""
+        return self.interpreter.values
+
+    @contextmanager
+    def running(self, place: Span | None = None) -> Iterator[None]:
+        """Work on this session's state; infinities and NaN come without warnings.
+
+        A failure of ours leaves as E901 with the original as its cause, at `place`.
+        """
+        interpreter = self.interpreter
+        import numpy as np
+
+        before, active.state = active.state, interpreter.state
+        try:
+            with np.errstate(all="ignore"):
+                yield
+        except GradcliError as error:
+            if error.span is None:
+                error.span = place
+            raise
+        except BrokenPipeError:
+            raise  # whoever received what was emitted has gone
+        except Exception as error:
+            raise GradcliError(
+                "E901",
+                f"{type(error).__name__}: {error}",
+                span=place,
+                help="this is a bug of gradcli: please report it with the output of `gradcli info`",
+            ) from error
+        finally:
+            active.state = before
+
+    # --- programs -------------------------------------------------------------------------------
+
+    def run(self, text: str, name: str, first_line: int = 1) -> Iterator[StatementResult]:
+        """Run a program, its text checked whole before the first statement runs.
+
+        Args:
+            text: the program.
+            name: what diagnostics call it.
+            first_line: the number of its first line.
+
+        Raises:
+            GradcliError: `SyntaxErrors` for a text that is no program, whatever else ends it.
+        """
+        return self.execute(self.parse(text, name, first_line))
+
+    def run_stream(self, lines: Iterator[str], name: str) -> Iterator[StatementResult]:
+        """Run a program statement by statement as its lines arrive."""
+        for statement in self.parse_stream(lines, name):
+            yield from self.execute([statement])
+
+    @staticmethod
+    def parse(text: str, name: str, first_line: int = 1) -> list[Statement]:
+        """The statements of a program; raises `SyntaxErrors` with all that is wrong with its text."""
+        return parse_program(Source(name, text, first_line))
+
+    @staticmethod
+    def parse_stream(lines: Iterator[str], name: str) -> Iterator[Statement]:
+        """The statements of a program as its lines arrive."""
+        for source in statements_of(lines, name):
+            yield from parse_program(source)
+
+    def execute(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
+        """Run statements one after the other."""
+        for statement in statements:
+            with self.running(statement.span):
+                value = self.interpreter.execute(statement)
+            yield StatementResult(statement, value)
+
+    def evaluate(self, source: Source) -> Any:
+        """The value of a text that is one expression, computed outside the graph."""
+        with self.running():
+            before, self.state.grad_enabled = self.state.grad_enabled, False
+            try:
+                return self.interpreter.evaluate(source)
+            finally:
+                self.state.grad_enabled = before
+
+    # --- values ---------------------------------------------------------------------------------
+
+    def bind(self, name: str, value: Any) -> None:
+        """Give a name a value; a tensor gets the name too."""
+        from gradcli.autograd.tensor import Tensor
+
+        if type(value) is Tensor:
+            value.set_name(name)
+        self.values[name] = value
+
+    def override(self, name: str, replace: Callable[[Any], Any] | None) -> None:
+        """Let the next top-level assignment to a name store `replace(value)`; None takes that
+        back.
+        """
+        self.interpreter.overrides.pop(name, None)
+        if replace is not None:
+            self.interpreter.overrides[name] = replace
+
+    def last_tensor(self) -> tuple[str, Tensor] | None:
+        """The tensor that was assigned last at top level, and its name."""
+        from gradcli.autograd.tensor import Tensor
+
+        name = self.interpreter.last_assigned
+        value = None if name is None else self.values.get(name)
+        return (name, value) if name is not None and type(value) is Tensor else None
+
+    # --- differentiation ------------------------------------------------------------------------
+
+    def backward(self, output: Tensor, seed: Tensor | None = None) -> None:
+        """Run backward from an output, as `output.backward(seed)` does in a program."""
+        place = None if output.grad_fn is None else output.grad_fn.place
+        with self.running(place):
+            from gradcli.autograd.backward import backward
+
+            backward(output, seed)
+
+    def rehearse(self, output: Tensor) -> list[Event]:
+        """The events of a backward pass from an output, run without a trace: the graph is kept and
+        every `.grad` is put back.
+        """
+        with self.running():
+            from gradcli.autograd.backward import backward
+            from gradcli.autograd.engine import own
+            from gradcli.autograd.graph import Graph
+            from gradcli.autograd.recording import Recorder
+            from gradcli.autograd.tensor import Tensor, meta_of
+
+            written: list[Any] = []
+            for node in Graph(output).nodes:
+                written.append(node.leaf)
+                if node.node.extra is not None:
+                    written += [retained() for retained in node.node.extra.retained.values()]
+            before = [(meta_of(each), each.grad) for each in written if each is not None]
+            recorder, self.state.recorder = self.state.recorder, Recorder(operations=False)
+            try:
+                for meta, gradient in before:
+                    meta.grad = None if gradient is None else Tensor(own(gradient.array))
+                backward(output, retain_graph=True)
+                return self.state.recorder.events or []
+            finally:
+                self.state.recorder = recorder
+                for meta, gradient in before:
+                    meta.grad = gradient
+
+    def graph(self, tensor: Tensor) -> Graph:
+        """The backward graph of a tensor as data."""
+        with self.running():
+            from gradcli.autograd.graph import Graph
+
+            recorder = self.state.recorder
+            return Graph(tensor, None if recorder is None else recorder.constants)

@@ -1,0 +1,1 @@
+"""The same program under gradcli and under torch: how long, and how much memory."""

@@ -1,0 +1,78 @@
+"""Runs a command to its end and says what it took."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from statistics import median
+
+# `ru_maxrss` counts kilobytes on Linux and bytes on macOS.
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class Run:
+    """One run of a command: wall time in seconds, peak memory in bytes, and what it printed."""
+
+    __slots__ = ("output", "peak", "wall")
+
+    def __init__(self, wall: float, peak: int, output: str) -> None:
+        self.wall = wall
+        self.peak = peak
+        self.output = output
+
+
+def measure(command: list[str]) -> Run:
+    """Run a command as a process of its own.
+
+    Raises:
+        RuntimeError: it did not end well.
+    """
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = os.posix_spawnp(
+            command[0],
+            command,
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 1),
+                (os.POSIX_SPAWN_DUP2, output.fileno(), 2),
+            ],
+        )
+        _, status, usage = os.wait4(process, 0)
+        wall = time.perf_counter() - start
+        output.seek(0)
+        text = output.read().decode(errors="replace")
+    if status != 0:
+        raise RuntimeError(f"{' '.join(command)}: {os.waitstatus_to_exitcode(status)}\n{text}")
+    return Run(wall, usage.ru_maxrss * _RSS_UNIT, text)
+
+
+class Series:
+    """Several runs of one command."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+
+    def wall(self) -> float:
+        """The median of the wall times."""
+        return median(run.wall for run in self.runs)
+
+    def peak(self) -> float:
+        """The median of the peaks."""
+        return median(run.peak for run in self.runs)
+
+    def spread(self) -> str:
+        """The shortest and longest wall time."""
+        walls = [run.wall for run in self.runs]
+        return f"{min(walls):.2f}–{max(walls):.2f}"
+
+
+def alternate(commands: dict[str, list[str]], times: int) -> dict[str, Series]:
+    """Run commands in turn, so that a change in the machine's pace meets all of them alike."""
+    series = {name: Series() for name in commands}
+    for _ in range(times):
+        for name, command in commands.items():
+            series[name].runs.append(measure(command))
+    return series

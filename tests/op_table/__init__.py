@@ -1,0 +1,1 @@
+"""The gradient table: one file per op family, each with its `ROWS`."""

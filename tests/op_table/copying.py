@@ -1,0 +1,21 @@
+"""Copies, casts, fills and `where`."""
+
+from __future__ import annotations
+
+from tests.op_table.rows import Row, mask, normal
+
+ROWS = [
+    Row("x.clone()", x=normal(2, 3)),
+    Row("x.clone()", x=normal()),
+    Row("y = x * 1; y.copy_(z); y", x=normal(2, 3), z=normal(3)),
+    Row("y = x * 1; y[:] = z; y * x", x=normal(3), z=normal()),
+    Row("x.t().contiguous() * y", x=normal(2, 3), y=normal(3, 2)),
+    # Through float32 only the dtype of the gradient can be checked so finely.
+    Row("(x * 0.5).float().double() * 0 + x * x", float32=False, x=normal(2)),
+    Row("y = x * 1; y.zero_(); y + x", x=normal(2)),
+    Row("y = x * 1; y.fill_(2.5); y * x", x=normal(2)),
+    Row("y = x * 1; y.fill_(z); y * x", x=normal(2), z=normal()),
+    Row("where(m, x, y)", m=mask(2, 3), x=normal(2, 3), y=normal(3)),
+    Row("where(m, x, 2.0)", m=mask(3), x=normal(3)),
+    Row("where(m, x, y)", m=mask(2, 1), x=normal(), y=normal(3)),
+]

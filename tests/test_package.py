@@ -1,0 +1,92 @@
+"""The package's metadata, and the command from outside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import gradcli
+
+ROOT = Path(__file__).parent.parent
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def _run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gradcli", *arguments],
+        input=stdin,
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "NO_COLOR": "1"},
+        timeout=60,
+    )
+
+
+def test_every_room_is_packed() -> None:
+    """A room that the list of packages forgets is missing from the wheel only."""
+    rooms = {
+        ".".join(file.parent.relative_to(ROOT).parts)
+        for file in (ROOT / "gradcli").rglob("*.py")
+        if "__pycache__" not in file.parts
+    }
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == rooms | {"gradcli.grammar"}
+
+
+def test_top_level_holds_what_it_should() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    found = {line.split("/")[0] for line in listed.splitlines() if not line.startswith(".")}
+    allowed = {"README.md", "examples", "gradcli", "grammar", "pyproject.toml", "tests"}
+    assert found <= allowed
+
+
+def test_version() -> None:
+    assert _run("--version").stdout.split()[-1] == gradcli.__version__
+
+
+def test_piped_program() -> None:
+    program = "a = tensor(2., requires_grad=True)\n(a*a).backward()\nprint(a.grad)\n"
+    finished = _run(stdin=program)
+    assert (finished.returncode, finished.stdout, finished.stderr) == (0, "tensor(4.)\n", "")
+
+
+def test_stream_prints_as_it_reads() -> None:
+    """The first statement's output arrives before the last statement is sent."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gradcli", "run", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+        cwd=ROOT,
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        process.stdin.write("print('first')\nx = 1\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "first\n"
+        for number in range(2000):
+            process.stdin.write(f"x = x + {number}\n")
+        process.stdin.write("print(x)\n")
+        process.stdin.close()
+        assert process.stdout.read() == f"{1 + 2000 * 1999 // 2}\n"
+        assert process.wait(timeout=60) == 0
+
+
+def test_closed_pipe_ends_quietly() -> None:
+    finished = subprocess.run(
+        f"'{sys.executable}' -m gradcli -e 'for i in range(100000): print(i)' | head -n 1",
+        shell=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (finished.stdout, finished.stderr) == ("0\n", "")
