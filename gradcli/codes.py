@@ -309,6 +309,15 @@ CODES: dict[str, Code] = {
         "The output file could not be written; nothing was left half-written.",
         exit_code=5,
     ),
+    "E604": Code(
+        "no such device",
+        "RuntimeError",
+        "evaluating",
+        "The program asked for a GPU, and CuPy is not installed or finds none. `gradcli info` lists"
+        " what there is.",
+        "torch.ones(2, device='cuda')",
+        exit_code=5,
+    ),
     "E701": Code(
         "assertion failed",
         "AssertionError",

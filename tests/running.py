@@ -103,9 +103,11 @@ class Finished:
 def invoke(*arguments: str, stdin: bytes = b"") -> Finished:
     """Run the command in this process, as if from a shell that pipes all three streams."""
     out, err = BytesIO(), BytesIO()
+    streams = [
+        TextIOWrapper(end, "utf-8", write_through=True) for end in (BytesIO(stdin), out, err)
+    ]
     before = sys.stdin, sys.stdout, sys.stderr
-    sys.stdin = TextIOWrapper(BytesIO(stdin), "utf-8")
-    sys.stdout, sys.stderr = (TextIOWrapper(end, "utf-8", write_through=True) for end in (out, err))
+    sys.stdin, sys.stdout, sys.stderr = streams
     try:
         code = command(list(arguments))
     finally:

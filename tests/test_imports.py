@@ -76,7 +76,7 @@ def test_files_are_not_large() -> None:
     assert {name: count for name, count in lines.items() if count > LARGEST_FILE} == {}
 
 
-ONE_SHOT = ["-e", "e = (a + b) * d", "a=2", "b=3", "d=4"]
+ONE_SHOT = ["e = (a + b) * d", "a=2", "b=3", "d=4"]
 
 HEAVY = {
     "asyncio",

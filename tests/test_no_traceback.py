@@ -58,7 +58,15 @@ def _one_of(words: str) -> st.SearchStrategy[str]:
     return st.sampled_from(words.split())
 
 
-_names = _one_of("a b x y i f torch exp sum relu print T shape grad __class__")
+_names = _one_of("a b x y x y i f torch T shape grad grad_fn dtype data __class__")
+_functions = _one_of(
+    "exp sum relu print len zip max tensor ones zeros cat stack where reshape softmax matmul clamp"
+    " pow arange full linspace sorted range str int float list dict isinstance type norm std prod"
+    " x.sum x.view x.backward x.expand x.permute x.max x.item x.add_ x.index_select x.to x.split"
+    " x.requires_grad_ x.unsqueeze x.transpose x.__class__ 'a'.join b.append torch.autograd.grad"
+    " torch.norm torch.where torch.cat torch.tensor torch.gather torch.nn.functional.cross_entropy"
+)
+_keywords = _one_of("dim=0 dim=-1 dim=9 keepdim=True dtype=torch.int64 dtype=float32 out=x")
 _numbers = _one_of("0 1 -1 2 3. 0.5 1e30 1e-3 10**20 True None 1j 0x1f 007 1_0")
 _texts = _one_of("'' 'a' \"{}\" f'{a}' f'{x:>9.2f}' '%s' r'\\\\' b'x'")
 _operators = _one_of("+ - * / // % ** @ == != < >= & | ^ << in is and or not-in if-else := , :")
@@ -69,6 +77,8 @@ def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.tuples(inner, _operators, inner).map(_infix),
         st.tuples(st.sampled_from(["-", "+", "~", "not ", "*", "await "]), inner).map("".join),
+        st.tuples(_functions, several_inner).map(lambda parts: f"{parts[0]}({parts[1]})"),
+        st.tuples(_functions, inner, _keywords).map(lambda p: f"{p[0]}({p[1]}, {p[2]})"),
         st.tuples(inner, several_inner).map(lambda parts: f"{parts[0]}({parts[1]})"),
         st.tuples(inner, several_inner).map(lambda parts: f"{parts[0]}[{parts[1]}]"),
         st.tuples(inner, inner, inner).map(lambda parts: f"{parts[0]}[{parts[1]}:{parts[2]}]"),

@@ -28,6 +28,17 @@ def device_of(array: Any) -> Device:
     return Device("cuda", array.device.id)
 
 
+def check_device(name: str, device: Any) -> None:
+    """Raise, for the function `name`, E604 where a program asks for a GPU that is not there, and
+    E205 for every other device but the CPU, which the ops compute on.
+    """
+    wanted = Device(device)
+    if wanted.type == "cuda":
+        cupy()
+    if wanted.type != "cpu":
+        raise GradcliError("E205", f"{name}(): tensors on {wanted} are outside the catalogue")
+
+
 def to_host(array: Any) -> Any:
     """An array as one of NumPy's: itself, or a copy of one on a GPU."""
     return array if isinstance(array, (np.ndarray, np.generic)) else array.get()

@@ -31,7 +31,6 @@ class DType:
 
     __slots__ = ("category", "itemsize", "name", "numpy_dtype")
 
-    language_name: ClassVar[str] = "dtype"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"is_complex", "is_floating_point", "is_signed", "itemsize", "to_complex", "to_real"}
     )

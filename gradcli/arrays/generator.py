@@ -11,6 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.sizes import Device
+from gradcli.state import active
+
 DEFAULT_SEED = 67280421310721
 """The seed of a generator that was given none, so that two runs of a program agree."""
 
@@ -24,7 +27,7 @@ class Generator:
         seed_value: what it was seeded with.
     """
 
-    __slots__ = ("_bits", "_spare", "device", "seed_value")
+    __slots__ = ("_bits", "_number", "_spare", "device", "seed_value")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
@@ -32,11 +35,16 @@ class Generator:
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, device: Any = "cpu") -> None:
-        from gradcli.arrays.sizes import Device
-
         self.device = Device(device)
         self._bits: Any = None
+        self._number = 0
         self.manual_seed(DEFAULT_SEED)
+
+    def __repr__(self) -> str:
+        if not self._number:
+            active.state.object_ids += 1
+            self._number = active.state.object_ids
+        return f"<torch._C.Generator object at {self._number:#x}>"
 
     def manual_seed(self, seed: int) -> Generator:
         """Start again from a seed; returns the generator."""
@@ -81,24 +89,22 @@ class Generator:
     # --- numbers ------------------------------------------------------------------------------
 
     def uniform(self, count: int, dtype: Any) -> Any:
-        """Numbers in [0, 1) with as many random bits as the floating dtype has digits; those of
-        half precision as float32.
-        """
+        """Numbers in [0, 1): float64 of 53 random bits, or float32 of 24."""
         if dtype == np.float64:
             return (self.double_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
-        digits = _DIGITS.get(dtype.name, 24)
-        fraction = (self.words(count) & np.uint64(2**digits - 1)).astype(np.float32)
-        return fraction * np.float32(2.0**-digits)
+        fraction = (self.words(count) & np.uint64(2**24 - 1)).astype(np.float32)
+        return fraction * np.float32(2.0**-24)
 
-    def integers(self, low: int, span: int, count: int) -> Any:
-        """Integers from `low` on, `span` different ones."""
-        draws = self.double_words(count) if span >= 2**28 else self.words(count)
+    def integers(self, low: int, span: int, count: int, bits: int = 0) -> Any:
+        """Integers from `low` on, `span` different ones, from draws of 32 or 64 bits."""
+        double = bits == 64 or (not bits and span >= 2**28)
+        draws = self.double_words(count) if double else self.words(count)
         if span < 2**64:
             draws = draws % np.uint64(span)
         return draws.astype(np.int64) + low
 
     def normal(self, count: int, dtype: Any, mean: float = 0.0, deviation: float = 1.0) -> Any:
-        """Normally distributed numbers; those of half precision as float32."""
+        """Normally distributed numbers, float64 or float32."""
         if count < 16:
             drawn = np.array([self._one_normal() for _ in range(count)])
             return drawn * deviation + mean
@@ -135,6 +141,3 @@ class Generator:
             j = i + draw % (count - i)
             order[i], order[j] = order[j], order[i]
         return np.array(order, np.int64)
-
-
-_DIGITS = {"float16": 11, "bfloat16": 8}

@@ -22,7 +22,7 @@ class Size(tuple[int, ...]):
 
     @classmethod
     def of(cls, sizes: Iterable[Any] = ()) -> Size:
-        """The Size that a program makes of a sequence of integers; raises E202 for anything else."""
+        """The Size that a program makes of integers; raises E202 for anything else."""
         try:
             return cls(map(operator.index, sizes))
         except TypeError:
@@ -68,7 +68,6 @@ class Device:
 
     __slots__ = ("index", "type")
 
-    language_name: ClassVar[str] = "device"
     language_attributes: ClassVar[frozenset[str]] = frozenset({"index", "type"})
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 

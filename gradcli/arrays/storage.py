@@ -6,7 +6,8 @@ from __future__ import annotations
 class Storage:
     """The version that aliases share, counting the writes to their memory.
 
-    A tensor gets one when it is first aliased or written: until then its version is 0 and nobody else sees its memory.
+    A tensor gets one when it is first aliased or written: until then its version is 0 and nobody
+    else sees its memory.
     """
 
     __slots__ = ("version",)

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd import tensor as tensors
-from gradcli.autograd.node import Node, extra_of
+from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
 from gradcli.errors import GradcliError
 from gradcli.state import active
@@ -52,9 +52,21 @@ class CopySlices(Node):
         self.place = state.place
         self.assigned = None
         self.extra = None
-        self.writer = writer
+        self.writer: Node | None = writer
         self.view = geometry(base.array, view.array)
         self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
+
+    def _writer(self, keep: bool) -> Node:
+        """The writing node, let go unless `keep`; raises E403 where it already is.
+
+        It keeps its saved values: in the graph of a gradient it may stand on its own too.
+        """
+        writer = self.writer
+        if writer is None:
+            raise freed(self)
+        if not keep:
+            self.writer = None
+        return writer
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         shape, dtype = self.metadata[0]
@@ -62,7 +74,7 @@ class CopySlices(Node):
         gradient = shown(memory, (shape, self.base_strides, 0))
         gradient[...] = grads
         part = shown(memory, self.view)
-        first, *others = self.writer.run(part.copy()[()], keep)
+        first, *others = self._writer(keep).run(part.copy()[()], True)
         part[...] = 0 if first is None else first
         return gradient, *others
 
@@ -73,7 +85,7 @@ class CopySlices(Node):
         gradient = Tensor(shown(memory, (shape, self.base_strides, 0)))
         write(gradient, copied(gradient, grads))
         part = as_strided(gradient, *self.view)
-        first, *others = self.writer.run_recorded(clone(part), keep)
+        first, *others = self._writer(keep).run_recorded(clone(part), True)
         write(part, copied(part, Tensor(np.zeros((), dtype)) if first is None else first))
         return gradient, *others
 

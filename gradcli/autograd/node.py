@@ -123,9 +123,9 @@ class Node:
 
     def name(self) -> str:
         """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes that
-        PyTorch writes by hand, whose names have no overload's number at the end.
+        PyTorch writes by hand, whose names hold no overload's number.
         """
-        if self.node_name[-1].isdecimal() or self.node_name == "NotImplemented":
+        if self.node_name == "NotImplemented" or any(map(str.isdecimal, self.node_name)):
             return self.node_name
         return f"torch::autograd::{self.node_name}"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import device_of
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.arrays.text import format_tensor
@@ -131,7 +132,7 @@ class Tensor:
     @property
     def device(self) -> Device:
         """Where the elements live."""
-        return Device("cpu") if isinstance(self.array, (np.ndarray, np.generic)) else Device("cuda")
+        return device_of(self.array)
 
     @property
     def is_leaf(self) -> bool:

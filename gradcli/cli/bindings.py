@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gradcli.language.syntax import Statement
     from gradcli.session import Session
 
+_MOST_NAMES = 10
+
 
 class Binding:
     """An argument and what became of it.
@@ -108,14 +110,18 @@ class Bindings:
         """
         for statement in statements if self.bindings else ():
             self.names.update(dict.fromkeys(mentions(statement)))
-        for name, binding in self.bindings.items():
-            if name not in self.names:
-                from gradcli.language.suggestions import closest
+        unused = [name for name in self.bindings if name not in self.names]
+        if not unused:
+            return
+        from gradcli.language.namespace import table_of
+        from gradcli.language.suggestions import closest
 
-                free = [each for each in self.names if each not in self.bindings]
-                near = closest(name, free)
-                terminal.warning(
-                    f"the program does not use `{name}`",
-                    binding.argument.span,
-                    None if near is None else f"did you mean `{near}`?",
-                )
+        own = [name for name in self.names if table_of(name) is None]
+        for name in unused:
+            near = closest(name, [each for each in own if each not in self.bindings])
+            help = None if not own else f"its names are {', '.join(own[:_MOST_NAMES])}"
+            terminal.warning(
+                f"the program does not use `{name}`",
+                self.bindings[name].argument.span,
+                help if near is None else f"did you mean `{near}`?",
+            )

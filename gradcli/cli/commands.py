@@ -19,9 +19,12 @@ from gradcli.cli.values import Argument, read_argument
 _PROGRAM = "program"
 """The hidden command that runs a program given in the words themselves."""
 
-EXAMPLES = """\
-\b
-Examples:
+_USAGE = """\
+gradcli 'PROGRAM' [NAME=VALUE]… [OPTIONS]
+gradcli run FILE… [NAME=VALUE]… [OPTIONS]
+gradcli [COMMAND]"""
+
+_EXAMPLES = """\
   gradcli 'e = (a + b) * d' a=2 b=3 d=4
   gradcli 'z = x * y' x=[0,2,8] y=[5,1,7] --seed '[0.1, 1, 10]'
   gradcli 'loss = ((x @ w - y) ** 2).mean()' x=@x.npy y=@y.npy w=[0.5,-1] --wrt w
@@ -36,9 +39,25 @@ class Gradcli(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the hidden command in front of a program."""
         first = args[0] if args else ""
-        if first not in self.commands and first not in ("--help", "--version"):
+        if first not in self.commands and first != "--version":
             args = [_PROGRAM, *args]
         return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Examples first; the options are those of a program."""
+        formatter.write(f"{self.help}\n\nExamples:\n{_EXAMPLES}")
+        with formatter.section("Usage"):
+            for line in _USAGE.split("\n"):
+                formatter.write(f"  {line}\n")
+        self.format_commands(ctx, formatter)
+        records = [
+            record
+            for parameter in [*self.commands[_PROGRAM].params, *self.params]
+            if isinstance(parameter, click.Option)
+            and (record := parameter.get_help_record(ctx)) is not None
+        ]
+        with formatter.section("Options"):
+            formatter.write_dl(records)
 
 
 def _version(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
@@ -71,7 +90,11 @@ _SHARED: list[Decorator] = [
         "-o", "--output", metavar="FILE", help="Write the result to a .npz or .json file."
     ),
     click.option(
-        "--dtype", type=click.Choice(DTYPES), default="float32", help="The dtype of numbers."
+        "--dtype",
+        type=click.Choice(DTYPES),
+        default="float32",
+        metavar="DTYPE",
+        help="The dtype of numbers: float16, bfloat16, float32 or float64.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
     click.option(
@@ -94,18 +117,33 @@ def _shared(command: Any) -> Any:
     cls=Gradcli,
     invoke_without_command=True,
     context_settings={"help_option_names": ["--help", "-h"]},
-    epilog=EXAMPLES,
+    add_help_option=False,
 )
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Version."
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_version,
+    help="Show the version.",
 )
 def gradcli() -> None:
     """PyTorch's autograd at the shell: values, gradients and the graph behind them."""
 
 
 @gradcli.command(_PROGRAM, hidden=True, add_help_option=False)
-@click.option("-e", "programs", multiple=True, metavar="PROGRAM")
-@click.option("-h", "--help", is_flag=True, is_eager=True, expose_value=False, callback=_help)
+@click.option(
+    "-e", "programs", multiple=True, metavar="PROGRAM", help="A program, or a line of one; repeatable."
+)
+@click.option(
+    "-h",
+    "--help",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help,
+    help="Show this.",
+)
 @_shared
 @click.argument("words", nargs=-1)
 def program(programs: Sequence[str], words: Sequence[str], color: str, **given: Any) -> int:

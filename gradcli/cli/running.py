@@ -148,8 +148,10 @@ def explain_missing(
 
     known = {argument.name for argument in arguments}
     missing: dict[str, None] = {}
+    mentioned: set[str] = set()
     for statement in statements:
         for name, how in mentions(statement).items():
+            mentioned.add(name)
             if how == ASSIGNED:
                 known.add(name)
             elif name not in known and table_of(name) is None:
@@ -158,7 +160,7 @@ def explain_missing(
         return
     if error.help is not None:
         error.notes = (*error.notes, error.help)
-    given = [argument.source.text for argument in arguments]
+    given = [each.source.text for each in arguments if each.name in mentioned]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     from shlex import join
 

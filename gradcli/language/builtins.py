@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import builtins as host
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.attributes import get_attribute, set_attribute
+from gradcli.language.calls import offer_op
 from gradcli.language.classes import (
     EXCEPTIONS,
     TYPE,
@@ -28,7 +30,7 @@ from gradcli.language.iteration import bounded
 from gradcli.language.iterators import ITERATORS
 from gradcli.language.limits import LARGEST_FORMAT, check_integer
 from gradcli.language.methods import dict_of, set_of
-from gradcli.language.operators import binary
+from gradcli.language.operators import NUMBERS, binary
 from gradcli.language.ordering import extreme, sort_values
 from gradcli.language.text import display, text
 from gradcli.ops import catalogue
@@ -46,6 +48,19 @@ def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     BUILTINS[name] = function
     return function
+
+
+def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A built-in function that is easily taken for the op of the same name: its errors say so."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except GradcliError as error:
+            raise offer_op(error, function.__name__.rstrip("_"), args) from None
+
+    return call
 
 
 def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -141,6 +156,7 @@ def divmod_(x: Any, y: Any, /) -> tuple[Any, Any]:
 
 
 @_builtin
+@_like_op
 def sum_(iterable: Any, /, start: Any = 0) -> Any:
     if isinstance(start, str):
         raise GradcliError("E202", "sum() adds no strings", help="join them: `''.join(values)`")
@@ -149,7 +165,7 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     for value in bounded(iterable):
         # Numbers are left to the host in one go, whose sum of floats may be more exact than
         # adding them one by one.
-        if type(value) in _NUMBERS and type(total) in _NUMBERS:
+        if type(value) in NUMBERS and type(total) in NUMBERS:
             numbers.append(value)
             if len(numbers) == _SUMMED_AT_ONCE:
                 total = host.sum(numbers, total)
@@ -160,7 +176,6 @@ def sum_(iterable: Any, /, start: Any = 0) -> Any:
     return host.sum(numbers, total) if numbers else total
 
 
-_NUMBERS = frozenset({int, float, bool, complex})
 _SUMMED_AT_ONCE = 1 << 16
 
 
@@ -205,17 +220,19 @@ def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[
 
 
 @_builtin
+@_like_op
 def any_(iterable: Any, /) -> bool:
     return host.any(bounded(iterable))
 
 
 @_builtin
+@_like_op
 def all_(iterable: Any, /) -> bool:
     return host.all(bounded(iterable))
 
 
-BUILTINS["min"] = extreme("min", host.min)
-BUILTINS["max"] = extreme("max", host.max)
+_builtin(_like_op(extreme("min", host.min)))
+_builtin(_like_op(extreme("max", host.max)))
 
 
 # --- values and their classes -------------------------------------------------------------

@@ -17,6 +17,7 @@ from gradcli.language.limits import DEEPEST_CALL, Steps, too_many_steps
 from gradcli.language.scopes import PARENT, Variables
 from gradcli.language.signals import Run
 from gradcli.language.text import numbered
+from gradcli.ops import catalogue
 from gradcli.state import State
 
 
@@ -237,8 +238,11 @@ def call_failed(
     if isinstance(error, TypeError):
         bad_call = _bad_call(function, args, kwargs)
         if bad_call is not None:
-            return bad_call
-    if isinstance(error, (AttributeError, TypeError)) and _is_catalogue(function):
+            is_op = _is_catalogue(function)
+            return bad_call if is_op else offer_op(bad_call, _name(function), args)
+    if not _is_catalogue(function):
+        return converted(error) if isinstance(error, HOST_ERRORS) else error
+    if isinstance(error, (AttributeError, TypeError)):
         # An op took a value for a tensor. With tensors alone in its arguments the mistake is not
         # the program's.
         values = [*args, *kwargs.values()]
@@ -246,9 +250,11 @@ def call_failed(
             return error
         kinds = ", ".join(type_name(value) for value in values)
         return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
-    if isinstance(error, HOST_ERRORS):
-        return converted(error)
-    return error
+    return converted(error) if isinstance(error, _OP_ERRORS) else error
+
+
+_OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryError, RecursionError)
+"""What the host may raise inside an op on the values of a program."""
 
 
 def _is_catalogue(function: Any) -> bool:
@@ -289,6 +295,13 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
         if keyword not in known and not takes_all:
             return unknown_keyword(_name(function), keyword, known, f"({written})")
     return misfit(_name(function), f"cannot be called so: {problem}", f"({written})")
+
+
+def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliError:
+    """The error of a built-in function, which offers the op of the same name if it met a tensor."""
+    if name in catalogue.modules["torch"] and any(type(value) is Tensor for value in args):
+        error.help = f"this is Python's {name}(); the op on tensors is torch.{name}()"
+    return error
 
 
 def _written(parameter: Any) -> str:

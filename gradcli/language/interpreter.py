@@ -1,6 +1,4 @@
-"""The interpreter: runs statements, one top-level statement at a time, and keeps the program's
-values.
-"""
+"""Runs top-level statements, one at a time, and keeps the values of the program."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from gradcli.language.exceptions import converted
 from gradcli.language.limits import Steps
 from gradcli.language.parser import parse_expression
 from gradcli.language.scopes import Scope
-from gradcli.state import State, active
+from gradcli.state import State
 
 _HOST_FRAMES = 20_000
 """The host's recursion limit while a program runs.
@@ -27,7 +25,7 @@ each. Those frames are not on the C stack; what is, `DEEPEST_HOST_CALL` bounds.
 
 
 class Interpreter:
-    """Runs a session's statements.
+    """Runs a session's statements, while the session's state is the active one.
 
     Attributes:
         state: the session's state.
@@ -67,7 +65,6 @@ class Interpreter:
 
     def _run(self, node: syntax.Expression | syntax.Statement) -> Any:
         state = self.state
-        session, active.state = active.state, state
         frames = sys.getrecursionlimit()
         sys.setrecursionlimit(max(frames, _HOST_FRAMES))
         try:
@@ -81,7 +78,6 @@ class Interpreter:
         except (MemoryError, RecursionError) as error:
             raise locate(converted(error), state) from error
         finally:
-            active.state = session
             state.place = None
             state.stack.clear()
             sys.setrecursionlimit(frames)

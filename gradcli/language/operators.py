@@ -24,7 +24,9 @@ from gradcli.ops import catalogue
 
 Operation = Callable[[Any, Any], Any]
 
-_NUMBERS = frozenset({int, float, bool, complex})
+NUMBERS = frozenset({int, float, bool, complex})
+"""The types of Python's numbers."""
+
 _SEQUENCES = (list, tuple)
 
 
@@ -56,7 +58,7 @@ def _checked(symbol: str, host: Operation) -> Operation:
 
 def add(left: Any, right: Any) -> Any:
     """`left + right`."""
-    if type(left) not in _NUMBERS:
+    if type(left) not in NUMBERS:
         if isinstance(left, str) and isinstance(right, str):
             check_text(len(left) + len(right))
         elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
@@ -123,7 +125,7 @@ def _compared(symbol: str, host: Operation) -> Operation:
     """A host comparison; containers are walked only if that comes to an end."""
 
     def compare(left: Any, right: Any) -> Any:
-        if type(left) not in _NUMBERS:
+        if type(left) not in NUMBERS:
             check_nesting(left)
             check_nesting(right)
         try:

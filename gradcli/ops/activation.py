@@ -1,4 +1,4 @@
-"""Smooth activations: `silu gelu mish elu softplus logsigmoid softsign glu`, and dropout.
+"""Smooth activations: `silu gelu mish elu softplus logsigmoid softsign glu`.
 
 Those made of straight pieces are in `piecewise`. Where PyTorch prints a node for an activation's
 gradient, the gradient is an op here: its rule for the gradient is itself, that for the input the
@@ -69,9 +69,7 @@ def _silu_rule(grad: Any, self: Any) -> Any:
     return grad * weight * (self * (1 - weight) + 1)
 
 
-silu_ = pointwise(
-    "silu", "SiluBackward0", lambda self: self / (1 + np.exp(-self)), self=_silu_rule
-)
+silu_ = pointwise("silu", "SiluBackward0", lambda self: self / (1 + np.exp(-self)), self=_silu_rule)
 
 
 @activation("silu")
@@ -303,9 +301,7 @@ logsigmoid_backward = pointwise(
     "LogSigmoidBackwardBackward0",
     _logsigmoid_backward_array,
     grad_output=lambda grad, self: logsigmoid_backward(grad, self),
-    self=lambda grad, grad_output, self: (
-        grad * grad_output * (sigmoid(self) - 1) * sigmoid(self)
-    ),
+    self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
 )
 
 logsigmoid_ = pointwise(
@@ -401,21 +397,3 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     if size % 2:
         raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
     return glu_.apply(input, at)
-
-
-@function("dropout", module="torch.nn.functional")
-@function("dropout")
-def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """The tensor itself without `training`, or with p = 0. Raises E205 where elements would be
-    dropped at random, E204 where p is no probability.
-    """
-    check_tensors("dropout", input=input)
-    if not 0 <= p <= 1:
-        raise GradcliError("E204", f"dropout(): p is a probability, and {p} is none")
-    if training and p > 0:
-        raise GradcliError(
-            "E205",
-            "dropout(): dropping elements at random is outside the catalogue",
-            help="pass training=False",
-        )
-    return input

@@ -10,6 +10,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Op
 from gradcli.ops.operands import type_name
+from gradcli.state import active
 
 
 def check_tensors(name: str, **operands: Any) -> None:
@@ -45,9 +46,23 @@ def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError
 def check_same_dtype(name: str, input: Tensor, other: Tensor) -> None:
     """Raise E203 where two operands that are not promoted differ in dtype."""
     if input.dtype is not other.dtype:
-        raise GradcliError(
-            "E203", f"{name}(): the dtypes {input.dtype} and {other.dtype} differ"
-        )
+        raise GradcliError("E203", f"{name}(): the dtypes {input.dtype} and {other.dtype} differ")
+
+
+def check_constants(name: str, **operands: Tensor | None) -> None:
+    """Raise E202 for an operand that is neither a tensor nor None, E408 for one that requires grad,
+    which the function `name` has no derivative for.
+    """
+    for argument, value in operands.items():
+        if value is None:
+            continue
+        check_tensors(name, **{argument: value})
+        if value.requires_grad and active.state.grad_enabled:
+            raise GradcliError(
+                "E408",
+                f"{name}(): there is no derivative for `{argument}`, which requires grad",
+                help=f"detach it: `{argument}.detach()`",
+            )
 
 
 def in_dtype_of(value: Tensor, other: Tensor) -> Tensor:

@@ -92,12 +92,27 @@ sub = pointwise(
     other=lambda grad, alpha: -_scaled(grad, alpha),
 )
 
-rsub = pointwise(
+rsub_number = pointwise(
     "rsub",
     "RsubBackward1",
     lambda self, other, alpha=1: _difference(other, self if alpha == 1 else self * alpha),
     self=lambda grad, alpha: -_scaled(grad, alpha),
 )
+rsub_tensor = pointwise(
+    "rsub",
+    "RsubBackward0",
+    lambda self, other, alpha=1: _difference(other, self if alpha == 1 else self * alpha),
+    self=lambda grad, alpha: -_scaled(grad, alpha),
+    other=lambda grad: grad,
+)
+
+
+@function("rsub", method=True)
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`."""
+    if type(other) is Tensor:
+        return rsub_tensor.apply(input, other, alpha)
+    return rsub_number.apply(*with_number(input, other), alpha)
 
 
 def _negative(self: Any) -> Any:
@@ -337,7 +352,6 @@ for _name, _operator in _formula_operators().items():
 expose(add, inplace=True)
 expose(sub, "sub", "subtract", inplace=True)
 expose(mul, "mul", "multiply", inplace=True)
-expose(rsub)
 expose(neg, "neg", "negative", inplace=True)
 expose(div, "true_divide", inplace=True)
 expose(reciprocal, inplace=True)
@@ -354,7 +368,7 @@ def _commutative(entry: Op) -> Function:
 
 
 def _minus(left: Any, right: Any) -> Any:
-    return sub.apply(left, right) if type(left) is Tensor else rsub.apply(right, left)
+    return sub.apply(left, right) if type(left) is Tensor else rsub(right, left)
 
 
 def _over(left: Any, right: Any) -> Any:

@@ -140,9 +140,7 @@ def _step_array(self: Any, values: Any) -> Any:
 
 
 _no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
-heaviside = pointwise(
-    "heaviside", "NotImplemented", _step_array, self=_no_step, values=_no_step
-)
+heaviside = pointwise("heaviside", "NotImplemented", _step_array, self=_no_step, values=_no_step)
 
 
 @function("heaviside", method=True, inplace=True)
@@ -174,7 +172,7 @@ choose = pointwise(
 
 
 def where(condition: Any, self: Any, other: Any) -> Any:
-    """`self` where the condition holds, `other` elsewhere: what rules call, on arrays or tensors."""
+    """`self` where the condition holds, `other` elsewhere: what rules call, of either kind."""
     if any(type(value) is Tensor for value in (condition, self, other)):
         return choose.apply(condition, self, other)
     return np.where(condition, self, other)[()]

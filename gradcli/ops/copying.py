@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import check_device
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
 from gradcli.autograd import engine, inplace
@@ -52,10 +53,8 @@ def _target(name: str, values: tuple[Any, ...], dtype: Any, device: Any) -> DTyp
             raise GradcliError(
                 "E202", f"{name}(): expected a dtype or a device, not {type(value).__name__}"
             )
-    if device is not None and Device(device).type != "cpu":
-        raise GradcliError(
-            "E205", f"{name}(): tensors on device {device} are outside the catalogue"
-        )
+    if device is not None:
+        check_device(name, device)
     if dtype is not None and not isinstance(dtype, DType):
         raise GradcliError("E202", f"{name}(): {dtype!r} is no dtype")
     return dtype

@@ -192,9 +192,13 @@ def _logcumsumexp_array(self: Any, dim: int) -> Any:
 
 
 def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
+    if not self.ndim:
+        return grad
+    lowest = float(np.finfo(np.float16 if result.dtype == np.float16 else np.float32).min)
+
     def of_sign(part: Any, present: Any) -> Any:
         # In logarithms, so that no exponential of an element overflows.
-        logarithm = where(present, log(where(present, part, 1.0)), -np.inf)
+        logarithm = where(present, log(where(present, part, 1.0)), lowest)
         summed = logcumsumexp(_reversed(logarithm - result, dim), dim)
         return exp(_reversed(summed, dim) + self)
 

@@ -9,6 +9,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.text import set_printoptions
+from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, modules, properties
@@ -35,12 +36,14 @@ modules["torch"].update(
     {name: Named(name) for name in ("strided", "contiguous_format", "preserve_format")}
 )
 modules["torch"].update(
-    Size=Size,
+    Size=Size.of,
     device=Device,
     e=math.e,
     inf=math.inf,
     nan=math.nan,
     pi=math.pi,
+    finfo=finfo,
+    iinfo=iinfo,
     set_printoptions=set_printoptions,
 )
 properties["layout"] = lambda tensor: modules["torch"]["strided"]

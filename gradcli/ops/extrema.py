@@ -12,8 +12,10 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import zeros
-from gradcli.ops.catalogue import modules, refuse_out
+from gradcli.ops.bounds import maximum, minimum
+from gradcli.ops.catalogue import refuse_out
 from gradcli.ops.comparison import logical_and, logical_or
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims
 from gradcli.ops.entry import Function, Op, op
@@ -116,7 +118,7 @@ max_dim = _extreme_along("max", "MaxBackward0", np.argmax)
 min_dim = _extreme_along("min", "MinBackward0", np.argmin)
 
 
-def _extreme(name: str, binary: str, of_all: Op, along: Op) -> Function:
+def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
     """`max` or `min` in its three forms: of all, along a dimension, and of two tensors."""
     result = return_type(name, ("values", "indices"))
 
@@ -133,7 +135,8 @@ def _extreme(name: str, binary: str, of_all: Op, along: Op) -> Function:
         if type(dim) is Tensor:
             other, dim = dim, None
         if other is not None:
-            return modules["torch"][binary](input, other)
+            check_tensors(name, input=input, other=other)
+            return binary.apply(input, other)
         check_reduced(name, input, keepdim)
         if dim is None:
             if keepdim:
@@ -148,8 +151,8 @@ def _extreme(name: str, binary: str, of_all: Op, along: Op) -> Function:
     return extreme
 
 
-max_ = _extreme("max", "maximum", max_all, max_dim)
-min_ = _extreme("min", "minimum", min_all, min_dim)
+max_ = _extreme("max", maximum, max_all, max_dim)
+min_ = _extreme("min", minimum, min_all, min_dim)
 
 # --- over dimensions ----------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import operators
-from gradcli.ops.entry import Op, op
+from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.operands import type_name
 from gradcli.ops.shape import unsqueeze
 from gradcli.ops.slicing import alias, checked_position, select, slice_

@@ -1,4 +1,4 @@
-"""Joining tensors: `cat stack hstack vstack dstack column_stack block_diag`."""
+"""Joining tensors: `cat stack hstack vstack dstack block_diag cartesian_prod`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.operands import listed
-from gradcli.ops.reshaping import raised_1d, raised_2d, raised_3d
+from gradcli.ops.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
 from gradcli.ops.shape import view
 from gradcli.ops.slicing import select, slice_
 
@@ -190,3 +190,34 @@ def block_diag(*tensors: Any) -> Tensor:
     if any(part.array.ndim > 2 for part in parts):
         raise GradcliError("E301", "block_diag(): the blocks are matrices, vectors or numbers")
     return block_diagonal.apply(parts)
+
+
+# --- combinations -------------------------------------------------------------------------------
+
+
+@function("cartesian_prod")
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Every choice of one element from each of the vectors, a row for each."""
+    axes = listed("cartesian_prod", tensors)
+    if any(axis.array.ndim != 1 for axis in axes):
+        raise GradcliError("E301", "cartesian_prod(): takes vectors")
+    if len(axes) == 1:
+        return axes[0]
+    return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)
+
+
+@function("combinations")
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of `r` elements of a vector in order, a row for each."""
+    from gradcli.ops.masking import masked_select
+
+    if input.array.ndim != 1 or r < 0:
+        raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
+    if not r:
+        return Tensor(np.empty((0,), input.array.dtype))
+    positions = np.indices((input.array.size,) * r)
+    ordered = (
+        positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
+    )
+    mask = Tensor(ordered.all(0))
+    return stack_([masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)

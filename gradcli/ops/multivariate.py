@@ -170,9 +170,7 @@ addcdiv_ = pointwise(
     lambda self, tensor1, tensor2, value=1: self + tensor1 / tensor2 * value,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * (value / tensor2),
-    tensor2=lambda grad, tensor1, tensor2, value: (
-        -grad * ((tensor1 * value) / (tensor2 * tensor2))
-    ),
+    tensor2=lambda grad, tensor1, tensor2, value: -grad * ((tensor1 * value) / (tensor2 * tensor2)),
 )
 
 

@@ -11,7 +11,6 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.copying import to
 from gradcli.ops.dimensions import Dims, normal_dims
@@ -66,9 +65,9 @@ def _norm_array(
 def _norm_gradient(
     grad: Any, self: Any, norm: Any, ord: float, dims: tuple[int, ...], keepdim: bool
 ) -> Any:
-    """The gradient of a norm; 0 where the norm is 0 and has no derivative."""
+    """The gradient of a norm; 0 where the norm is 0 and has no derivative, none for a count."""
     if ord == 0:
-        return zeros_like(self)
+        return None
     grad, norm = restore_dims(grad, dims, keepdim), restore_dims(norm, dims, keepdim)
     if ord == 1:
         return sgn(self) * grad

@@ -296,7 +296,9 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     check_floating("softshrink", input)
     if lambd < 0:
         raise GradcliError(
-            "E204", f"softshrink(): `lambd` must not be negative, as {lambd} is", raises="RuntimeError"
+            "E204",
+            f"softshrink(): `lambd` must not be negative, and is {lambd}",
+            raises="RuntimeError",
         )
     return softshrink_.apply(input, lambd)
 
@@ -357,9 +359,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         )
     channels = shape[1] if len(shape) > 1 else 1
     if weight.array.size not in (1, channels):
-        raise GradcliError(
-            "E301", f"prelu(): {weight.array.size} weights for {channels} channels"
-        )
+        raise GradcliError("E301", f"prelu(): {weight.array.size} weights for {channels} channels")
     wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
     if len(shape) < 2:
         wanted = (1,) * len(shape)

@@ -1,4 +1,4 @@
-"""Reductions: `sum mean prod nansum nanmean logsumexp any all count_nonzero`.
+"""Reductions: `sum mean prod nansum nanmean logsumexp`, and what all reductions share.
 
 Where a program's tensor is concerned use the functions (`sum_`, `mean`, …); entries are for rules.
 """
@@ -324,6 +324,8 @@ def _prod_rule(grad: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 
 
 def _prod_all_rule(grad: Any, self: Any, dtype: DType | None) -> Any:
+    if not self.ndim:
+        return grad
     flat = reshape(self, (product(self.shape),))
     return reshape(_prod_rule(grad, flat, 0, dtype), self.shape)
 
@@ -394,44 +396,3 @@ def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = No
     if input.dtype.category in ("int", "bool"):
         input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
     return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)
-
-
-# --- truth --------------------------------------------------------------------------------------
-
-
-def _truth(name: str, ufunc: Any) -> Any:
-    """`any` or `all`: a bool, or uint8 for a uint8 tensor."""
-
-    def forward(self: Any, dims: tuple[int, ...] | None, keepdim: bool) -> Any:
-        truth = fold(ufunc, self.astype(np.bool_), dims, keepdim)
-        return truth.astype(np.uint8) if self.dtype == np.uint8 else truth
-
-    entry = op(name, "", forward, constant=("self",))
-
-    @reduction(name)
-    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Any = None) -> Any:
-        refuse_out(name, out)
-        check_reduced(name, input, keepdim)
-        return entry.apply(input, normal_dims(name, input, dim), keepdim)
-
-    reduce.__doc__ = f"Whether {name} elements are nonzero, over the given dimensions."
-    return reduce
-
-
-any_ = _truth("any", np.logical_or)
-all_ = _truth("all", np.logical_and)
-
-
-count_nonzero = op(
-    "count_nonzero",
-    "",
-    lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
-    constant=("self",),
-)
-
-
-@reduction("count_nonzero")
-def count_nonzero_(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not zero, over the given dimensions; int64."""
-    check_reduced("count_nonzero", input)
-    return count_nonzero.apply(input, normal_dims("count_nonzero", input, dim))

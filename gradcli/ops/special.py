@@ -12,7 +12,6 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import with_number
 from gradcli.ops.catalogue import expose, function, method, refuse_out
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.entry import Function, pointwise
@@ -159,8 +158,12 @@ logit = pointwise("logit", "LogitBackward0", _logit_array, floating=True, self=_
 
 
 def _xlogy_array(self: Any, other: Any) -> Any:
+    if type(other) is not float:
+        logarithm = np.log(other)
+    else:
+        logarithm = float(np.log(other))  # which does not widen the product
     zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
-    return np.where(zero, 0.0, self * np.log(other))[()]
+    return np.where(zero, 0.0, self * logarithm)[()]
 
 
 xlogy = pointwise(
@@ -201,9 +204,9 @@ def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
     refuse_out("xlogy", out)
     if type(input) is Tensor and type(other) in (int, float):
-        return xlogy_by_number.apply(*with_number(input, other))
+        return xlogy_by_number.apply(input, float(other))
     if type(other) is Tensor and type(input) in (int, float):
-        return xlogy_of_number.apply(*with_number(other, input))
+        return xlogy_of_number.apply(other, float(input))
     return xlogy.apply(input, other)
 
 

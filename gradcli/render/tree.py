@@ -126,7 +126,8 @@ class _Drawing:
             named = "" if name is None else f"{name}  "
             return named + value_text(constant, self.style, column + len(named))
         if line.mark:
-            return self.style.paint(line.mark, "quiet")
+            named = "" if node.leaf is None or node.variable is None else f"{node.variable}  "
+            return self.style.paint(f"{named}{line.mark}", "quiet")
         if node.leaf is not None:
             return leaf_text(node.leaf, node.variable, self.style, column)
         return self.style.shortened(source_of(node), column)

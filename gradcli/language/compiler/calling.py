@@ -9,6 +9,7 @@ from gradcli.errors import GradcliError
 from gradcli.language import syntax
 from gradcli.language.attributes import Module, get_attribute
 from gradcli.language.calls import Function, call_failed
+from gradcli.language.calls import call as call_value
 from gradcli.language.classes import type_name
 from gradcli.language.iteration import bounded
 from gradcli.language.methods import METHODS
@@ -21,35 +22,17 @@ if TYPE_CHECKING:
 
 def call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
     """`function(arguments)`."""
-    arguments = node.arguments
-    if any(argument.name or argument.kind for argument in arguments):
+    if any(argument.name or argument.kind for argument in node.arguments):
         return _with_keywords(c, node, scope)
-    positional = [c.expression(argument.value, scope) for argument in arguments]
-    if type(node.function) is syntax.Attribute:
-        return _method(c, node, node.function, positional, scope)
+    arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
+    if isinstance(node.function, syntax.Attribute):
+        return _method(c, node, node.function, arguments, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
-    if len(positional) == 1:
-        (only,) = positional
-
-        def run_one(variables: Variables) -> Any:
-            called = function(variables)
-            argument = only(variables)
-            state.place = span
-            if type(called) is Function:
-                return called.invoke((argument,), {})
-            try:
-                return called(argument)
-            except GradcliError:
-                raise
-            except Exception as error:
-                raise call_failed(error, called, (argument,), {}) from error
-
-        return run_one
 
     def run(variables: Variables) -> Any:
         called = function(variables)
-        values = [argument(variables) for argument in positional]
+        values = arguments(variables)
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
@@ -61,39 +44,45 @@ def call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
             raise call_failed(error, called, values, {}) from error
 
     return run
+
+
+def _positional(arguments: list[Evaluate]) -> Evaluate:
+    """What evaluates the arguments to a tuple."""
+    if not arguments:
+        return lambda variables: ()
+    if len(arguments) == 1:
+        (only,) = arguments
+        return lambda variables: (only(variables),)
+    if len(arguments) == 2:
+        first, second = arguments
+        return lambda variables: (first(variables), second(variables))
+    return lambda variables: tuple([argument(variables) for argument in arguments])
 
 
 def _method(
-    c: Compiler,
-    node: syntax.Call,
-    target: syntax.Attribute,
-    positional: list[Evaluate],
-    scope: Scope,
+    c: Compiler, node: syntax.Call, target: syntax.Attribute, arguments: Evaluate, scope: Scope
 ) -> Evaluate:
-    """`receiver.name(arguments)`: no bound method is made for tensors and modules."""
+    """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
     state, span, name = c.state, node.span, target.name
     receiver = c.expression(target.value, scope)
     methods = catalogue.methods
-    properties = catalogue.properties
+    is_tensor_method = name in methods and name not in catalogue.properties
 
-    def run(variables: Variables) -> Any:
-        value = receiver(variables)
+    def run_on(value: Any, variables: Variables) -> Any:
         kind = type(value)
-        if kind is Tensor and name in methods and name not in properties:
+        if kind is Tensor and is_tensor_method:
             called = methods[name]
-            values = [value]
+            values = (value, *arguments(variables))
         elif kind is Module and name in value.names:
             called = value.names[name]
-            values = []
+            values = arguments(variables)
         elif kind in METHODS and name in METHODS[kind]:
             called = METHODS[kind][name]
-            values = [value]
+            values = (value, *arguments(variables))
         else:
             state.place = target.span
             called = get_attribute(value, name)
-            values = []
-        for argument in positional:
-            values.append(argument(variables))
+            values = arguments(variables)
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
@@ -104,7 +93,22 @@ def _method(
         except Exception as error:
             raise call_failed(error, called, values, {}) from error
 
-    return run
+    if node.arguments or not is_tensor_method:
+        return lambda variables: run_on(receiver(variables), variables)
+
+    def run_bare(variables: Variables) -> Any:
+        value = receiver(variables)
+        if type(value) is not Tensor:
+            return run_on(value, variables)
+        state.place = span
+        try:
+            return methods[name](value)
+        except GradcliError:
+            raise
+        except Exception as error:
+            raise call_failed(error, methods[name], (value,), {}) from error
+
+    return run_bare
 
 
 def _with_keywords(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
@@ -135,14 +139,7 @@ def _with_keywords(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
                 else:
                     _merge(named, value)
         state.place = span
-        if type(called) is Function:
-            return called.invoke(values, named)
-        try:
-            return called(*values, **named)
-        except GradcliError:
-            raise
-        except Exception as error:
-            raise call_failed(error, called, values, named) from error
+        return call_value(called, values, named)
 
     return run
 

@@ -1,0 +1,275 @@
+"""`nll_loss` and `cross_entropy`: classes given by their index or by their probabilities."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_constants, check_floating, check_tensors
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import function
+from gradcli.ops.entry import Op, op
+from gradcli.ops.loss import MEAN, NONE, SUM, reduced, reduction_number
+from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.reduction import sum_all, sum_dims, wide
+from gradcli.ops.shape import view
+from gradcli.ops.softmax import along, log_softmax_
+
+# --- the negative log likelihood ----------------------------------------------------------------
+#
+# The input has the classes in dimension 1, or alone; the target has its other dimensions.
+
+
+def _indices(self: Any, target: Any, ignore_index: int) -> tuple[Any, int]:
+    """The index of each class, with a dimension for the classes, and which dimension that is. What
+    is ignored has index 0; its weight is 0.
+    """
+    dim = 1 if self.ndim > 1 else 0
+    index = np.where(target == ignore_index, 0, target).astype(np.int64)
+    return np.expand_dims(index, dim), dim
+
+
+def _weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> Any:
+    """The weight of each target."""
+    kept = target != ignore_index
+    if weight is None:
+        return np.asarray(kept, dtype)
+    return np.where(kept, weight[np.where(kept, target, 0).astype(np.int64)], 0)
+
+
+def _nll_array(
+    self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
+) -> Any:
+    index, dim = _indices(self, target, ignore_index)
+    chosen = np.take_along_axis(np.asarray(self), index, dim).squeeze(dim)
+    weights = _weights(target, weight, ignore_index, self.dtype)
+    # An ignored infinity must not turn into nan.
+    losses = np.where(weights == 0, 0, -chosen * weights)[()]
+    if reduction != MEAN:
+        return reduced(losses, reduction)
+    total = np.add.reduce(wide(losses), axis=None) / np.add.reduce(wide(weights), axis=None)
+    return total.astype(self.dtype)
+
+
+def _nll_backward_array(
+    grad_output: Any, self: Any, target: Any, weight: Any = None, reduction: int = 1,
+    ignore_index: int = -100,
+) -> Any:  # fmt: skip
+    index, dim = _indices(self, target, ignore_index)
+    weights = _weights(target, weight, ignore_index, self.dtype)
+    if reduction == MEAN:
+        weights = weights / np.add.reduce(weights, axis=None)
+    slopes = np.zeros(self.shape, self.dtype)
+    np.put_along_axis(slopes, index, np.expand_dims(-weights * grad_output, dim), dim)
+    return slopes
+
+
+def _nll(name: str, node_name: str) -> Op:
+    """The loss and its gradient, as `name` and `name_backward`; one for each node that PyTorch
+    prints.
+    """
+    backward = op(
+        f"{name}_backward",
+        f"{node_name}Backward0",
+        _nll_backward_array,
+        constant=("target", "weight"),
+        grad_output=lambda grad, target, weight, reduction, ignore_index: loss(
+            grad, target, weight, reduction, ignore_index
+        ),
+        # It does not depend on the input, only on its shape.
+        self=lambda grad, self: zeros_like(self),
+    )
+    loss = op(
+        name,
+        f"{node_name}0",
+        _nll_array,
+        constant=("target", "weight"),
+        self=lambda grad, self, target, weight, reduction, ignore_index: backward(
+            grad, self, target, weight, reduction, ignore_index
+        ),
+    )
+    return loss
+
+
+nll_loss_ = _nll("nll_loss", "NllLossBackward")
+nll_loss2d_ = _nll("nll_loss2d", "NllLoss2DBackward")
+
+
+def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> None:
+    """Raise E203 for a target or a weight of the wrong dtype, E301 where shapes do not fit, E302
+    for a class that does not exist.
+    """
+    if target.dtype.name not in ("int64", "uint8"):
+        raise GradcliError(
+            "E203", f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}"
+        )
+    shape, wanted = input.array.shape, target.array.shape
+    classes = shape[1] if len(shape) > 1 else shape[0]
+    expected = shape[:1] + shape[2:] if len(shape) > 1 else ()
+    if len(shape) > 1 and wanted[:1] != shape[:1]:
+        raise GradcliError(
+            "E301",
+            f"nll_loss(): {shape[0]} samples, and targets of shape {tuple(wanted)}",
+            raises="ValueError",
+        )
+    if wanted != expected and not (len(shape) == 1 and wanted == (1,)):
+        raise GradcliError(
+            "E301",
+            f"nll_loss(): a target of shape {tuple(expected)} goes with an input of shape"
+            f" {tuple(shape)}, not one of shape {tuple(wanted)}",
+        )
+    if weight is not None and weight.array.shape != (classes,):
+        raise GradcliError(
+            "E301",
+            f"nll_loss(): {classes} classes, and a weight of shape {tuple(weight.array.shape)}",
+        )
+    if weight is not None and weight.dtype is not input.dtype:
+        raise GradcliError(
+            "E203", f"nll_loss(): the weight is {weight.dtype}, the input {input.dtype}"
+        )
+    outside = (target.array < 0) | (target.array >= classes)
+    outside &= target.array != ignore_index
+    if np.any(outside):
+        raise GradcliError(
+            "E302",
+            f"nll_loss(): there is no class {np.asarray(target.array)[outside].flat[0]}: the input"
+            f" has {classes} classes",
+        )
+
+
+def _nll_loss(
+    input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> Tensor:
+    shape = input.array.shape
+    if not shape:
+        raise GradcliError(
+            "E301", "nll_loss(): the input has no dimension of classes", raises="ValueError"
+        )
+    check_floating("nll_loss", input)
+    check_constants("nll_loss", weight=weight)
+    _check_classes(input, target, weight, ignore_index)
+    if len(shape) < 3:
+        return nll_loss_.apply(input, view(target, shape[:-1]), weight, reduction, ignore_index)
+    if len(shape) == 4:
+        return nll_loss2d_.apply(input, target, weight, reduction, ignore_index)
+    # Any other number of dimensions is brought to four.
+    flat = (shape[0], 1, prod(shape[2:]))
+    losses = nll_loss2d_.apply(
+        view(input, (shape[0], shape[1], *flat[1:])),
+        view(target, flat),
+        weight,
+        reduction,
+        ignore_index,
+    )
+    return view(losses, (shape[0], *shape[2:])) if reduction == NONE else losses
+
+
+@function("nll_loss", module="torch.nn.functional")
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log probability of the target's class, of shape (N, C, …) for targets of shape
+    (N, …), or (C) for one target. The mean is weighted; what has class `ignore_index` is left out.
+
+    Raises E203, E301 or E302 where the target does not fit.
+    """
+    check_tensors("nll_loss", input=input, target=target)
+    return _nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
+
+
+# --- cross entropy ------------------------------------------------------------------------------
+
+
+@function("cross_entropy", module="torch.nn.functional")
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:
+    """`nll_loss` of the input's log_softmax over the classes. The target holds classes, or the
+    probability of each class, where it is floating and of the input's shape.
+
+    Args:
+        weight: of each class.
+        label_smoothing: how much of a target's weight is spread over all classes.
+
+    Raises:
+        GradcliError: as `nll_loss` does, E204 for a label_smoothing outside 0 to 1.
+    """
+    check_tensors("cross_entropy", input=input, target=target)
+    number = reduction_number(reduction)
+    if not 0 <= label_smoothing <= 1:
+        raise GradcliError(
+            "E204",
+            f"cross_entropy(): label_smoothing lies between 0 and 1, not {label_smoothing}",
+            raises="RuntimeError",
+        )
+    check_constants("cross_entropy", weight=weight)
+    shape = input.array.shape
+    class_dim = 0 if len(shape) == 1 else 1
+    likelihood = along(log_softmax_, input, class_dim if shape else 0, None)
+    if target.array.shape == shape and target.dtype.category == "float":
+        if ignore_index >= 0:
+            raise GradcliError(
+                "E204",
+                "cross_entropy(): ignore_index goes with classes, not with probabilities",
+                raises="RuntimeError",
+            )
+        return _with_probabilities(likelihood, target, weight, number, label_smoothing)
+    loss = _nll_loss(likelihood, target, weight, number, ignore_index)
+    if not label_smoothing:
+        return loss
+    spread = _spread_loss(likelihood, target, weight, number, ignore_index)
+    return loss * (1 - label_smoothing) + spread * (label_smoothing / shape[class_dim])
+
+
+def _over_classes(weight: Tensor, likelihood: Tensor) -> Tensor:
+    """The weights of the classes, in a shape that broadcasts over the other dimensions."""
+    ndim = likelihood.array.ndim
+    sizes = tuple(weight.array.size if dim == min(1, ndim - 1) else 1 for dim in range(ndim))
+    return view(weight, sizes)
+
+
+def _with_probabilities(
+    likelihood: Tensor, target: Tensor, weight: Any, reduction: int, label_smoothing: float
+) -> Tensor:
+    class_dim = min(1, likelihood.array.ndim - 1)
+    classes = likelihood.array.shape[class_dim]
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    weighted = likelihood * target
+    if weight is not None:
+        weighted = weighted * _over_classes(weight, likelihood)
+    if reduction == NONE:
+        return -sum_dims.apply(weighted, (class_dim,), False)
+    total = -sum_all.apply(weighted)
+    return total if reduction == SUM else total / (likelihood.array.size / classes)
+
+
+def _spread_loss(
+    likelihood: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+) -> Tensor:
+    """The loss of targets that are spread evenly over the classes."""
+    if weight is not None:
+        likelihood = likelihood * _over_classes(weight, likelihood)
+    class_dim = min(1, likelihood.array.ndim - 1)
+    ignored = Tensor(np.equal(target.array, ignore_index))
+    losses = masked_fill_number.apply(-sum_dims.apply(likelihood, (class_dim,), False), ignored, 0)
+    if reduction != MEAN:
+        return reduced(losses, reduction)
+    array = None if weight is None else weight.array
+    weights = _weights(target.array, array, ignore_index, likelihood.array.dtype)
+    return sum_all.apply(losses) / Tensor(np.add.reduce(weights, axis=None))

@@ -1,0 +1,220 @@
+"""Tensors from data: `tensor as_tensor new_tensor`, and the old `Tensor LongTensor`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.catalogue import function, method
+from gradcli.ops.copying import detach, to
+from gradcli.ops.creation import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
+
+# --- nested sequences ---------------------------------------------------------------------------
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    """The shape that the first elements of nested sequences have."""
+    shape: list[int] = []
+    while isinstance(data, (list, tuple, range)):
+        shape.append(len(data))
+        if not data:
+            break
+        data = data[0]
+        if len(shape) > 64:
+            raise GradcliError("E204", "tensor(): the lists are nested too deeply")
+    return tuple(shape)
+
+
+def _flatten(data: Any, shape: tuple[int, ...], place: str, flat: list[Any]) -> None:
+    """Put the numbers of nested sequences into `flat`; raises where they do not have the shape."""
+    if not shape:
+        if isinstance(data, Tensor):
+            if data.array.size != 1:
+                raise GradcliError(
+                    "E204",
+                    f"tensor(): {place} is a tensor of {data.array.size} elements, where a number"
+                    " should be",
+                    help="join tensors with torch.stack()",
+                )
+            data = data.array.reshape(-1)[0]
+        elif isinstance(data, (list, tuple, range)):
+            raise GradcliError("E202", f"tensor(): {place} is a list, where a number should be")
+        flat.append(data)
+        return
+    if not isinstance(data, (list, tuple, range)):
+        raise GradcliError(
+            "E202", f"tensor(): {place} is {_described(data)}, where a list should be"
+        )
+    if len(data) != shape[0]:
+        raise GradcliError(
+            "E204",
+            f"tensor(): {place} has {_counted(len(data))}, the lists beside it have {shape[0]}",
+            help="all lists of one depth need the same length",
+        )
+    if len(shape) == 1 and not any(isinstance(item, (list, tuple, range, Tensor)) for item in data):
+        flat.extend(data)
+        return
+    for i, item in enumerate(data):
+        _flatten(item, shape[1:], f"{place}[{i}]", flat)
+
+
+def _described(data: Any) -> str:
+    return "a tensor" if isinstance(data, Tensor) else f"a {type(data).__name__}"
+
+
+def _counted(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _element_dtype(value: Any, nested: bool) -> DType:
+    """The dtype of one number of the data; raises E202 for what is no number."""
+    if type(value) in PYTHON_TYPES:
+        return number_dtype(value)
+    if isinstance(value, np.generic):
+        return dtypes.of_array(value)
+    kind = type(value).__name__
+    raised = "RuntimeError"
+    if isinstance(value, str):
+        raised = "ValueError" if nested else "TypeError"
+    raise GradcliError("E202", f"tensor(): a tensor holds numbers, not {kind}", raises=raised)
+
+
+def _inferred(flat: list[Any], nested: bool) -> DType:
+    """The dtype that holds all the numbers."""
+    kinds = {type(value) for value in flat}
+    if kinds == {float}:
+        return dtypes.default_dtype()
+    found: DType | None = None
+    for value in flat if len(kinds) > 1 else flat[:1]:
+        dtype = _element_dtype(value, nested)
+        found = dtype if found is None else dtypes.promote_types(found, dtype)
+    return found or dtypes.default_dtype()
+
+
+_INTEGER_BOUNDS = {
+    dtypes.uint8: (-256, 255),  # a negative number wraps around, as in C
+    dtypes.int8: (-128, 127),
+    dtypes.int16: (-(2**15), 2**15 - 1),
+    dtypes.int32: (-(2**31), 2**31 - 1),
+    dtypes.int64: (-(2**63), 2**63 - 1),
+}
+
+
+def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
+    """The array of the numbers. Raises E204 for one that the dtype cannot hold."""
+    if dtype.category == "int":
+        low, high = _INTEGER_BOUNDS[dtype]
+        for value in flat:
+            if not low <= value.real <= high or isinstance(value, complex):
+                raise GradcliError(
+                    "E204",
+                    f"tensor(): {value} lies outside {dtype}",
+                    raises="ValueError" if isinstance(value, int) and dtype is dtypes.int64
+                    else "RuntimeError",
+                )  # fmt: skip
+        flat = [int(value) for value in flat]
+        if dtype is dtypes.uint8:
+            flat = [value % 256 for value in flat]
+    elif dtype.category == "float" and any(isinstance(value, complex) for value in flat):
+        raise GradcliError("E202", f"tensor(): a complex number does not fit {dtype}")
+    numpy_dtype = dtype.numpy_dtype
+    if dtype.itemsize == 2 and dtype.category == "float":
+        return np.array(flat, np.float32).astype(numpy_dtype).reshape(shape)[()]
+    return np.array(flat, numpy_dtype).reshape(shape)[()]
+
+
+# --- what programs call ---------------------------------------------------------------------------
+
+
+def array_of(data: Any, dtype: DType | None) -> Any:
+    """The array of a number, nested sequences of numbers, an array or a tensor; always a new one.
+
+    Raises E204 for lists of unequal length, naming the place, and E202 for what is no number.
+    """
+    if isinstance(data, Tensor):
+        data = data.array
+    if isinstance(data, (np.ndarray, np.generic)):
+        target = dtype or dtypes.of_array(data)
+        return np.array(data, target.numpy_dtype)[()]
+    if type(data) is float and dtype is None and dtypes.default_dtype() is dtypes.float32:
+        return np.float32(data)
+    shape = _shape_of(data)
+    flat: list[Any] = []
+    _flatten(data, shape, "the data", flat)
+    inferred = _inferred(flat, bool(shape))
+    return _as_array(flat, shape, dtype or inferred)
+
+
+@function("tensor")
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A leaf that holds a copy of the data: a number, nested lists of numbers, or a tensor.
+
+    Floats get the default dtype, ints int64, bools bool, unless `dtype` is given. Raises E204 for
+    lists of unequal length, E202 for what is no number, E408 for integers that should require grad.
+    """
+    target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
+    return made("tensor", array_of(data, target), device, requires_grad)
+
+
+@function("as_tensor", "asarray")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor: a tensor as it is, or cast in the graph; anything else copied."""
+    target = None if dtype is None else checked_dtype("as_tensor", dtype, dtypes.float32)
+    if isinstance(data, Tensor):
+        return to(data, dtype=target, device=device)
+    return made("as_tensor", array_of(data, target), device, False)
+
+
+@method("new_tensor")
+def new_tensor(
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor that holds a copy of the data, of this one's dtype."""
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+# --- the old constructors -----------------------------------------------------------------------
+
+
+def _constructor(name: str, dtype: DType | None) -> None:
+    """A constructor named after a type: data makes a tensor of it, integers are sizes."""
+
+    def construct(*data_or_sizes: Any) -> Tensor:
+        target = dtype or dtypes.default_dtype()
+        if len(data_or_sizes) == 1 and not isinstance(data_or_sizes[0], (int, float)):
+            data = data_or_sizes[0]
+            if isinstance(data, Tensor) and data.dtype is target:
+                return detach(data)
+            return made(name, array_of(data, target), None, False)
+        return zeros(data_or_sizes, dtype=target)
+
+    construct.__name__ = construct.__qualname__ = name
+    construct.__doc__ = f"A {dtype or 'default dtype'} tensor of nested lists, or of the sizes."
+    function(name)(construct)
+
+
+_constructor("Tensor", None)
+for _name, _dtype in (
+    ("FloatTensor", dtypes.float32),
+    ("DoubleTensor", dtypes.float64),
+    ("HalfTensor", dtypes.float16),
+    ("LongTensor", dtypes.int64),
+    ("IntTensor", dtypes.int32),
+    ("ShortTensor", dtypes.int16),
+    ("CharTensor", dtypes.int8),
+    ("ByteTensor", dtypes.uint8),
+    ("BoolTensor", dtypes.bool_),
+):
+    _constructor(_name, _dtype)

@@ -1,0 +1,151 @@
+"""Angles and distances between vectors: `cosine_similarity pairwise_distance cdist normalize`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arithmetic import div, no_derivative
+from gradcli.ops.bounds import clamp_min
+from gradcli.ops.catalogue import function
+from gradcli.ops.copying import clone, to
+from gradcli.ops.dimensions import Dims, normal_dims
+from gradcli.ops.entry import op
+from gradcli.ops.norms import vector_norm
+from gradcli.ops.reduction import sum_dims
+from gradcli.ops.reshaping import broadcast_tensors
+from gradcli.ops.shape import expand_as, transpose
+
+# --- angles -------------------------------------------------------------------------------------
+
+
+def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
+    """The length of the vectors, at least `eps`; the gradient passes as if it were not clamped."""
+    length = clone.apply(vector_norm.apply(vectors, 2.0, dim, True))
+    length.array = np.maximum(length.array, eps)
+    return length
+
+
+@function("cosine_similarity", module="torch.nn.functional")
+@function("cosine_similarity")
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors that lie along a dimension. A vector counts as at
+    least `eps` long. Raises E203 for integers, E301 where the shapes cannot be broadcast.
+    """
+    check_tensors("cosine_similarity", x1=x1, x2=x2)
+    dtype = dtypes.result_dtype((x1.array, x2.array))
+    x1, x2 = broadcast_tensors(to(x1, dtype), to(x2, dtype))
+    check_floating("cosine_similarity", x1, "RuntimeError")
+    dims = normal_dims("cosine_similarity", x1, dim)
+    directions = (x1 / _length(x1, dims, eps)) * (x2 / _length(x2, dims, eps))
+    return sum_dims.apply(directions, dims, False)
+
+
+@function("normalize", module="torch.nn.functional")
+def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> Tensor:
+    """The vectors along a dimension divided by their p-norm, which counts as at least `eps`."""
+    check_tensors("normalize", input=input)
+    check_floating("normalize", input, "RuntimeError")
+    length = vector_norm.apply(input, float(p), normal_dims("normalize", input, dim), True)
+    return div.apply(input, expand_as(clamp_min(length, eps), input))
+
+
+# --- distances ----------------------------------------------------------------------------------
+
+# The norm under the name by which PyTorch calls it here.
+norm_along = op(
+    "norm",
+    "NormBackward1",
+    lambda self, p, dim, keepdim: vector_norm(self, p, dim, keepdim),
+    self=lambda grad, self, result, p, dim, keepdim: vector_norm.rules["self"](
+        grad, self, result, p, dim, keepdim
+    ),
+)
+
+
+@function("pairwise_distance", module="torch.nn.functional")
+@function("pairwise_distance")
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of the difference, to which `eps` is added, along the last dimension."""
+    check_tensors("pairwise_distance", x1=x1, x2=x2)
+    difference = x1 - x2 + eps
+    last = max(x1.array.ndim, x2.array.ndim) - 1
+    return norm_along.apply(difference, float(p), (last,) if last >= 0 else (), keepdim)
+
+
+def _differences(x1: Any, x2: Any) -> Any:
+    return np.expand_dims(x1, -2) - np.expand_dims(x2, -3)
+
+
+def _cdist_array(x1: Any, x2: Any, p: float) -> Any:
+    return vector_norm(_differences(x1, x2), p, (-1,), False)
+
+
+def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    """The gradient in x1, by the distances and their gradient."""
+    difference = _differences(x1, x2)
+    slope = vector_norm.rules["self"](grad, difference, cdist, p, (-1,), False)
+    return np.add.reduce(slope, axis=-2)
+
+
+_no_second = no_derivative("cdist_backward", "use (x.unsqueeze(-2) - y.unsqueeze(-3)).norm(dim=-1)")
+
+cdist_backward = op(
+    "_cdist_backward",
+    "CdistBackwardBackward0",
+    _cdist_backward_array,
+    grad=_no_second,
+    x1=_no_second,
+    x2=_no_second,
+    cdist=_no_second,
+)
+
+
+def _swapped(value: Any) -> Any:
+    return transpose(value, value.ndim - 2, value.ndim - 1)
+
+
+cdist_ = op(
+    "cdist",
+    "CdistBackward0",
+    _cdist_array,
+    x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
+    x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
+)
+
+
+@function("cdist")
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
+    """The p-norm distance between every row of `x1` and every row of `x2`; leading dimensions are
+    broadcast. At distance 0 the gradient is 0.
+
+    Raises E301 where the operands are no matrices, or their rows differ in length; E204 for a
+    negative p.
+    """
+    check_tensors("cdist", x1=x1, x2=x2)
+    for x in (x1, x2):
+        check_floating("cdist", x, "RuntimeError")
+        if x.array.ndim < 2:
+            raise GradcliError(
+                "E301", f"cdist(): matrices are needed, not shape {tuple(x.array.shape)}"
+            )
+    if x1.array.shape[-1] != x2.array.shape[-1]:
+        raise GradcliError(
+            "E301",
+            f"cdist(): rows of {x1.array.shape[-1]} and of {x2.array.shape[-1]} elements",
+        )
+    if p < 0:
+        raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
+    return cdist_.apply(x1, x2, float(p))

@@ -1,0 +1,108 @@
+"""Losses between distributions: `kl_div poisson_nll_loss gaussian_nll_loss`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arithmetic import add, div, mul
+from gradcli.ops.catalogue import function
+from gradcli.ops.copying import clone
+from gradcli.ops.loss import SUM, reduced, reduction_number
+from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.pointwise import exp, log
+from gradcli.ops.power import power
+from gradcli.ops.shape import unsqueeze
+from gradcli.ops.special import xlogy
+
+
+@function("kl_div", module="torch.nn.functional")
+def kl_div(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """The Kullback-Leibler divergence by element: the input holds log probabilities, the target
+    probabilities, or their logarithms with `log_target`. The reduction "batchmean" divides the sum
+    by the size of the first dimension.
+    """
+    check_tensors("kl_div", input=input, target=target)
+    by_batch = reduction == "batchmean"
+    number = SUM if by_batch else reduction_number(reduction)
+    if log_target:
+        losses = exp(target) * (target - input)
+    else:
+        losses = xlogy.apply(target, target) - target * input
+    loss = reduced(losses, number)
+    return div.apply(loss, input.array.shape[0]) if by_batch and input.array.ndim else loss
+
+
+@function("poisson_nll_loss", module="torch.nn.functional")
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: bool = True,
+    full: bool = False,
+    *,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log likelihood of counts, the target, where the input is the rate's logarithm, or
+    the rate itself; `full` adds Stirling's approximation of the constant.
+    """
+    check_tensors("poisson_nll_loss", input=input, target=target)
+    number = reduction_number(reduction)
+    losses = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if full:
+        constant = target * log(target) - target + log(target * (2 * math.pi)) * 0.5
+        losses = losses + masked_fill_number.apply(constant, target <= 1, 0)  # type: ignore[operator]
+    return reduced(losses, number)
+
+
+@function("gaussian_nll_loss", module="torch.nn.functional")
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Any,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log likelihood of the target under normal distributions with the input as means.
+
+    Args:
+        var: the variances, at least `eps` each: of the input's shape, or that without the last
+            dimension, or with 1 for it; or one number.
+        full: whether the constant is added.
+
+    Raises:
+        GradcliError: E301 where the variances do not fit, E204 where one is negative.
+    """
+    check_tensors("gaussian_nll_loss", input=input, target=target)
+    number = reduction_number(reduction)
+    if type(var) is float:
+        var = Tensor(np.full(input.array.shape, var, input.array.dtype)[()])
+    check_tensors("gaussian_nll_loss", var=var)
+    shape = input.array.shape
+    if var.array.shape == shape[:-1] and shape:
+        var = unsqueeze.apply(var, len(shape) - 1)
+    elif var.array.shape not in (shape, (*shape[:-1], 1)):
+        raise GradcliError(
+            "E301",
+            f"gaussian_nll_loss(): variances of shape {tuple(var.array.shape)} do not fit an input"
+            f" of shape {tuple(shape)}",
+            raises="ValueError",
+        )
+    if np.any(var.array < 0):
+        raise GradcliError("E204", "gaussian_nll_loss(): a variance is negative")
+    var = clone.apply(var)
+    # Outside the graph: the gradient passes as if nothing had been clamped.
+    var.array = np.maximum(var.array, eps)
+    deviation = div.apply(power(input - target, 2), var)
+    losses = mul.apply(add.apply(log.apply(var), deviation), 0.5)
+    if full:
+        losses = add.apply(losses, 0.5 * math.log(2 * math.pi))
+    return reduced(losses, number)

@@ -1,0 +1,227 @@
+"""Losses by element: `mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy`.
+
+Where PyTorch prints a node for a loss's gradient, that is an op here, whose rules hold the loss's
+second derivatives. `reduction` is PyTorch's number: 0 none, 1 mean, 2 sum.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_floating, check_tensors, in_dtype_of
+from gradcli.ops.catalogue import function
+from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.entry import op
+from gradcli.ops.pointwise import abs_, sgn
+from gradcli.ops.reduction import mean_all, sum_all
+from gradcli.ops.reshaping import broadcast_tensors
+
+NONE, MEAN, SUM = 0, 1, 2
+
+_NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
+
+
+def reduction_number(reduction: Any) -> int:
+    """PyTorch's number for a reduction. Raises E204 for what is none."""
+    if reduction not in _NUMBERS:
+        raise GradcliError("E204", f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}")
+    return _NUMBERS[reduction]
+
+
+def reduced(losses: Any, reduction: int) -> Any:
+    """The losses, their mean or their sum; on arrays or tensors."""
+    if reduction == NONE:
+        return losses
+    return mean_all(losses) if reduction == MEAN else sum_all(losses)
+
+
+def shared(gradient: Any, reduction: int) -> Any:
+    """The gradient of each loss from that of their mean: divided by their number, the gradient's
+    own. For the other reductions it stays as it is.
+    """
+    return gradient / max(1, prod(gradient.shape)) if reduction == MEAN else gradient
+
+
+def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
+    """Input and target, expanded to one shape, integers in the other's dtype. Raises E301 where
+    they have none, E203 where both are integers.
+    """
+    check_tensors(name, input=input, target=target)
+    input, target = in_dtype_of(input, target), in_dtype_of(target, input)
+    check_floating(name, input)
+    return broadcast_tensors(input, target)  # type: ignore[return-value]
+
+
+# --- squares ------------------------------------------------------------------------------------
+
+mse_loss_backward = op(
+    "mse_loss_backward",
+    "MseLossBackwardBackward0",
+    lambda grad_output, self, target, reduction: shared(
+        (self - target) * 2 * grad_output, reduction
+    ),
+    grad_output=lambda grad, self, target, reduction: shared((self - target) * 2 * grad, reduction),
+    self=lambda grad, grad_output, reduction: shared(grad * 2 * grad_output, reduction),
+    target=lambda grad, grad_output, reduction: shared(grad * -2 * grad_output, reduction),
+)
+
+mse_loss_ = op(
+    "mse_loss",
+    "MseLossBackward0",
+    lambda self, target, reduction: reduced((self - target) ** 2, reduction),
+    self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
+    target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
+)
+
+
+@function("mse_loss", module="torch.nn.functional")
+def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The squared differences, their mean or their sum."""
+    number = reduction_number(reduction)
+    return mse_loss_.apply(*_paired("mse_loss", input, target), number)
+
+
+# --- magnitudes ---------------------------------------------------------------------------------
+
+
+@function("l1_loss", module="torch.nn.functional")
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The magnitudes of the differences, their mean or their sum."""
+    check_tensors("l1_loss", input=input, target=target)
+    number = reduction_number(reduction)
+    return reduced(abs_(_difference(*broadcast_tensors(input, target))), number)
+
+
+def _difference(input: Tensor, target: Tensor) -> Tensor:
+    return input - target
+
+
+# --- squares near, magnitudes far ---------------------------------------------------------------
+
+
+def _smooth_l1_array(self: Any, target: Any, reduction: int, beta: float) -> Any:
+    distance = np.abs(self - target)
+    losses = np.where(distance < beta, distance * distance * 0.5 / beta, distance - 0.5 * beta)
+    return reduced(losses[()], reduction)
+
+
+def _smooth_l1_slope(self: Any, target: Any, beta: float) -> Any:
+    difference = self - target
+    return where(abs_(difference) < beta, difference / beta, sgn(difference))
+
+
+def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
+    return where(abs_(self - target) < beta, grad / beta, 0.0)
+
+
+smooth_l1_loss_backward = op(
+    "smooth_l1_loss_backward",
+    "SmoothL1LossBackwardBackward0",
+    lambda grad_output, self, target, reduction, beta: shared(
+        _smooth_l1_slope(self, target, beta) * grad_output, reduction
+    ),
+    grad_output=lambda grad, self, target, reduction, beta: shared(
+        _smooth_l1_slope(self, target, beta) * grad, reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction, beta: shared(
+        _smooth_l1_bend(self, target, grad * grad_output, beta), reduction
+    ),
+    target=lambda grad, grad_output, self, target, reduction, beta: shared(
+        _smooth_l1_bend(self, target, -grad * grad_output, beta), reduction
+    ),
+)
+
+smooth_l1_loss_ = op(
+    "smooth_l1_loss",
+    "SmoothL1LossBackward0",
+    _smooth_l1_array,
+    self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
+        grad, self, target, reduction, beta
+    ),
+    target=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
+        grad, target, self, reduction, beta
+    ),
+)
+
+
+@function("smooth_l1_loss", module="torch.nn.functional")
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """Half the squared difference over beta where it is below beta, the magnitude less half of beta
+    elsewhere. Raises E204 for a negative beta.
+    """
+    if beta < 0:
+        raise GradcliError(
+            "E204", "smooth_l1_loss(): `beta` must not be negative", raises="RuntimeError"
+        )
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    number = reduction_number(reduction)
+    return smooth_l1_loss_.apply(*_paired("smooth_l1_loss", input, target), number, beta)
+
+
+def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
+    distance = np.abs(self - target)
+    losses = np.where(
+        distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta
+    )
+    return reduced(losses[()], reduction)
+
+
+def _huber_slope(self: Any, target: Any, delta: float) -> Any:
+    difference = self - target
+    return where(abs_(difference) <= delta, difference, sgn(difference) * delta)
+
+
+def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
+    difference = self - target
+    return where(logical_and(difference > -delta, difference < delta), grad, 0.0)
+
+
+huber_loss_backward = op(
+    "huber_loss_backward",
+    "HuberLossBackwardBackward0",
+    lambda grad_output, self, target, reduction, delta: shared(
+        _huber_slope(self, target, delta) * grad_output, reduction
+    ),
+    grad_output=lambda grad, self, target, reduction, delta: shared(
+        _huber_slope(self, target, delta) * grad, reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction, delta: shared(
+        _huber_bend(self, target, grad * grad_output, delta), reduction
+    ),
+    target=lambda grad, grad_output, self, target, reduction, delta: shared(
+        _huber_bend(self, target, -grad * grad_output, delta), reduction
+    ),
+)
+
+huber_loss_ = op(
+    "huber_loss",
+    "HuberLossBackward0",
+    _huber_array,
+    self=lambda grad, self, target, reduction, delta: huber_loss_backward(
+        grad, self, target, reduction, delta
+    ),
+    target=lambda grad, self, target, reduction, delta: huber_loss_backward(
+        grad, target, self, reduction, delta
+    ),
+)
+
+
+@function("huber_loss", module="torch.nn.functional")
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    """Half the squared difference where it is at most delta, delta times the magnitude less half of
+    delta elsewhere. Raises E204 unless delta is positive.
+    """
+    if delta <= 0:
+        raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")
+    number = reduction_number(reduction)
+    return huber_loss_.apply(*_paired("huber_loss", input, target), number, delta)

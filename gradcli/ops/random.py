@@ -1,0 +1,239 @@
+"""Random tensors: `manual_seed rand randn randint randperm rand_like randint_like`.
+
+Seeded alike, they hold the numbers that PyTorch draws on the CPU. A program that seeds nothing
+starts from a fixed seed, so that two runs of it agree.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.generator import Generator
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
+from gradcli.ops.catalogue import function, modules
+from gradcli.ops.creation import check_count, checked_dtype, checked_sizes, made
+from gradcli.ops.dimensions import one_by_one
+from gradcli.state import active
+
+# --- generators ---------------------------------------------------------------------------------
+
+modules["torch"]["Generator"] = Generator
+
+
+def generator_of(generator: Any) -> Generator:
+    """The generator given, or the session's own for None. Raises E202 for anything else."""
+    if generator is None:
+        generators = active.state.generators
+        if "cpu" not in generators:
+            generators["cpu"] = Generator()
+        return generators["cpu"]
+    if not isinstance(generator, Generator):
+        raise GradcliError(
+            "E202", f"generator must be a torch.Generator, not {type(generator).__name__}"
+        )
+    return generator
+
+
+@function("manual_seed")
+def manual_seed(seed: Any) -> Generator:
+    """Start the session's generator again from a seed; returns the generator."""
+    number = int(seed)
+    if not -(2**63) <= number < 2**64:
+        raise GradcliError("E204", f"manual_seed(): {number} does not fit 64 bits")
+    return generator_of(None).manual_seed(number)
+
+
+@function("initial_seed")
+def initial_seed() -> int:
+    """The seed that the session's generator started from."""
+    return generator_of(None).initial_seed()
+
+
+@function("seed")
+def seed() -> int:
+    """Start the session's generator again from a seed that the system draws; returns the seed."""
+    return generator_of(None).seed()
+
+
+# --- draws --------------------------------------------------------------------------------------
+
+
+def invalid_argument(message: str) -> GradcliError:
+    return GradcliError("E204", message, raises="RuntimeError")
+
+
+def check_drawn_dtype(name: str, dtype: DType) -> None:
+    if dtype.category not in ("float", "complex"):
+        raise GradcliError(
+            "E203", f"{name}() draws floating numbers, not {dtype}", raises="NotImplementedError"
+        )
+
+
+def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
+    return values.reshape(sizes).astype(dtype.numpy_dtype)[()]
+
+
+def uniform_array(
+    name: str, sizes: tuple[int, ...], dtype: DType, generator: Any, low: float, high: float
+) -> Any:
+    check_drawn_dtype(name, dtype)
+    if low > high:
+        raise invalid_argument(f"{name}(): there is nothing from {low} to {high}")
+    fraction = generator_of(generator).uniform(prod(sizes), dtype.numpy_dtype)
+    kind = fraction.dtype.type
+    return shaped(fraction * kind(high - low) + kind(low), sizes, dtype)
+
+
+def normal_array(
+    name: str, sizes: tuple[int, ...], dtype: DType, generator: Any, mean: float, std: float
+) -> Any:
+    check_drawn_dtype(name, dtype)
+    if std < 0:
+        raise invalid_argument(f"{name}(): the standard deviation {std} is negative")
+    drawn = generator_of(generator).normal(prod(sizes), dtype.numpy_dtype, mean, std)
+    return shaped(drawn, sizes, dtype)
+
+
+def bernoulli_array(sizes: tuple[int, ...], p: float, generator: Any = None) -> Any:
+    """Truth values that hold with probability p: what dropout draws its mask from."""
+    if not 0 <= p <= 1:
+        raise invalid_argument(f"bernoulli(): {p} is no probability")
+    fraction = generator_of(generator).uniform(prod(sizes), np.dtype(np.float64))
+    return (fraction < p).reshape(sizes)
+
+
+# --- new tensors --------------------------------------------------------------------------------
+
+
+def _drawn(name: str, draw: Any) -> None:
+    """`NAME` and `NAME_like`: tensors of numbers from 0 to 1, or of mean 0 and deviation 1."""
+
+    def new(
+        *sizes: Any,
+        size: Any = None,
+        generator: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        if not sizes and size is None:
+            raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
+        plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
+        target = checked_dtype(name, dtype, dtypes.default_dtype())
+        array = draw(name, plain, target, generator, 0.0, 1.0)
+        return made(name, array, device, requires_grad)
+
+    def like(
+        input: Tensor,
+        *,
+        generator: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        check_tensors(f"{name}_like", input=input)
+        return new(
+            size=tuple(input.array.shape),
+            generator=generator,
+            dtype=dtype or input.dtype,
+            device=device,
+            requires_grad=requires_grad,
+        )
+
+    words = (
+        "uniformly distributed numbers in [0, 1)" if name == "rand" else "normal numbers of mean 0"
+    )
+    new.__doc__ = f"A tensor of {words}."
+    like.__doc__ = f"A tensor of {words}, of another one's sizes and dtype."
+    for body, made_name in ((new, name), (like, f"{name}_like")):
+        body.__name__ = body.__qualname__ = made_name
+        function(made_name)(body)
+
+
+_drawn("rand", uniform_array)
+_drawn("randn", normal_array)
+
+
+def integer_array(
+    name: str, low: Any, high: Any, sizes: tuple[int, ...], dtype: DType, generator: Any
+) -> Any:
+    low, high = int(low), int(high)
+    if low >= high:
+        raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
+    return shaped(generator_of(generator).integers(low, high - low, prod(sizes)), sizes, dtype)
+
+
+@function("randint")
+def randint(
+    *bounds_and_size: Any,
+    low: Any = 0,
+    high: Any = None,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers from `low`, 0 if not given, up to `high`, exclusive: `randint(high, size)` or
+    `randint(low, high, size)`.
+    """
+    given = list(bounds_and_size)
+    if size is None and given:
+        size = given.pop()
+    if len(given) == 2:
+        low, high = given
+    elif len(given) == 1:
+        low, high = (low, given[0]) if high is None else (given[0], high)
+    if high is None or not isinstance(size, (tuple, list)) or len(given) > 2:
+        raise GradcliError("E201", "randint() needs an upper bound, and sizes in one tuple")
+    target = checked_dtype("randint", dtype, dtypes.int64)
+    sizes = checked_sizes("randint", (size,))
+    array = integer_array("randint", low, high, sizes, target, generator)
+    return made("randint", array, device, requires_grad)
+
+
+@function("randint_like")
+def randint_like(
+    input: Tensor,
+    *bounds: Any,
+    low: Any = 0,
+    high: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers from `low` up to `high`, exclusive, in a tensor of another one's sizes and dtype."""
+    check_tensors("randint_like", input=input)
+    return randint(
+        *bounds,
+        low=low,
+        high=high,
+        size=tuple(input.array.shape),
+        dtype=dtype or input.dtype,
+        device=device,
+        requires_grad=requires_grad,
+    )
+
+
+@function("randperm")
+def randperm(
+    n: Any,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers from 0 up to n, exclusive, in random order."""
+    (count,) = checked_sizes("randperm", (n,))
+    check_count("randperm", count)
+    target = checked_dtype("randperm", dtype, dtypes.int64)
+    array = shaped(generator_of(generator).permutation(count), (count,), target)
+    return made("randperm", array, device, requires_grad)

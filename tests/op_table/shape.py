@@ -1,0 +1,68 @@
+"""Views: other sizes, turned dimensions, and parts."""
+
+from __future__ import annotations
+
+from tests.op_table.rows import Row, normal
+
+ROWS = [
+    # --- sizes
+    Row("x.view(6)", x=normal(2, 3)),
+    Row("x.view(3, -1)", x=normal(2, 3)),
+    Row("x.view(1, 1)", x=normal()),
+    Row("x.reshape(3, 2)", x=normal(2, 3)),
+    Row("x.t().reshape(6)", x=normal(2, 3)),
+    Row("x.t().reshape(3, 2, 1)", x=normal(2, 3)),
+    Row("x.flatten()", x=normal(2, 3)),
+    Row("x.flatten(1)", x=normal(2, 3, 2)),
+    Row("x.t().flatten()", x=normal(2, 3)),
+    Row("x.flatten()", x=normal()),
+    Row("x.ravel()", x=normal(2, 3)),
+    Row("x.unflatten(-1, (3, 2))", x=normal(2, 6)),
+    Row("x.expand(2, 3)", x=normal(3)),
+    Row("x.expand(-1, 4)", x=normal(2, 1)),
+    Row("x.expand(3)", x=normal()),
+    Row("x.expand_as(y) * y", x=normal(3), y=normal(2, 3)),
+    Row("broadcast_to(x, (2, 2, 3))", x=normal(2, 1)),
+    Row("broadcast_tensors(x, y)", x=normal(3), y=normal(2, 1)),
+    Row("meshgrid(x, y, indexing='ij')", x=normal(3), y=normal(2)),
+    Row("meshgrid(x, y, indexing='xy')", x=normal(3), y=normal(2)),
+    Row("x.squeeze()", x=normal(1, 3, 1)),
+    Row("x.squeeze(0)", x=normal(1, 3)),
+    Row("x.squeeze(-1)", x=normal(2, 3)),
+    Row("x.squeeze((0, 2))", x=normal(1, 3, 1)),
+    Row("x.unsqueeze(0)", x=normal(3)),
+    Row("x.unsqueeze(-1)", x=normal(2, 3)),
+    Row("x.unsqueeze(0)", x=normal()),
+    Row("atleast_3d(x)", x=normal(2)),
+    Row("atleast_2d(x, y)", x=normal(), y=normal(2)),
+    # --- turned dimensions
+    Row("x.transpose(0, -1)", x=normal(2, 3, 4)),
+    Row("x.t()", x=normal(2, 3)),
+    Row("x.T", x=normal(2, 3)),
+    Row("x.mT", x=normal(2, 3, 2)),
+    Row("x.H", x=normal(2, 3)),
+    Row("x.adjoint()", x=normal(2, 3)),
+    Row("x.permute(2, 0, 1)", x=normal(2, 3, 4)),
+    Row("x.permute(-1, 0, 1)", x=normal(2, 1, 3)),
+    Row("x.movedim(0, 2)", x=normal(2, 3, 4)),
+    Row("x.moveaxis((0, 1), (1, 2))", x=normal(2, 3, 4)),
+    # --- in place
+    Row("y = x * 1; y.t_(); y", x=normal(2, 3)),
+    Row("y = x * 1; y.transpose_(0, 2); y", x=normal(2, 3, 2)),
+    Row("y = x * 1; y.unsqueeze_(0); y", x=normal(3)),
+    Row("y = x * 1; y.squeeze_(); y", x=normal(1, 3, 1)),
+    Row("y = x * 1; y.squeeze_(0); y", x=normal(1, 3)),
+    Row("y = x * 1; y.squeeze_((0, 2)); y", x=normal(1, 3, 1)),
+    # --- parts
+    Row("x.select(1, -1)", x=normal(2, 3)),
+    Row("x.narrow(1, 1, 2)", x=normal(2, 3)),
+    Row("x.diagonal()", x=normal(3, 3)),
+    Row("x.diagonal(-1)", x=normal(3, 2)),
+    Row("x.diagonal(1, 2, 0)", x=normal(2, 3, 4)),
+    Row("x.unfold(0, 2, 1)", x=normal(4)),
+    Row("x.unfold(1, 3, 2)", x=normal(2, 6)),
+    Row("x.as_strided((2, 2), (1, 2))", x=normal(2, 3)),
+    Row("x.as_strided((3, 2), (1, 1), 1)", x=normal(2, 3)),
+    Row("x[1].as_strided((2, 2), (1, 1), 3)", x=normal(2, 3)),
+    Row("x.t().as_strided((2, 2), (3, 1))", x=normal(2, 3)),
+]
