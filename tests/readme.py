@@ -2,8 +2,8 @@
 
 - `sh`: a set-up command, run by `.ci/run` in a fresh clone, in their order;
 - `console`: lines that begin with `$ ` are shell commands, lines that begin with `> ` continue the
-  command above, and all others are what the commands print, on either stream. They run in a copy of
-  `examples/`, a block in one shell;
+  command above, and all others are what the commands print, on either stream. They run in a folder
+  that holds a copy of `examples/`, a block in one shell;
 - `gradcli`: a program; a `text` block right after it is what it prints;
 - `python`: Python text, which must compile;
 - `text`: shown, not run.

@@ -42,7 +42,7 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
         "PYTHONPATH": str(ROOT),
         "TERM": "dumb",
     }
-    return folder / "examples", environment
+    return folder, environment
 
 
 @_of("console")

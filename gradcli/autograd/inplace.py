@@ -68,25 +68,29 @@ class CopySlices(Node):
             self.writer = None
         return writer
 
-    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+    def _copied(self, grads: Any) -> tuple[Any, Any]:
+        """A copy of the gradient that lies in memory as the base does, and the view of its part."""
         shape, dtype = self.metadata[0]
-        memory = np.empty(extent(shape, self.base_strides), dtype)
-        gradient = shown(memory, (shape, self.base_strides, 0))
+        memory = np.empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
+        gradient = _shown(memory, dtype, (shape, self.base_strides, 0))
         gradient[...] = grads
-        part = shown(memory, self.view)
+        return gradient, _shown(memory, dtype, self.view)
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        gradient, part = self._copied(grads)
         first, *others = self._writer(keep).run(part.copy()[()], True)
         part[...] = 0 if first is None else first
         return gradient, *others
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         # PyTorch's steps, so that the graph of the gradient has its nodes.
-        shape, dtype = self.metadata[0]
-        memory = np.empty(extent(shape, self.base_strides), dtype)
-        gradient = Tensor(shown(memory, (shape, self.base_strides, 0)))
+        gradient = Tensor(self._copied(grads.array)[0])
         write(gradient, copied(gradient, grads))
         part = as_strided(gradient, *self.view)
         first, *others = self._writer(keep).run_recorded(clone(part), True)
-        write(part, copied(part, Tensor(np.zeros((), dtype)) if first is None else first))
+        if first is None:
+            first = Tensor(np.zeros((), part.array.dtype))
+        write(part, copied(part, first))
         return gradient, *others
 
 
@@ -110,11 +114,12 @@ def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
     return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
 
 
-def shown(memory: Any, view: Geometry) -> Any:
-    """The array that shows a stretch of memory in a given geometry."""
+def _shown(memory: Any, dtype: Any, view: Geometry) -> Any:
+    """The array that shows bytes of memory in a given geometry."""
     shape, strides, offset = view
-    steps = [step * memory.itemsize for step in strides]
-    return np.lib.stride_tricks.as_strided(memory[offset:], shape, steps)
+    size = dtype.itemsize
+    start = 0 if 0 in shape else offset * size
+    return np.ndarray(shape, dtype, memory, start, [step * size for step in strides])
 
 
 def check_inplace(tensor: Tensor) -> None:
@@ -174,6 +179,37 @@ def _check_creation(view: Tensor, what: str) -> None:
 
 def _named(tensor: Tensor) -> str:
     return f"`{tensor.name}`" if tensor.name else "the tensor"
+
+
+def is_recorded(*tensors: Tensor) -> bool:
+    """Whether an operation on the tensors would be recorded, in the graph or for whoever asked."""
+    state = active.state
+    if state.recorder is not None:
+        return True
+    if not state.grad_enabled:
+        return False
+    for tensor in tensors:
+        if tensor.storage is not None:
+            refresh(tensor)
+        if tensor.requires_grad:
+            return True
+    return False
+
+
+def overwrite(tensor: Tensor, array: Any) -> None:
+    """Write an array, or a number, of the tensor's dtype where nothing is recorded: what `write`
+    does, without a result in between. Raises E301 where the shape does not fit.
+    """
+    storage = storage_of(tensor)
+    try:
+        tensor.array[...] = array
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"values of shape {tuple(array.shape)} cannot be written to a tensor of shape"
+            f" {tuple(tensor.array.shape)}",
+        ) from None
+    storage.version += 1
 
 
 def write(tensor: Tensor, result: Tensor) -> None:

@@ -12,6 +12,7 @@ from gradcli.cli.values import Argument, as_input, taking_kind, value_of
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
+    from gradcli.cli.options import Options
     from gradcli.cli.terminal import Terminal
     from gradcli.language.syntax import Statement
     from gradcli.session import Session
@@ -44,7 +45,7 @@ class Bindings:
     Args:
         arguments: the arguments, of different names.
         session: where the program runs.
-        wrt: the names that may require grad, None for all.
+        options: what the command line asks for.
 
     Raises:
         GradcliError: E501, E502 from a value.
@@ -53,14 +54,14 @@ class Bindings:
     __slots__ = ("bindings", "names", "session", "wrt")
 
     def __init__(
-        self, arguments: Sequence[Argument], session: Session, wrt: Sequence[str] | None
+        self, arguments: Sequence[Argument], session: Session, options: Options
     ) -> None:
         self.session = session
-        self.wrt = wrt
+        self.wrt = options.wrt
         self.bindings: dict[str, Binding] = {}
         self.names: dict[str, None] = {}
         for argument in arguments:
-            binding = Binding(argument, value_of(argument, session))
+            binding = Binding(argument, value_of(argument, session, options.dtype))
             self.bindings[argument.name] = binding
 
     def meet(self, statements: Iterable[Statement]) -> Iterator[Statement]:

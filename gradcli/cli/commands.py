@@ -92,9 +92,8 @@ _SHARED: list[Decorator] = [
     click.option(
         "--dtype",
         type=click.Choice(DTYPES),
-        default="float32",
         metavar="DTYPE",
-        help="The dtype of numbers: float16, bfloat16, float32 or float64.",
+        help="The dtype of inputs: float16, bfloat16, float32 or float64.",
     ),
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
     click.option(

@@ -57,9 +57,9 @@ def _member(argument: Argument, archive: Any, key: str) -> Any:
     if key in names:
         return archive[key]
     some = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
-    problem = f"there is no array {key!r} in the file" if key else "which of the arrays in the file"
+    holds = f"the file holds {some}" if names else "the file holds no array"
     raise argument.wrong(
-        f"{problem}; it holds {some or 'none'}",
+        f"there is no array {key!r}: {holds}" if key else holds,
         f"name one: {argument.name}={argument.text.removesuffix(f':{key}')}:{names[0]}"
         if names
         else None,

@@ -18,7 +18,8 @@ class Options:
         trace: `tree`, `next`, `steps`, `none`, or None where nothing was said.
         json: whether the result is printed as JSON.
         output: the file that the result is written to, or None.
-        dtype: the dtype of new floating tensors.
+        dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
+            those as they are.
         quiet: whether traces, warnings and notes are kept back.
         keep_going: whether further files run after one failed.
     """
@@ -45,7 +46,7 @@ class Options:
         no_trace: bool = False,
         json: bool = False,
         output: str | None = None,
-        dtype: str = "float32",
+        dtype: str | None = None,
         quiet: bool = False,
         keep_going: bool = False,
     ) -> None:

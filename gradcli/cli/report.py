@@ -12,7 +12,8 @@ from gradcli.cli.values import Argument, evaluate
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
-    from gradcli.autograd.graph import Graph
+    from gradcli.autograd.graph import Graph, GraphNode
+    from gradcli.autograd.recording import Recorder
     from gradcli.autograd.tensor import Tensor
     from gradcli.explain.gradients import Gradient
     from gradcli.explain.result import Result
@@ -55,8 +56,7 @@ def result_of(
     seed = None
     first_event = 0
     root = graph.root
-    # A program that ran backward itself has its gradients already.
-    if root is not None and (options.seed is not None or root.node not in recorder.ran):
+    if root is not None and (options.seed is not None or not _has_run(root, recorder)):
         if recorder.events is not None:
             first_event = len(recorder.events)
         if options.seed is not None:
@@ -67,6 +67,13 @@ def result_of(
         gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
     events = () if recorder.events is None else recorder.events[first_event:]
     return Result(name, output, seed, gradients, graph, events)
+
+
+def _has_run(root: GraphNode, recorder: Recorder) -> bool:
+    """Whether the program ran backward itself, so that its gradients are there already."""
+    if root.leaf is not None:
+        return root.leaf.grad is not None
+    return root.node in recorder.ran
 
 
 def _output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:

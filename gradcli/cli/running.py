@@ -37,7 +37,7 @@ class Run:
         self._printed: list[str] = []
         self.session = Session(
             self._emit,
-            default_dtype=_DTYPES.get(options.dtype, options.dtype),
+            default_dtype=_DTYPES.get(options.dtype or "float32", options.dtype or "float32"),
             record=record,
         )
         self.bindings: Bindings | None = None
@@ -58,7 +58,7 @@ class Run:
         Returns:
             The value of the last statement, None unless it is an expression.
         """
-        self.bindings = Bindings(arguments, self.session, self.options.wrt)
+        self.bindings = Bindings(arguments, self.session, self.options)
         value = None
         for result in self.session.execute(self.bindings.meet(statements)):
             value = result.value

@@ -55,16 +55,27 @@ def read_argument(word: str) -> Argument | None:
     return Argument(name, bool(colon), word, word.index("=") + 1)
 
 
-def value_of(argument: Argument, session: Session) -> Any:
+def value_of(argument: Argument, session: Session, dtype: str | None) -> Any:
     """What an argument stands for: a Python value, a tensor, or the tensor in a file.
 
-    Raises E501 where the text cannot be evaluated, E502 where a file cannot be read.
-    """
-    if argument.text.startswith("@"):
-        from gradcli.cli.files import read_array
+    Args:
+        argument: the argument.
+        session: where its text is evaluated.
+        dtype: the dtype of floating arrays from files; None leaves it as it is.
 
-        return read_array(argument)
-    return evaluate(argument, session)
+    Raises:
+        GradcliError: E501 where the text cannot be evaluated, E502 where a file cannot be read.
+    """
+    if not argument.text.startswith("@"):
+        return evaluate(argument, session)
+    from gradcli.arrays.dtypes import DTYPES, cast
+    from gradcli.cli.files import read_array
+
+    tensor = read_array(argument)
+    if dtype is not None and tensor.dtype.is_floating_point:
+        with session.running(argument.span):
+            tensor.array = cast(tensor.array, DTYPES[dtype])
+    return tensor
 
 
 def evaluate(argument: Argument, session: Session) -> Any:

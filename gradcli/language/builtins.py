@@ -129,10 +129,10 @@ def abs_(x: Any, /) -> Any:
 
 
 @_builtin
+@_like_op
 def round_(number: Any, ndigits: Any = None) -> Any:
     if type(number) is Tensor:
-        named = {} if ndigits is None else {"decimals": ndigits}
-        return catalogue.methods["round"](number, **named)
+        raise GradcliError("E202", "a tensor cannot be rounded to a number of Python's")
     if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
         return number if ndigits > 0 else 0
     return host.round(number, ndigits)

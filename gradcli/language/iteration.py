@@ -44,7 +44,8 @@ class Iterator:
         return next(self.source)
 
     def __repr__(self) -> str:
-        return numbered(f"{self.kind} object", self)
+        origin = " <genexpr>" if self.kind == "generator" else ""
+        return numbered(f"{self.kind} object{origin}", self)
 
 
 define("iterator", Iterator)

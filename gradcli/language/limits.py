@@ -31,6 +31,9 @@ DEEPEST_CALL = 1000
 DEEPEST_NESTING = 500
 """Containers inside containers that are compared, hashed or printed."""
 
+MOST_CONTAINERS = 2 * 10**6
+"""Containers inside a container that is compared or hashed, each as often as it is met."""
+
 DEEPEST_ITERATOR = 10
 """Iterators that draw from iterators (`map` of `zip` of …)."""
 
@@ -119,7 +122,8 @@ def check_nesting(value: Any) -> None:
         if depth > DEEPEST_NESTING:
             raise too_deep("containers")
         visited += len(level)
-        check_collection(visited)
+        if visited > MOST_CONTAINERS:
+            raise GradcliError("E602", f"more than {MOST_CONTAINERS:,} containers are too many")
         level = [inner for container in level for inner in _inner(container)]
 
 

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+import gradcli.ops.families  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.classes import type_name
@@ -185,10 +186,21 @@ def identity(left: Any, right: Any) -> bool:
     return left is right
 
 
+def _tensor_remainder(left: Any, right: Any) -> Any:
+    """`left % right` with a tensor on a side, which may be a value to format."""
+    if isinstance(left, str):
+        return percent(left, right)
+    return catalogue.operators["%"](left, right)
+
+
+TENSOR_OPERATORS: dict[str, Operation] = {**catalogue.operators, "%": _tensor_remainder}
+"""Binary operators on values of which one is a tensor at least."""
+
+
 def binary(symbol: str, left: Any, right: Any) -> Any:
     """A binary operator on any two values."""
     if type(left) is Tensor or type(right) is Tensor:
-        return catalogue.operators[symbol](left, right)
+        return TENSOR_OPERATORS[symbol](left, right)
     return HOST_OPERATORS[symbol](left, right)
 
 
@@ -198,7 +210,7 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
     """
     kind = type(left)
     if kind is Tensor:
-        in_place = catalogue.inplace_operators.get(symbol, catalogue.operators[symbol])
+        in_place = catalogue.inplace_operators.get(symbol, TENSOR_OPERATORS[symbol])
         return in_place(left, right)
     if kind is list:
         if symbol == "+":

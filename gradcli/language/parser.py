@@ -128,18 +128,20 @@ class Parser:
         A state's row promises too much: it is shared by all the places that the state can be
         reached from, so the rules are followed down the stack to where the token is taken.
         """
-        rows, rules, gotos = self.tables.rows, self.tables.rules, self.tables.gotos
+        rows = self.tables.rows
         fitting: set[str] = set()
-        for kind in rows[states[-1]]:
+        for kind, first in rows[states[-1]].items():
+            # The stack as it would be: `height` of the states, and those that would grow on them.
             height = len(states)
             grown: list[int] = []
-            action: int | None = rows[states[-1]][kind]
+            action: int | None = first
             while action is not None and action < 0:
-                origin, length, _, _, _ = rules[action]
+                length, _, _, follow = self.steps[action]
                 kept = max(len(grown) - length, 0)
                 height -= length - (len(grown) - kept)
                 del grown[kept:]
-                state = gotos[origin][grown[-1] if grown else states[height - 1]]
+                below = grown[-1] if grown else states[height - 1]
+                state = follow.get(kind, {}).get(below) or self.follow(action, kind, below)
                 grown.append(state)
                 action = rows[state].get(kind)
             if action is not None:
@@ -227,7 +229,10 @@ def parse_program(source: Source) -> list[Statement]:
     program: list[Statement] = []
     errors: list[GradcliError] = []
     failed = False
-    while tokens.statement():
+    # A bracket that is never closed takes in all that follows, which is then read again. A text
+    # full of them must not cost time with the square of its length.
+    patience = 100_000 + 4 * len(source.text)
+    while patience > 0 and tokens.statement():
         if failed and tokens.kinds[0] == "_INDENT":
             # The block of a header that was no header.
             continue
@@ -239,9 +244,11 @@ def parse_program(source: Source) -> list[Statement]:
             from gradcli.language.mistakes import explain, recover
 
             errors.append(explain(source, tokens, rejected.at, rejected.expected))
-            recover(tokens, errors[-1])
+            patience -= recover(tokens, errors[-1])
         except GradcliError as error:
             errors.append(error)
+    if patience <= 0:
+        errors[-1].notes = ("the rest of the text was not read",)
     if errors:
         raise SyntaxErrors(errors)
     return program

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.language.classes import EXCEPTIONS, LanguageType, type_name
 from gradcli.language.exceptions import arguments_of, converted
@@ -21,6 +22,8 @@ def text(value: Any) -> str:
         return value
     if isinstance(value, GradcliError):
         return value.message
+    if type(value) is Device:  # the one object of ours whose str is not its repr
+        return str(value)
     return display(value)
 
 

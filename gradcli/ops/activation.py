@@ -15,12 +15,12 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_floating, check_tensors, in_single
 from gradcli.ops.arithmetic import add, div, sub
 from gradcli.ops.catalogue import function, in_place, methods, modules
 from gradcli.ops.comparison import where
 from gradcli.ops.dimensions import normal_dim
-from gradcli.ops.entry import Function, op, pointwise
+from gradcli.ops.entry import Function, Op, op, pointwise
 from gradcli.ops.joining import cat
 from gradcli.ops.pointwise import abs_, exp, log1p, sigmoid, tanh
 from gradcli.ops.slicing import slice_
@@ -69,7 +69,12 @@ def _silu_rule(grad: Any, self: Any) -> Any:
     return grad * weight * (self * (1 - weight) + 1)
 
 
-silu_ = pointwise("silu", "SiluBackward0", lambda self: self / (1 + np.exp(-self)), self=_silu_rule)
+silu_ = pointwise(
+    "silu",
+    "SiluBackward0",
+    lambda self: in_single(lambda x: x / (1 + np.exp(-x)), self),
+    self=_silu_rule,
+)
 
 
 @activation("silu")
@@ -88,7 +93,7 @@ def _mish_rule(grad: Any, self: Any) -> Any:
 mish_ = pointwise(
     "mish",
     "MishBackward0",
-    lambda self: self * np.tanh(np.log1p(np.exp(self))),
+    lambda self: in_single(lambda x: x * np.tanh(np.log1p(np.exp(x))), self),
     self=_mish_rule,
 )
 
@@ -136,7 +141,7 @@ def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
     return height, inner, self * (6 * _TANH_CUBIC * _TANH_SCALE)
 
 
-gelu_backward = pointwise(
+gelu_backward: Op = pointwise(
     "gelu_backward",
     "GeluBackwardBackward0",
     lambda grad_output, self, approximate: grad_output * _gelu_slope(self, approximate),
@@ -149,7 +154,7 @@ gelu_backward = pointwise(
 gelu_ = pointwise(
     "gelu",
     "GeluBackward0",
-    _gelu_array,
+    lambda self, approximate: in_single(_gelu_array, self, approximate),
     self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
 )
 
@@ -185,7 +190,7 @@ def _elu_slope(self: Any, alpha: float, scale: float, input_scale: float) -> Any
     return where(self <= 0, below, scale)
 
 
-elu_backward = pointwise(
+elu_backward: Op = pointwise(
     "elu_backward",
     "EluBackwardBackward0",
     lambda grad_output, self, alpha, scale, input_scale: (
@@ -204,7 +209,7 @@ elu_backward = pointwise(
 elu_ = pointwise(
     "elu",
     "EluBackward0",
-    _elu_array,
+    lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
     self=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, self, alpha, scale, input_scale
     ),
@@ -234,7 +239,7 @@ def selu(input: Tensor) -> Tensor:
 celu_ = pointwise(
     "celu",
     "CeluBackward0",
-    lambda self, alpha: _elu_array(self, alpha, 1.0, 1 / alpha),
+    lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
     self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, 1 / alpha),
 )
 
@@ -257,7 +262,7 @@ def _softplus_array(self: Any, beta: float, threshold: float) -> Any:
     return np.where(scaled > threshold, self, np.log1p(np.exp(scaled)) / beta)[()]
 
 
-softplus_backward = pointwise(
+softplus_backward: Op = pointwise(
     "softplus_backward",
     "SoftplusBackwardBackward0",
     lambda grad_output, self, beta, threshold: where(
@@ -274,7 +279,7 @@ softplus_backward = pointwise(
 softplus_ = pointwise(
     "softplus",
     "SoftplusBackward0",
-    _softplus_array,
+    lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
     self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
 )
 
@@ -296,7 +301,7 @@ def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
     return grad_output * np.where(self < 0, 1 - share, share)[()]
 
 
-logsigmoid_backward = pointwise(
+logsigmoid_backward: Op = pointwise(
     "log_sigmoid_backward",
     "LogSigmoidBackwardBackward0",
     _logsigmoid_backward_array,
@@ -307,7 +312,7 @@ logsigmoid_backward = pointwise(
 logsigmoid_ = pointwise(
     "log_sigmoid",
     "LogSigmoidBackward0",
-    lambda self: np.minimum(0, self) - np.log1p(np.exp(-np.abs(self))),
+    lambda self: in_single(lambda x: np.minimum(0, x) - np.log1p(np.exp(-np.abs(x))), self),
     self=lambda grad, self: logsigmoid_backward(grad, self),
 )
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
-from gradcli.ops.entry import Op
+from gradcli.ops.entry import Function, Op
 from gradcli.ops.operands import type_name
 from gradcli.state import active
 
@@ -74,12 +76,43 @@ def in_dtype_of(value: Tensor, other: Tensor) -> Tensor:
     return value
 
 
-def expose_of_tensors(entry: Op, *aliases: str, inplace: bool = False) -> None:
-    """Make an entry of two tensors reachable, as a function and a method that refuse numbers."""
+def check_real(name: str, array: Any) -> None:
+    """Raise E203 for an array of bools or of complex numbers."""
+    if array.dtype.kind in "bc":
+        raise GradcliError(
+            "E203",
+            f"{name}() is not defined for {dtypes.of_array(array)}",
+            raises="NotImplementedError",
+        )
+
+
+def in_single(function: Function, self: Any, *arguments: Any) -> Any:
+    """Call a function of an array. Half precision is computed in float32 and rounded once, as
+    PyTorch does.
+    """
+    if self.dtype.itemsize == 2:
+        return function(self.astype(np.float32), *arguments).astype(self.dtype)
+    return function(self, *arguments)
+
+
+def expose_of_tensors(
+    entry: Op, *aliases: str, inplace: bool = False, refused: tuple[str, ...] = ()
+) -> None:
+    """Make an entry of two tensors reachable, as a function and a method that refuse numbers, and
+    tensors whose common dtype is of a refused category.
+    """
 
     def of_tensors(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         refuse_out(entry.name, out)
         check_tensors(entry.name, input=input, other=other)
+        if refused:
+            dtype = dtypes.result_dtype((input.array, other.array))
+            if dtype.category in refused:
+                raise GradcliError(
+                    "E203",
+                    f"{entry.name}() is not defined for {dtype}",
+                    raises="NotImplementedError",
+                )
         return entry.apply(input, other)
 
     of_tensors.__name__ = of_tensors.__qualname__ = entry.name

@@ -29,7 +29,8 @@ def _shared(grad: Any, equal: Any, lost: Any) -> Any:
 maximum = pointwise(
     "maximum",
     "MaximumBackward0",
-    lambda self, other: np.maximum(self, other),
+    # In this order NumPy gives the first of two equal zeros, as PyTorch does.
+    lambda self, other: np.maximum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
 )
@@ -37,7 +38,7 @@ maximum = pointwise(
 minimum = pointwise(
     "minimum",
     "MinimumBackward0",
-    lambda self, other: np.minimum(self, other),
+    lambda self, other: np.minimum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
 )
@@ -46,7 +47,7 @@ minimum = pointwise(
 fmax = pointwise(
     "fmax",
     "FmaxBackward0",
-    lambda self, other: np.fmax(self, other),
+    lambda self, other: np.fmax(other, self),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self >= other, isnan(other))), 0
     ),
@@ -58,7 +59,7 @@ fmax = pointwise(
 fmin = pointwise(
     "fmin",
     "FminBackward0",
-    lambda self, other: np.fmin(self, other),
+    lambda self, other: np.fmin(other, self),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self <= other, isnan(other))), 0
     ),
@@ -68,7 +69,7 @@ fmin = pointwise(
 )
 
 for _entry in (maximum, minimum, fmax, fmin):
-    expose_of_tensors(_entry)
+    expose_of_tensors(_entry, refused=("complex",))
 
 
 # --- clamp --------------------------------------------------------------------------------------
@@ -108,9 +109,9 @@ def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
     dtype = dtypes.result_dtype(given)
     result = dtypes.cast(self, dtype)
     if min is not None:
-        result = np.maximum(result, dtypes.cast(min, dtype))
+        result = np.maximum(dtypes.cast(min, dtype), result)
     if max is not None:
-        result = np.minimum(result, dtypes.cast(max, dtype))
+        result = np.minimum(dtypes.cast(max, dtype), result)
     return result
 
 
@@ -146,14 +147,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 clamp_min_number = pointwise(
     "clamp_min",
     "ClampMinBackward0",
-    lambda self, min: np.maximum(self, min),
+    lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
 )
 
 clamp_min_tensor = pointwise(
     "clamp_min",
     "ClampMinBackward1",
-    lambda self, min: np.maximum(self, min),
+    lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     min=lambda grad, self, min: where(self < min, grad, 0.0),
 )
@@ -161,14 +162,14 @@ clamp_min_tensor = pointwise(
 clamp_max_number = pointwise(
     "clamp_max",
     "ClampMaxBackward0",
-    lambda self, max: np.minimum(self, max),
+    lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
 )
 
 clamp_max_tensor = pointwise(
     "clamp_max",
     "ClampMaxBackward1",
-    lambda self, max: np.minimum(self, max),
+    lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     max=lambda grad, self, max: where(self > max, grad, 0.0),
 )

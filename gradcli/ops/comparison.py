@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_same_dtype, check_tensors
+from gradcli.ops.arguments import check_same_dtype, check_tensors, expose_of_tensors
 from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import (
     expose,
@@ -25,7 +25,14 @@ from gradcli.ops.entry import Function, op, pointwise
 
 def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> None:
     entry = pointwise(name, "", forward)
-    expose(entry, name, *aliases)
+    expose(entry, name, *aliases, function=False)
+
+    @function(name, *aliases)
+    def compared(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+        refuse_out(name, out)
+        check_tensors(name, input=input)
+        return entry.apply(input, other)
+
     operators[symbol] = lambda left, right: entry.apply(left, right)
     setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
 
@@ -41,8 +48,9 @@ logical_and = pointwise("logical_and", "", lambda self, other: np.logical_and(se
 logical_or = pointwise("logical_or", "", lambda self, other: np.logical_or(self, other))
 logical_xor = pointwise("logical_xor", "", lambda self, other: np.logical_xor(self, other))
 logical_not = pointwise("logical_not", "", lambda self: np.logical_not(self))
-for _entry in (logical_and, logical_or, logical_xor, logical_not):
-    expose(_entry, inplace=True)
+for _entry in (logical_and, logical_or, logical_xor):
+    expose_of_tensors(_entry, inplace=True)
+expose(logical_not, inplace=True)
 
 
 def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
@@ -88,6 +96,8 @@ for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
 
 
 def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if self.dtype.kind == "b":
+        return np.equal(self, other)
     near = np.abs(self - other) <= atol + np.abs(rtol * other)
     close = np.equal(self, other) | (near & np.isfinite(other))
     return close | (np.isnan(self) & np.isnan(other)) if equal_nan else close

@@ -8,10 +8,11 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import check_device
+from gradcli.arrays.conversion import checked_cast
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
 from gradcli.autograd import engine, inplace
-from gradcli.autograd.inplace import check_inplace, write
+from gradcli.autograd.inplace import check_inplace, is_recorded, overwrite, write
 from gradcli.autograd.tensor import Tensor, alias, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
@@ -175,7 +176,10 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
     elif not isinstance(src, Tensor):
         raise GradcliError("E202", f"copy_() needs a tensor, not {type(src).__name__}")
     check_inplace(self)
-    write(self, copied.apply(self, src))
+    if src.array.dtype is self.array.dtype and not is_recorded(self, src):
+        overwrite(self, src.array)
+    else:
+        write(self, copied.apply(self, src))
     return self
 
 
@@ -210,9 +214,16 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise GradcliError(
                 "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
             )
-        write(self, filled_with_tensor.apply(self, value))
+        if value.array.dtype is self.array.dtype and not is_recorded(self, value):
+            overwrite(self, value.array)
+        else:
+            write(self, filled_with_tensor.apply(self, value))
+        return self
+    number = checked_cast(value, self.dtype)
+    if is_recorded(self):
+        write(self, filled.apply(self, number))
     else:
-        write(self, filled.apply(self, dtypes.cast(value, self.dtype)))
+        overwrite(self, number)
     return self
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import check_device
+from gradcli.arrays.conversion import as_zero_dim, checked_cast
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -110,7 +111,7 @@ def plain_number(name: str, value: Any) -> Any:
 
 
 def _filled(sizes: tuple[int, ...], value: Any, dtype: DType) -> Any:
-    return np.full(sizes, dtypes.cast(value, dtype), dtype.numpy_dtype)[()]
+    return np.full(sizes, checked_cast(value, dtype), dtype.numpy_dtype)[()]
 
 
 def _constant(name: str, value: float, *names: str) -> Any:
@@ -237,4 +238,4 @@ def scalar_tensor(
     """A 0-dim tensor of the default floating dtype, or the given one."""
     target = checked_dtype("scalar_tensor", dtype, dtypes.default_dtype())
     number = plain_number("scalar_tensor(): s", s)
-    return made("scalar_tensor", dtypes.cast(number, target), device, requires_grad)
+    return made("scalar_tensor", as_zero_dim(number, target), device, requires_grad)

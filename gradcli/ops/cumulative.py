@@ -10,7 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import zeros
+from gradcli.ops.arithmetic import sub, zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import where
 from gradcli.ops.dimensions import normal_dim
@@ -246,6 +246,6 @@ def diff(
         input = cat(parts, at)
     for _ in range(n):
         count = max(input.array.shape[at] - 1, 0)
-        later = narrow(input, at, min(1, input.array.shape[at]), count)
-        input = later - narrow(input, at, 0, count)
+        earlier = narrow(input, at, 0, count)
+        input = sub.apply(narrow(input, at, min(1, input.array.shape[at]), count), earlier)
     return input

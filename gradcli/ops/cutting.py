@@ -128,7 +128,9 @@ def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list
 @function("chunk", method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
     """Views of at most `chunks` parts of equal size, the last one perhaps smaller."""
-    return split.apply(input, *_chunk_sizes("chunk", input, chunks, dim))
+    sizes, at = _chunk_sizes("chunk", input, chunks, dim)
+    entry = split if input.array.shape[at] else split_with_sizes
+    return entry.apply(input, sizes, at)
 
 
 @function("unsafe_chunk", method=True)

@@ -64,6 +64,8 @@ def sizes_of(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
     """Sizes given one by one or as one sequence: `view(2, 3)`, `view((2, 3))`, `zeros(x.shape)`."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
+    if all(type(size) is int for size in sizes):
+        return tuple(sizes)
     plain = []
     for size in sizes:
         if isinstance(size, Tensor):

@@ -118,7 +118,10 @@ class Op:
         def generate_and_call(*args: Any, **kwargs: Any) -> Any:
             from gradcli.ops.generate import generate
 
-            generate(self)
+            if self.apply is generate_and_call:  # a program may hold this function for long
+                generate(self)
+                # Whoever asks for the signature of a call that failed is shown the real one.
+                vars(generate_and_call)["__wrapped__"] = self.apply
             return self.apply(*args, **kwargs)
 
         generate_and_call.__name__ = name

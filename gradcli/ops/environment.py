@@ -1,4 +1,4 @@
-"""What the torch module holds besides ops: dtypes, devices, constants, and the settings of a session."""
+"""What the torch module holds besides ops: dtypes, devices, constants, and settings."""
 
 from __future__ import annotations
 

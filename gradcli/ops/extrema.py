@@ -50,11 +50,15 @@ def put_selected(
     return scatter_tensor(zeros(grad, self_sizes), dim, indices, grad)
 
 
-def _shared_by_count(grad: Any, self: Any, result: Any, dims: tuple[int, ...]) -> Any:
+def _shared_by_count(
+    grad: Any, self: Any, result: Any, dims: tuple[int, ...], keepdim: bool
+) -> Any:
     """The gradient of the extreme over dimensions: the elements equal to it share it."""
-    sizes = kept_sizes(self.shape, dims)
-    extreme = reshape(result, sizes) == self
-    return reshape(grad, sizes) / sum_dims(extreme, dims, True) * extreme
+    if not keepdim:
+        sizes = kept_sizes(self.shape, dims)
+        grad, result = reshape(grad, sizes), reshape(result, sizes)
+    extreme = result == self
+    return grad / sum_dims(extreme, dims, True) * extreme
 
 
 # --- over everything ----------------------------------------------------------------------------
@@ -162,7 +166,7 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
         check_not_empty(name, self, dims)
         return fold(ufunc, self, dims, keepdim)
 
-    entry = op(name, node_name, forward, self=_shared_by_count_rule)
+    entry = op(name, node_name, forward, self=_shared_by_count)
 
     @reduction(name)
     def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
@@ -174,10 +178,6 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
 
     extreme.__doc__ = f"The {name[1:]}imum over the dimensions; ties share the gradient."
     return entry, extreme
-
-
-def _shared_by_count_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...]) -> Any:
-    return _shared_by_count(grad, self, result, dims)
 
 
 amax, amax_ = _extreme_over("amax", "AmaxBackward0", np.maximum)
@@ -193,9 +193,11 @@ def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any
     )
 
 
-def _aminmax_rule(grads: Any, self: Any, min: Any, max: Any, dims: tuple[int, ...]) -> Any:
+def _aminmax_rule(
+    grads: Any, self: Any, min: Any, max: Any, dims: tuple[int, ...], keepdim: bool
+) -> Any:
     shares = [
-        _shared_by_count(grad, self, extreme, dims)
+        _shared_by_count(grad, self, extreme, dims, keepdim)
         for grad, extreme in zip(grads, (min, max), strict=True)
         if grad is not None
     ]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -138,7 +138,7 @@ def gather_(
     """
     refuse_out("gather", out)
     at = checked_places("gather", input, dim, index)
-    if not index.array.size:
+    if index.array.ndim != input.array.ndim and not index.array.size:
         return Tensor(np.zeros(index.array.shape, input.array.dtype))
     return gather.apply(input, at, index)
 
@@ -229,7 +229,7 @@ def scatter(
         if source is None:
             raise GradcliError("E201", "scatter() needs a source or a value")
         at = checked_places("scatter", input, dim, index)
-        return scatter_number.apply(input, at, index, dtypes.cast(source, input.dtype))
+        return scatter_number.apply(input, at, index, checked_cast(source, input.dtype))
     at = checked_places("scatter", input, dim, index, source)
     same_dtype("scatter", input, source)
     return scatter_tensor.apply(input, at, index, source)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import as_zero_dim
 from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
@@ -43,11 +43,12 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
 
     The part is a view, and the write is that view's `copy_` or `fill_`; where the key holds lists,
     masks or index tensors it is `index_put_`. Raises what `getitem` raises; E202 for a value that
-    is neither a number nor a tensor, E301 for one whose shape does not fit, E203 where an index
-    would need a cast, and E405 where the tensor may not be written.
+    is neither a number nor a tensor, E204 for a number that the dtype cannot hold, E301 for a
+    tensor whose shape does not fit, E203 where an index would need a cast, and E405 where the
+    tensor may not be written.
     """
     if isinstance(value, (bool, int, float, complex)):
-        value = Tensor(_number(value, tensor))
+        value = Tensor(as_zero_dim(value, tensor.dtype))
     elif not isinstance(value, Tensor):
         raise GradcliError(
             "E202",
@@ -65,19 +66,13 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         if not picked:
             _copy_to(shown, value)
         elif _is_mask(picked) and value.array.size == 1 and not value.requires_grad:
-            _put(shown, numpy_key(picked, shown), Tensor(_number(value.array.item(), shown)))
+            number = as_zero_dim(value.array.item(), shown.dtype)
+            _put(shown, numpy_key(picked, shown), Tensor(number))
         else:
             _put(shown, numpy_key(picked, shown), _without_leading_ones(value))
 
 
 operators["[]="] = setitem
-
-
-def _number(value: Any, tensor: Tensor) -> Any:
-    """A number in the tensor's dtype; raises E203 for one that does not fit."""
-    if isinstance(value, complex) and not tensor.dtype.is_complex:
-        raise GradcliError("E203", f"{value} cannot be written to a tensor of {tensor.dtype}")
-    return dtypes.cast(value, tensor.dtype)
 
 
 def _is_mask(picked: dict[int, Any]) -> bool:

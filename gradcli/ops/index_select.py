@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -195,7 +195,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     wrapped = np.where(index.array < 0, index.array + extent, index.array)
     check_range("index_fill", wrapped, extent, at, "IndexError")
     if not isinstance(value, Tensor):
-        value = dtypes.cast(value, input.dtype)
+        value = checked_cast(value, input.dtype)
         return index_fill_number.apply(input, at, Tensor(wrapped), value)
     if value.array.ndim:
         raise GradcliError(

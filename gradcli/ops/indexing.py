@@ -94,7 +94,6 @@ def _index_put(name: str, node_name: str, forward: Function) -> Op:
 
 
 index_put: Op = _index_put("index_put", "IndexPutBackward0", _index_put_array)
-index_put_impl: Op = _index_put("_index_put_impl", "IndexPutImplBackward0", _index_put_array)
 
 
 def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
@@ -105,8 +104,9 @@ def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
     return self
 
 
-# The in-place form writes to the tensor's own memory: a loop of writes does not copy it each time.
+# These write to the tensor's own memory: a loop of writes does not copy it each time.
 index_put_in_place: Op = _index_put("index_put_", "IndexPutBackward0", _write_at)
+index_put_impl: Op = _index_put("_index_put_impl", "IndexPutImplBackward0", _write_at)
 
 # --- what stands in brackets --------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from gradcli.ops.bounds import clamp_min_number, minimum
 from gradcli.ops.catalogue import function
 from gradcli.ops.comparison import choose
 from gradcli.ops.distance import pairwise_distance
-from gradcli.ops.entry import op
+from gradcli.ops.entry import Op, op
 from gradcli.ops.loss import reduced, reduction_number, shared
 from gradcli.ops.pointwise import sigmoid, sqrt
 from gradcli.ops.reduction import sum_dims
@@ -30,7 +30,7 @@ def _soft_margin_bend(grad: Any, grad_output: Any, self: Any, target: Any, reduc
     return shared(grad * grad_output * target * target * share * (1 - share), reduction)
 
 
-soft_margin_loss_backward = op(
+soft_margin_loss_backward: Op = op(
     "soft_margin_loss_backward",
     "SoftMarginLossBackwardBackward0",
     lambda grad_output, self, target, reduction: shared(
@@ -73,7 +73,7 @@ def multilabel_soft_margin_loss(
     number = reduction_number(reduction)
     check_tensors("multilabel_soft_margin_loss", input=input, target=target)
     hit = mul.apply(target, logsigmoid_.apply(input))
-    miss = mul.apply(rsub.apply(target, 1), logsigmoid_.apply(neg.apply(input)))
+    miss = mul.apply(rsub(target, 1), logsigmoid_.apply(neg.apply(input)))
     losses = neg.apply(add.apply(hit, miss))
     if weight is not None:
         losses = mul.apply(losses, weight)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -69,7 +69,7 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays."""
     _checked_mask("masked_fill", input, mask)
     if isinstance(value, (bool, int, float, complex)):
-        return masked_fill_number.apply(input, mask, dtypes.cast(value, input.dtype))
+        return masked_fill_number.apply(input, mask, checked_cast(value, input.dtype))
     if not isinstance(value, Tensor):
         raise wrong_operand(masked_fill_tensor, "value", value)
     if value.array.ndim:

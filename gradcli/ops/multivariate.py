@@ -24,6 +24,8 @@ from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import exp
 from gradcli.ops.power import power
 
+_ALL_BUT_FLOAT = ("bool", "int", "complex")
+
 # --- the plane ----------------------------------------------------------------------------------
 
 
@@ -50,8 +52,8 @@ hypot = pointwise(
     other=lambda grad, other, result: grad * other / result,
 )
 
-expose_of_tensors(atan2, "arctan2", inplace=True)
-expose_of_tensors(hypot, inplace=True)
+expose_of_tensors(atan2, "arctan2", inplace=True, refused=("complex",))
+expose_of_tensors(hypot, inplace=True, refused=_ALL_BUT_FLOAT)
 
 # --- the sign of another ------------------------------------------------------------------------
 
@@ -108,8 +110,8 @@ logaddexp2 = pointwise(
     other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
 )
 
-expose_of_tensors(logaddexp)
-expose_of_tensors(logaddexp2)
+expose_of_tensors(logaddexp, refused=_ALL_BUT_FLOAT)
+expose_of_tensors(logaddexp2, refused=_ALL_BUT_FLOAT)
 
 # --- between two --------------------------------------------------------------------------------
 

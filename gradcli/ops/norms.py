@@ -24,27 +24,29 @@ from gradcli.ops.reduction import (
     check_floating_dtype,
     check_reduced,
     fold,
+    reduced_count,
     reduction,
+    sum_all,
     sum_dims,
     wide,
 )
 from gradcli.ops.shape import restore_dims
 
+Axes = tuple[int, ...] | None
+
 # --- the vector norm ----------------------------------------------------------------------------
 
 
 def _norm_array(
-    self: Any, ord: float, dims: tuple[int, ...], keepdim: bool, dtype: DType | None = None
+    self: Any, ord: float, dims: Axes, keepdim: bool, dtype: DType | None = None
 ) -> Any:
     self = cast_array(self, dtype)
-    if ord < 0 or ord == math.inf:
-        for dim in dims:
-            if not self.shape[dim]:
-                raise GradcliError(
-                    "E204",
-                    f"vector_norm(): the {ord:g} norm of no elements does not exist",
-                    raises="RuntimeError",
-                )
+    if (ord < 0 or ord == math.inf) and not reduced_count(self.shape, dims):
+        raise GradcliError(
+            "E204",
+            f"vector_norm(): the {ord:g} norm of no elements does not exist",
+            raises="RuntimeError",
+        )
     magnitude = np.abs(wide(self))
     if ord == math.inf:
         result = fold(np.maximum, magnitude, dims, keepdim)
@@ -62,20 +64,20 @@ def _norm_array(
     return result.astype(self.real.dtype)
 
 
-def _norm_gradient(
-    grad: Any, self: Any, norm: Any, ord: float, dims: tuple[int, ...], keepdim: bool
-) -> Any:
+def _norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
     """The gradient of a norm; 0 where the norm is 0 and has no derivative, none for a count."""
     if ord == 0:
         return None
-    grad, norm = restore_dims(grad, dims, keepdim), restore_dims(norm, dims, keepdim)
+    if dims is not None:
+        grad, norm = restore_dims(grad, dims, keepdim), restore_dims(norm, dims, keepdim)
     if ord == 1:
         return sgn(self) * grad
     if ord == 2:
         return grad * masked_fill_number(self / norm, norm == 0, 0)
     if math.isinf(ord):
         largest = abs_(self) == norm
-        return sgn(self) * (grad / sum_dims(largest, dims, True) * largest)
+        count = sum_all(largest) if dims is None else sum_dims(largest, dims, True)
+        return sgn(self) * (grad / count * largest)
     if ord < 1:
         powers = masked_fill_number(abs_(self) ** (ord - 1), self == 0, 0)
         return sgn(self) * powers * grad * norm ** (1 - ord)
@@ -101,7 +103,8 @@ def _vector_norm(
     check_floating_dtype(name, dtype or input.dtype)
     if type(ord) not in (int, float):
         raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
-    return vector_norm.apply(input, float(ord), normal_dims(name, input, dim), keepdim, dtype)
+    dims = None if dim is None else normal_dims(name, input, dim)
+    return vector_norm.apply(input, float(ord), dims, keepdim, dtype)
 
 
 @reduction("vector_norm", module="torch.linalg", method=False)
@@ -187,6 +190,8 @@ def linalg_norm(
                 "E301", f"norm(): with an order and no dim, A must be a vector or a matrix"
                 f" and it has {ndim} dimensions",
             )  # fmt: skip
+        if ndim == 1 and not isinstance(ord, str):
+            return _vector_norm("norm", A, ord, None, keepdim, dtype)
         dim = tuple(range(ndim))
     of_vector = type(dim) is int or (isinstance(dim, (tuple, list)) and len(dim) == 1)
     if of_vector and not isinstance(ord, str):
@@ -218,11 +223,11 @@ def norm(
 
 def _dist_array(self: Any, other: Any, p: float) -> Any:
     difference = self - other
-    return _norm_array(difference, p, tuple(range(difference.ndim)), False)
+    return _norm_array(difference, p, None, False)
 
 
 def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
-    return _norm_gradient(grad, self - other, result, p, (), False)
+    return _norm_gradient(grad, self - other, result, p, None, False)
 
 
 dist = op(

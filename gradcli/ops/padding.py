@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -58,7 +58,7 @@ def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
                 f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
             )
     number = 0 if value is None else value
-    return constant_pad_nd.apply(input, pad, dtypes.cast(number, input.dtype))
+    return constant_pad_nd.apply(input, pad, checked_cast(number, input.dtype))
 
 
 # --- padding with the tensor's own elements -----------------------------------------------------

@@ -10,19 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import activation
-from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.arguments import (
+    check_floating,
+    check_real,
+    check_same_dtype,
+    check_tensors,
+    in_single,
+)
 from gradcli.ops.arithmetic import no_derivative, zeros_like
 from gradcli.ops.catalogue import function
 from gradcli.ops.comparison import logical_and, where
-from gradcli.ops.entry import op, pointwise
+from gradcli.ops.entry import Op, op, pointwise
 from gradcli.ops.shape import view
 
 # --- relu and threshold -------------------------------------------------------------------------
 
-threshold_backward = pointwise(
+threshold_backward: Op = pointwise(
     "threshold_backward",
     "ThresholdBackwardBackward0",
     lambda grad_output, self, threshold: np.where(self <= threshold, 0, grad_output)[()],
@@ -58,8 +65,12 @@ threshold_ = pointwise(
 
 @activation("threshold", torch=True, inplace=True)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    """The input where it is greater than the threshold, the value elsewhere."""
-    return threshold_.apply(input, threshold, value)
+    """The input where it is greater than the threshold, the value elsewhere. Raises E203 for
+    bools.
+    """
+    check_tensors("threshold", input=input)
+    check_real("threshold", input.array)
+    return threshold_.apply(input, threshold, dtypes.cast(value, input.dtype))
 
 
 # --- leaky relu ---------------------------------------------------------------------------------
@@ -73,7 +84,7 @@ def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) ->
     return np.where(self > 0, grad_output, grad_output * negative_slope)[()]
 
 
-leaky_relu_backward = pointwise(
+leaky_relu_backward: Op = pointwise(
     "leaky_relu_backward",
     "LeakyReluBackwardBackward0",
     _leaky_backward_array,
@@ -84,7 +95,7 @@ leaky_relu_backward = pointwise(
 leaky_relu_ = pointwise(
     "leaky_relu",
     "LeakyReluBackward0",
-    _leaky_array,
+    lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
     self=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
 )
 
@@ -97,7 +108,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return leaky_relu_.apply(input, negative_slope)
 
 
-rrelu_backward = pointwise(
+rrelu_backward: Op = pointwise(
     "rrelu_with_noise_backward",
     "RreluWithNoiseBackwardBackward0",
     _leaky_backward_array,
@@ -108,7 +119,7 @@ rrelu_backward = pointwise(
 rrelu_ = pointwise(
     "rrelu_with_noise",
     "RreluWithNoiseBackward0",
-    lambda self, lower, upper: _leaky_array(self, (lower + upper) / 2),
+    lambda self, lower, upper: in_single(_leaky_array, self, (lower + upper) / 2),
     self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
 )
 
@@ -137,7 +148,7 @@ def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any
     return np.where((self <= min_val) | (self >= max_val), 0, grad_output)[()]
 
 
-hardtanh_backward = pointwise(
+hardtanh_backward: Op = pointwise(
     "hardtanh_backward",
     "HardtanhBackwardBackward0",
     _outside,
@@ -150,7 +161,7 @@ hardtanh_backward = pointwise(
 hardtanh_ = pointwise(
     "hardtanh",
     "HardtanhBackward0",
-    lambda self, min_val, max_val: np.clip(self, min_val, max_val),
+    lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
     self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
 )
 
@@ -159,9 +170,10 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     check_tensors(name, input=input)
     if min_val > max_val:
         raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
-    if input.dtype.category == "int":
-        min_val, max_val = int(min_val), int(max_val)
-    return hardtanh_.apply(input, min_val, max_val)
+    if input.dtype.category == "bool":
+        raise GradcliError("E203", f"{name}() is not defined for bool tensors")
+    low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)
+    return hardtanh_.apply(input, low.item(), high.item())
 
 
 @activation("hardtanh", inplace=True)
@@ -189,7 +201,7 @@ hardsigmoid_backward = pointwise(
 hardsigmoid_ = pointwise(
     "hardsigmoid",
     "HardsigmoidBackward0",
-    lambda self: np.clip(self + 3, 0, 6) / 6,
+    lambda self: in_single(lambda x: np.clip(x + 3, 0, 6) / 6, self),
     self=lambda grad, self: hardsigmoid_backward(grad, self),
 )
 
@@ -207,7 +219,7 @@ def _hardswish_slope(grad_output: Any, self: Any) -> Any:
     return np.where(self <= -3, 0, inner)[()]
 
 
-hardswish_backward = pointwise(
+hardswish_backward: Op = pointwise(
     "hardswish_backward",
     "HardswishBackwardBackward0",
     _hardswish_slope,
@@ -220,7 +232,7 @@ hardswish_backward = pointwise(
 hardswish_ = pointwise(
     "hardswish",
     "HardswishBackward0",
-    lambda self: self * np.clip(self + 3, 0, 6) / 6,
+    lambda self: in_single(lambda x: x * np.clip(x + 3, 0, 6) / 6, self),
     self=lambda grad, self: hardswish_backward(grad, self),
 )
 
@@ -241,7 +253,7 @@ def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
     return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
 
 
-hardshrink_backward = pointwise(
+hardshrink_backward: Op = pointwise(
     "hardshrink_backward",
     "HardshrinkBackwardBackward0",
     _shrunk,
@@ -252,7 +264,7 @@ hardshrink_backward = pointwise(
 hardshrink_ = pointwise(
     "hardshrink",
     "HardshrinkBackward0",
-    lambda self, lambd: np.where((self >= -lambd) & (self <= lambd), 0, self)[()],
+    lambda self, lambd: _shrunk(self, self, lambd),
     self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
 )
 
@@ -266,7 +278,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return hardshrink_.apply(input, lambd)
 
 
-softshrink_backward = pointwise(
+softshrink_backward: Op = pointwise(
     "softshrink_backward",
     "SoftshrinkBackwardBackward0",
     _shrunk,
@@ -284,7 +296,7 @@ def _softshrink_array(self: Any, lambd: float) -> Any:
 softshrink_ = pointwise(
     "softshrink",
     "SoftshrinkBackward0",
-    _softshrink_array,
+    lambda self, lambd: in_single(_softshrink_array, self, lambd),
     self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
 )
 

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_real, in_single
 from gradcli.ops.arithmetic import conj, zeros_like
 from gradcli.ops.catalogue import expose
-from gradcli.ops.entry import pointwise
+from gradcli.ops.entry import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
 
@@ -106,7 +108,7 @@ sin = pointwise(
     self=lambda grad, self: grad * conj(cos(self)),
 )
 
-cos = pointwise(
+cos: Op = pointwise(
     "cos",
     "CosBackward0",
     lambda self: np.cos(self),
@@ -149,7 +151,7 @@ atan = pointwise(
 deg2rad = pointwise(
     "deg2rad",
     "Deg2RadBackward0",
-    lambda self: self * (math.pi / 180),
+    lambda self: in_single(np.multiply, self, math.pi / 180),
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
 )
@@ -157,7 +159,7 @@ deg2rad = pointwise(
 rad2deg = pointwise(
     "rad2deg",
     "Rad2DegBackward0",
-    lambda self: self * (180 / math.pi),
+    lambda self: in_single(np.multiply, self, 180 / math.pi),
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
 )
@@ -172,7 +174,7 @@ sinh = pointwise(
     self=lambda grad, self: grad * conj(cosh(self)),
 )
 
-cosh = pointwise(
+cosh: Op = pointwise(
     "cosh",
     "CoshBackward0",
     lambda self: np.cosh(self),
@@ -180,7 +182,7 @@ cosh = pointwise(
     self=lambda grad, self: grad * conj(sinh(self)),
 )
 
-tanh_backward = pointwise(
+tanh_backward: Op = pointwise(
     "tanh_backward",
     "TanhBackwardBackward0",
     lambda grad_output, output: grad_output * conj(1 - output * output),
@@ -222,7 +224,7 @@ atanh = pointwise(
 
 # --- the logistic function ----------------------------------------------------------------------
 
-sigmoid_backward = pointwise(
+sigmoid_backward: Op = pointwise(
     "sigmoid_backward",
     "SigmoidBackwardBackward0",
     lambda grad_output, output: grad_output * conj((1 - output) * output),
@@ -230,10 +232,15 @@ sigmoid_backward = pointwise(
     output=lambda grad, grad_output, output: conj(grad) * grad_output * (conj(output) * -2 + 1),
 )
 
+
+def _logistic(self: Any) -> Any:
+    return 1 / (1 + np.exp(-self))
+
+
 sigmoid = pointwise(
     "sigmoid",
     "SigmoidBackward0",
-    lambda self: 1 / (1 + np.exp(-self)),
+    lambda self: in_single(_logistic, self),
     floating=True,
     self=lambda grad, result: sigmoid_backward(grad, result),
 )
@@ -242,11 +249,24 @@ sigmoid = pointwise(
 
 
 def _sign_array(self: Any) -> Any:
+    if self.dtype.kind == "b":
+        return self.copy()
     # Unlike NumPy's, PyTorch's sign of nan is 0.
     return np.subtract(self > 0, self < 0, dtype=self.dtype)
 
 
-sign = pointwise("sign", "SignBackward0", _sign_array, self=lambda grad: zeros_like(grad))
+def _real_sign_array(self: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise GradcliError(
+            "E203",
+            "sign() is not defined for complex tensors",
+            raises="NotImplementedError",
+            help="use sgn()",
+        )
+    return _sign_array(self)
+
+
+sign = pointwise("sign", "SignBackward0", _real_sign_array, self=lambda grad: zeros_like(grad))
 
 
 def _sgn_array(self: Any) -> Any:
@@ -272,10 +292,17 @@ def _is_complex(value: Any) -> bool:
 
 sgn = pointwise("sgn", "SgnBackward0", _sgn_array, self=_sgn_rule)
 
+
+def _abs_array(self: Any) -> Any:
+    if self.dtype.kind == "b":
+        check_real("abs", self)
+    return np.abs(self)
+
+
 abs_ = pointwise(
     "abs",
     "AbsBackward0",
-    lambda self: np.abs(self),
+    _abs_array,
     # At 0 it is 0, the middle of the slopes -1 and 1.
     self=lambda grad, self: grad * sgn(self),
 )

@@ -9,33 +9,45 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import of_array
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import expose, function, refuse_out
 from gradcli.ops.comparison import isfinite
-from gradcli.ops.entry import pointwise
+from gradcli.ops.entry import Op, pointwise
 
-floor = pointwise(
-    "floor", "FloorBackward0", lambda self: np.floor(self), self=lambda grad: zeros_like(grad)
-)
-ceil = pointwise(
-    "ceil", "CeilBackward0", lambda self: np.ceil(self), self=lambda grad: zeros_like(grad)
-)
-trunc = pointwise(
-    "trunc", "TruncBackward0", lambda self: np.trunc(self), self=lambda grad: zeros_like(grad)
-)
-frac = pointwise(
-    "frac", "FracBackward0", lambda self: self - np.trunc(self), self=lambda grad: grad
-)
+
+def _steps(name: str, node_name: str, ufunc: Any) -> Op:
+    def forward(self: Any) -> Any:
+        check_real(name, self)
+        return self.copy() if self.dtype.kind in "iu" else ufunc(self)
+
+    return pointwise(name, node_name, forward, self=lambda grad: zeros_like(grad))
+
+
+floor = _steps("floor", "FloorBackward0", np.floor)
+ceil = _steps("ceil", "CeilBackward0", np.ceil)
+trunc = _steps("trunc", "TruncBackward0", np.trunc)
+
+
+def _frac_array(self: Any) -> Any:
+    if self.dtype.kind in "biuc":
+        raise GradcliError(
+            "E203",
+            f"frac() is defined for floating tensors, not {of_array(self)}",
+            raises="NotImplementedError",
+        )
+    return self - np.trunc(self)
+
+
+frac = pointwise("frac", "FracBackward0", _frac_array, self=lambda grad: grad)
 
 # --- round --------------------------------------------------------------------------------------
 
 # A half goes to the even neighbour.
-round_to_integer = pointwise(
-    "round", "RoundBackward0", lambda self: np.rint(self), self=lambda grad: zeros_like(grad)
-)
+round_to_integer = _steps("round", "RoundBackward0", np.rint)
 
 
 def _round_decimals(self: Any, decimals: int) -> Any:
@@ -59,8 +71,6 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
     refuse_out("round", out)
     check_tensors("round", input=input)
     if decimals is None:
-        if input.dtype.category == "int":
-            return Tensor(input.array.copy())
         return round_to_integer.apply(input)
     if type(decimals) is not int:
         raise GradcliError("E202", "round(): `decimals` must be an integer")

@@ -21,6 +21,12 @@ from gradcli.ops.entry import Op, op
 
 
 def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
+    if self.flags.c_contiguous and self.dtype.kind != "V":
+        # What NumPy's broadcast_to does, in a third of its time: every sum's gradient comes here.
+        strides = [0] * (len(size) - self.ndim)
+        for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
+            strides.append(step if have == want else 0)
+        return np.ndarray(size, self.dtype, self, 0, strides)
     shown = np.broadcast_to(self, size)
     if isinstance(self, np.ndarray):
         # NumPy protects what it broadcast; a size may be expanded to itself, and then be written.
@@ -99,7 +105,7 @@ def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ..
 
 def _view_array(self: Any, size: tuple[int, ...]) -> Any:
     try:
-        return np.reshape(self, size, copy=False)
+        return self.reshape(size, copy=False)
     except ValueError:
         raise GradcliError(
             "E301",
@@ -138,7 +144,7 @@ def reshape(value: Any, size: tuple[int, ...]) -> Any:
     if isinstance(array, np.generic) or array.flags.c_contiguous:
         return view.apply(value, size)
     try:
-        np.reshape(array, size, copy=False)
+        array.reshape(size, copy=False)
     except ValueError:
         return unsafe_view.apply(row_order.apply(value), size)
     return reshape_alias.apply(value, size)
@@ -179,7 +185,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 unsqueeze: Op = op(
     "unsqueeze",
     "UnsqueezeBackward0",
-    lambda self, dim: np.expand_dims(self, dim),
+    lambda self, dim: self[(*(slice(None),) * dim, None, ...)],
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
@@ -199,7 +205,7 @@ def _singles(self_sizes: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def _squeeze_array(self: Any, dims: Sequence[int]) -> Any:
-    return np.squeeze(self, _singles(self.shape, dims))
+    return self.squeeze(_singles(self.shape, dims))
 
 
 def _squeeze(node_name: str, is_view: bool) -> Op:
@@ -265,7 +271,7 @@ def unsqueeze_(input: Tensor, dim: int) -> Tensor:
 unsqueezed_in_place: Op = op(
     "unsqueeze_",
     "UnsqueezeBackward1",
-    lambda self, dim: np.expand_dims(self, dim),
+    lambda self, dim: self[(*(slice(None),) * dim, None, ...)],
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
 
@@ -282,17 +288,17 @@ def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
 transpose: Op = op(
     "transpose",
     "TransposeBackward0",
-    lambda self, dim0, dim1: np.swapaxes(self, dim0, dim1) if self.ndim else self,
+    lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
 
-t: Op = op("t", "TBackward0", lambda self: np.transpose(self), view=True, self=lambda grad: t(grad))
+t: Op = op("t", "TBackward0", lambda self: self.T, view=True, self=lambda grad: t(grad))
 
 permute: Op = op(
     "permute",
     "PermuteBackward0",
-    lambda self, dims: np.transpose(self, dims),
+    lambda self, dims: self.transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
 )
@@ -300,10 +306,10 @@ permute: Op = op(
 transposed_in_place: Op = op(
     "transpose_",
     "TransposeBackward1",
-    lambda self, dim0, dim1: np.swapaxes(self, dim0, dim1) if self.ndim else self,
+    lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
-t_in_place: Op = op("t_", "TBackward1", lambda self: np.transpose(self), self=lambda grad: t(grad))
+t_in_place: Op = op("t_", "TBackward1", lambda self: self.T, self=lambda grad: t(grad))
 
 
 def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:

@@ -44,7 +44,7 @@ def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
     return weighted - output * _sum_along(weighted, dim)
 
 
-softmax_backward = op(
+softmax_backward: Op = op(
     "_softmax_backward_data",
     "SoftmaxBackwardDataBackward0",
     _softmax_backward_array,

@@ -12,12 +12,12 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_real, in_single
 from gradcli.ops.catalogue import expose, function, method, refuse_out
 from gradcli.ops.comparison import logical_and, where
-from gradcli.ops.entry import Function, pointwise
+from gradcli.ops.entry import Function, Op, pointwise
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import cos, exp, sin
-from gradcli.ops.reduction import wide
 
 
 def _by_scipy(name: str) -> Function:
@@ -26,9 +26,15 @@ def _by_scipy(name: str) -> Function:
     def forward(self: Any) -> Any:
         import scipy.special
 
-        return getattr(scipy.special, name)(wide(self)).astype(self.dtype, copy=False)
+        _refuse_complex(self)
+        return in_single(getattr(scipy.special, name), self)
 
     return forward
+
+
+def _refuse_complex(self: Any) -> None:
+    if self.dtype.kind == "c":
+        check_real("a special function", self)
 
 
 # --- the error function -------------------------------------------------------------------------
@@ -49,10 +55,10 @@ erfc = pointwise(
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
 )
 
-erfinv = pointwise(
+erfinv: Op = pointwise(
     "erfinv",
     "ErfinvBackward0",
-    _by_scipy("erfinv"),
+    lambda self: np.copysign(_by_scipy("erfinv")(self), self),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
 )
@@ -71,10 +77,11 @@ lgamma = pointwise(
 def _digamma_array(self: Any) -> Any:
     digamma_of = _by_scipy("psi")(self)
     # At 0 it goes to the infinity on the side that the zero's sign tells.
-    return np.where(self == 0, np.copysign(np.inf, -self), digamma_of)[()]
+    pole = np.where(np.signbit(self), np.inf, -np.inf).astype(self.dtype)
+    return np.where(self == 0, pole, digamma_of)[()]
 
 
-digamma = pointwise(
+digamma: Op = pointwise(
     "digamma",
     "DigammaBackward0",
     _digamma_array,
@@ -92,7 +99,7 @@ def _polygamma_array(self: Any, n: int) -> Any:
     return scipy.special.polygamma(n, self).astype(self.dtype)[()]
 
 
-polygamma = pointwise(
+polygamma: Op = pointwise(
     "polygamma",
     "PolygammaBackward0",
     _polygamma_array,
@@ -126,7 +133,7 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 
 def _sinc_array(self: Any) -> Any:
     angle = self * math.pi
-    return np.where(self == 0, 1.0, np.sin(angle) / angle)[()]
+    return np.where(self == 0, 1, np.sin(angle) / angle)[()]
 
 
 def _sinc_rule(grad: Any, self: Any) -> Any:
@@ -136,10 +143,17 @@ def _sinc_rule(grad: Any, self: Any) -> Any:
     return where(self == 0, 0.0, grad * slope)
 
 
-sinc = pointwise("sinc", "SincBackward0", _sinc_array, floating=True, self=_sinc_rule)
+sinc = pointwise(
+    "sinc",
+    "SincBackward0",
+    lambda self: in_single(_sinc_array, self),
+    floating=True,
+    self=_sinc_rule,
+)
 
 
 def _logit_array(self: Any, eps: float | None = None) -> Any:
+    _refuse_complex(self)
     if eps is not None:
         self = np.clip(self, eps, 1 - eps)
     return np.log(self / (1 - self))
@@ -158,15 +172,14 @@ logit = pointwise("logit", "LogitBackward0", _logit_array, floating=True, self=_
 
 
 def _xlogy_array(self: Any, other: Any) -> Any:
-    if type(other) is not float:
-        logarithm = np.log(other)
-    else:
-        logarithm = float(np.log(other))  # which does not widen the product
+    # NumPy's logarithm of a Python number would widen the product.
+    logarithm = float(np.log(other)) if type(other) is float else np.log(other)
     zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
-    return np.where(zero, 0.0, self * logarithm)[()]
+    product = self * logarithm
+    return np.where(zero, product.dtype.type(0), product)[()]
 
 
-xlogy = pointwise(
+xlogy: Op = pointwise(
     "xlogy",
     "XlogyBackward0",
     _xlogy_array,
@@ -185,7 +198,7 @@ xlogy_of_number = pointwise(
     other=lambda grad, other, self: grad * self / other,
 )
 
-xlogy_by_number = pointwise(
+xlogy_by_number: Op = pointwise(
     "xlogy",
     "XlogyBackward2",
     _xlogy_array,

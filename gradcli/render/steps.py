@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.arrays.text import format_tensor
-from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording import Accumulation, Arrival, Event, Step
-from gradcli.render.nodes import gradient_text, output_of, source_of, target, title
+from gradcli.render.nodes import gradient_text, source_of, target, title
 from gradcli.render.style import PLAIN, Style, block
 
 _GAP = 4

@@ -38,6 +38,13 @@ ROWS = [
     Row("y = x * 1; y /= z; y", x=normal(2, 3), z=away(3)),
     Row("reciprocal(x)", x=away(2, 2)),
     Row("x / y", x=constant(normal(2)), y=away(2)),
+    # Conjugates stand in the gradient of a complex product only.
+    Row(
+        "(x.to(complex128) * y.to(complex128)).abs()",
+        float32=False,
+        x=normal(2),
+        y=normal(2),
+    ),
     # --- powers
     Row("x ** 2", x=normal(2, 3)),
     Row("x ** 3", x=normal()),
@@ -53,6 +60,7 @@ ROWS = [
     Row("x // y", order=0, x=away(3), y=away(3)),
     Row("div(x, y, rounding_mode='floor')", x=away(3), y=constant(away(3, low=3.5, high=4.5))),
     Row("div(x, y, rounding_mode='trunc')", x=away(3), y=constant(away(3, low=3.5, high=4.5))),
+    Row("7.5 % x", order=0, x=away(3)),
     Row("x % 3", x=away(4)),
     Row("x % y", x=away(2, 3), y=away(3, low=3.5, high=4.5)),
     Row("torch.fmod(x, 3)", x=away(4)),

@@ -12,6 +12,7 @@ ROWS = [
     Row("x.t().contiguous() * y", x=normal(2, 3), y=normal(3, 2)),
     # Through float32 only the dtype of the gradient can be checked so finely.
     Row("(x * 0.5).float().double() * 0 + x * x", float32=False, x=normal(2)),
+    Row("(x * x * x).sum().backward(create_graph=True); x.grad", x=normal(2)),
     Row("y = x * 1; y.zero_(); y + x", x=normal(2)),
     Row("y = x * 1; y.fill_(2.5); y * x", x=normal(2)),
     Row("y = x * 1; y.fill_(z); y * x", x=normal(2), z=normal()),

@@ -274,7 +274,7 @@ def call(span: Span, function: Expression, arguments: list[Argument] | None) -> 
                 "E006",
                 "a generator beside other arguments needs parentheses",
                 span=argument.span,
-                help=f"write `({argument.span.text})`",
+                help="write them around it",
             )
     return Call(span, function, arguments)
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language import syntax
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.operators import HOST_OPERATORS, contains, identity
+from gradcli.language.operators import (
+    HOST_OPERATORS,
+    TENSOR_OPERATORS,
+    Operation,
+    contains,
+    identity,
+)
+from gradcli.language.operators import binary as apply_binary
 from gradcli.language.operators import unary as apply_unary
 from gradcli.language.scopes import Scope, Variables
-from gradcli.ops import catalogue
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler, Evaluate
@@ -66,7 +73,7 @@ def operation(
     left = c.expression(left_node, scope)
     right = c.expression(right_node, scope)
     state = c.state
-    operators = catalogue.operators
+    on_tensors = TENSOR_OPERATORS[symbol]
     host = HOST_OPERATORS[symbol]
 
     if is_direct(left_node, scope):
@@ -83,7 +90,7 @@ def operation(
                     b = right(variables)
                 state.place = span
                 if type(a) is Tensor or type(b) is Tensor:
-                    return operators[symbol](a, b)
+                    return on_tensors(a, b)
                 return host(a, b)
 
             return name_and_name
@@ -97,7 +104,7 @@ def operation(
                     a = left(variables)
                 state.place = span
                 if type(a) is Tensor:
-                    return operators[symbol](a, constant)
+                    return on_tensors(a, constant)
                 return host(a, constant)
 
             return name_and_constant
@@ -110,7 +117,7 @@ def operation(
             b = right(variables)
             state.place = span
             if type(a) is Tensor or type(b) is Tensor:
-                return operators[symbol](a, b)
+                return on_tensors(a, b)
             return host(a, b)
 
         return name_and_any
@@ -120,7 +127,7 @@ def operation(
         b = right(variables)
         state.place = span
         if type(a) is Tensor or type(b) is Tensor:
-            return operators[symbol](a, b)
+            return on_tensors(a, b)
         return host(a, b)
 
     return any_and_any
@@ -129,14 +136,13 @@ def operation(
 def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
     """Many operators in a row, in a loop: ten thousand terms need no recursion."""
     state = c.state
-    operators = catalogue.operators
     first = c.expression(node.first, scope)
     start = node.span.start
     source = node.span.source
     # Each step's place reaches from the start of the chain to the end of its right operand.
     steps = [
         (
-            symbol,
+            TENSOR_OPERATORS[symbol],
             HOST_OPERATORS[symbol],
             c.expression(operand, scope),
             Span(source, start, _end(source.text, operand.span.end, node.span.end)),
@@ -146,11 +152,11 @@ def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
 
     def run(variables: Variables) -> Any:
         a = first(variables)
-        for symbol, host, operand, span in steps:
+        for on_tensors, host, operand, span in steps:
             b = operand(variables)
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
-            a = operators[symbol](a, b) if either else host(a, b)
+            a = on_tensors(a, b) if either else host(a, b)
         return a
 
     return run
@@ -205,19 +211,8 @@ def _identity(
     return lambda variables: (left(variables) is right(variables)) is same
 
 
-def _compare(symbol: str) -> Any:
-    host = HOST_OPERATORS[symbol]
-
-    def compare(left: Any, right: Any) -> Any:
-        if type(left) is Tensor or type(right) is Tensor:
-            return catalogue.operators[symbol](left, right)
-        return host(left, right)
-
-    return compare
-
-
-_COMPARISONS = {
-    **{symbol: _compare(symbol) for symbol in ("==", "!=", "<", "<=", ">", ">=")},
+_COMPARISONS: dict[str, Operation] = {
+    **{symbol: partial(apply_binary, symbol) for symbol in ("==", "!=", "<", "<=", ">", ">=")},
     "in": contains,
     "not in": lambda left, right: not contains(left, right),
     "is": identity,

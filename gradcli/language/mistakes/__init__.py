@@ -50,10 +50,17 @@ def explain(source: Source, tokens: Lexer, at: int, expected: set[str]) -> Gradc
     return unexpected(place)
 
 
-def recover(tokens: Lexer, error: GradcliError) -> None:
-    """Has the lexer go on where the next statement begins, after a bracket that is never closed."""
+def recover(tokens: Lexer, error: GradcliError) -> int:
+    """Has the lexer go on where the next statement begins, after a bracket that is never closed.
+
+    Returns the number of characters that will be read a second time.
+    """
     span = error.span
-    if error.code == "E003" and span is not None and span.text in CLOSERS:
-        match = re.compile(STATEMENT_START).search(tokens.text, span.end)
-        if match is not None and match.start() < tokens.position:
-            tokens.position = match.start()
+    if error.code != "E003" or span is None or span.text not in CLOSERS:
+        return 0
+    match = re.compile(STATEMENT_START).search(tokens.text, span.end, tokens.position)
+    if match is None:
+        return 0
+    again = tokens.position - match.start()
+    tokens.position = match.start()
+    return again

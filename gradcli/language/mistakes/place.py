@@ -81,6 +81,19 @@ class Place:
         end = self.tokens.ends[self.at - 1] if self.at else self.tokens.starts[0]
         return Span(self.source, end, end)
 
+    def shown(self, at: int) -> str:
+        """A token as a message quotes it."""
+        return f"`{shorten(self.tokens.texts[at])}`"
+
+
+def shorten(text: str) -> str:
+    """A text as a message quotes it: to the end of its line, and not too long."""
+    longest = 40
+    for at, character in enumerate(text[: longest + 1]):
+        if at == longest or not character.isprintable():
+            return f"{text[:at]}…"
+    return text
+
 
 def invalid(message: str, span: Span, help: str | None = None) -> GradcliError:
     """The error for text that is no statement."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.errors import GradcliError
-from gradcli.language.mistakes.place import EXPRESSION_STARTS, Place, invalid
+from gradcli.language.mistakes.place import EXPRESSION_STARTS, Place, invalid, shorten
 from gradcli.language.tokens import KEYWORDS
 
 # Operators of other languages, as the two tokens that they are cut into.
@@ -42,7 +42,7 @@ def foreign_operator(place: Place) -> GradcliError | None:
         and place.kind not in EXPRESSION_STARTS
     ):
         span = place.span(at - 2, at - 1)
-        target = place.span(place.line, at - 3).text
+        target = shorten(place.span(place.line, at - 3).text)
         return invalid(f"`{span.text}` is no operator", span, f"write `{target} {sign}= 1`")
     return None
 
@@ -50,17 +50,17 @@ def foreign_operator(place: Place) -> GradcliError | None:
 def number_and_more(place: Place) -> GradcliError | None:
     """`2x`, `1.2.3`, `1_`: a number with letters or a second number right behind it; `x.1`."""
     if place.kind == "NUMBER" and place.text[0] == "." and place.before() in ("NAME", ")", "]"):
-        index = f"[{place.text[1:]}]"
-        return invalid("expected a name after `.`", place.here(), f"an element is `{index}`")
+        index = shorten(place.text[1:])
+        return invalid("expected a name after `.`", place.here(), f"an element is `[{index}]`")
     if place.before() != "NUMBER" or place.kind not in ("NAME", "NUMBER") or not place.touches():
         return None
     span = place.span(place.at - 1, place.at)
     number, rest = place.tokens.texts[place.at - 1], place.text
     product = place.kind == "NAME" and rest[0] != "_" and rest not in ("e", "E") and number != "0"
     return invalid(
-        f"`{span.text}` is neither a number nor a name",
+        f"`{shorten(span.text)}` is neither a number nor a name",
         span,
-        f"write `{number} * {rest}`" if product else None,
+        f"write `{shorten(number)} * {shorten(rest)}`" if product else None,
     )
 
 
@@ -78,7 +78,7 @@ def foreign_statement(place: Place) -> GradcliError | None:
         return invalid(
             "`print` is a function",
             place.span(place.line, end),
-            f"write `print({place.span(at, end).text})`",
+            f"write `print({shorten(place.span(at, end).text)})`",
         )
     if kind == "{" and ":" in place.expected and not place.open:
         return invalid(

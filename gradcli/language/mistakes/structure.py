@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from gradcli.errors import GradcliError, Label
-from gradcli.language.mistakes.place import EXPRESSION_ENDS, EXPRESSION_STARTS, Place, invalid
+from gradcli.language.mistakes.place import (
+    EXPRESSION_ENDS,
+    EXPRESSION_STARTS,
+    Place,
+    invalid,
+    shorten,
+)
 from gradcli.language.tokens import CLOSERS, KEYWORDS
 
 # What the clauses of compound statements go on from.
@@ -32,7 +38,7 @@ def block(place: Place) -> GradcliError | None:
         while place.kinds[last] != ":":
             last -= 1
         first = place.line_start(last)
-        message = f"expected an indented block after `{place.tokens.texts[first]}`"
+        message = f"expected an indented block after {place.shown(first)}"
         return GradcliError("E004", message, span=place.span(first, last))
     if {"except", "finally"} <= place.expected:
         message = "expected `except` or `finally` after the block of `try`"
@@ -96,12 +102,12 @@ def missing_word(place: Place) -> GradcliError | None:
     first = place.first()
     if ":" in place.expected and first in KEYWORDS and not place.open and first != "lambda":
         if place.at_line_end():
-            mend = f"write `{place.span(place.line, place.at - 1).text}:`"
+            mend = f"write `{shorten(place.span(place.line, place.at - 1).text)}:`"
             return invalid(f"expected `:` to end the `{first}` line", place.gap(), mend)
         if place.kind in EXPRESSION_STARTS:
             return invalid(f"expected `:` to end the `{first}` line", place.gap())
     if "else" in place.expected and "or" in place.expected:
-        message = f"expected `else` after `{place.tokens.texts[place.at - 1]}`"
+        message = f"expected `else` after {place.shown(place.at - 1)}"
         return invalid(message, place.gap(), "a conditional has two values: `a if test else b`")
     if place.at_line_end() or place.kind == "=":
         at = place.at - 1
@@ -120,16 +126,15 @@ def missing_expression(place: Place) -> GradcliError | None:
     what = "an expression" if "NUMBER" in place.expected else "a name"
     if place.at == place.line:
         return invalid(f"expected {what}", place.here()) if place.at_line_end() else None
-    message = f"expected {what} after `{place.tokens.texts[place.at - 1]}`"
+    message = f"expected {what} after {place.shown(place.at - 1)}"
     if place.at_line_end():
         return invalid(message, place.span(place.at - 1))
-    return invalid(f"{message}, found `{place.text}`", place.here())
+    return invalid(f"{message}, found {place.shown(place.at)}", place.here())
 
 
 def unexpected(place: Place) -> GradcliError:
     """A token that does not fit, with no better word for it."""
-    previous = place.tokens.texts[place.at - 1] if place.at > place.line else ""
-    after = f" after `{previous}`" if previous else ""
+    after = f" after {place.shown(place.at - 1)}" if place.at > place.line else ""
     fixed = sorted(kind for kind in place.expected if kind in ("(", "=", "in", "import", "def"))
     if fixed and (len(place.expected) == 1 or fixed == ["import"]):
         message = f"expected `{fixed[0]}`{after}"
@@ -139,4 +144,4 @@ def unexpected(place: Place) -> GradcliError:
     mend = None
     if place.before() in EXPRESSION_ENDS and place.kind in EXPRESSION_STARTS:
         mend = "an operator or a comma may be missing between them"
-    return invalid(f"unexpected `{place.text}`{after}", place.here(), mend)
+    return invalid(f"unexpected {place.shown(place.at)}{after}", place.here(), mend)

@@ -1,0 +1,46 @@
+"""Programs on a few tensors whose output was recorded from PyTorch, for tests that are tables.
+
+The names `s`, `v`, `m` and `b` are leaves of 0 to 3 dimensions; `graph(x)` writes down the nodes
+behind a tensor, leaves as `leaf`.
+"""
+
+from __future__ import annotations
+
+from tests.running import run
+
+_SETUP = """import torch
+import torch.nn.functional as F
+
+s = torch.tensor(3.0, requires_grad=True)
+v = torch.tensor([1.0, 2.0], requires_grad=True)
+m = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+b = torch.arange(6.0).reshape(2, 1, 3).requires_grad_()
+
+
+def graph(tensor):
+    def shown(node):
+        if node is None:
+            return "None"
+        if not node.next_functions:
+            return "leaf"
+        name = node.name().split("::")[-1]
+        return name + "(" + ", ".join([shown(n) for n, _ in node.next_functions]) + ")"
+
+    return shown(tensor.grad_fn)
+
+
+"""
+
+
+def printed(program: str) -> str:
+    """What the program prints, without the last line end."""
+    outcome = run(_SETUP + program)
+    if outcome.error is not None:
+        raise outcome.error
+    return outcome.stdout.rstrip("\n")
+
+
+def raised(statement: str) -> str:
+    """The Python class that the statement raises in PyTorch; "" where it raises nothing."""
+    error = run(_SETUP + statement).error
+    return "" if error is None else error.raises

@@ -1,0 +1,358 @@
+"""What a program cannot do: reach the host, or make it work without end.
+
+Every attack ends with a coded error, and nothing but the language's own values can be reached from
+the names that a program starts with.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Source
+from gradcli.language.attributes import Method, Module, attribute_names, get_attribute
+from gradcli.language.classes import LanguageType
+from gradcli.language.interpreter import Interpreter
+from gradcli.language.namespace import MODULES, PREDEFINED
+from gradcli.state import active
+from tests.running import OutOfTime, run, time_limit
+
+# --- the host is out of reach ---------------------------------------------------------------------
+
+ATTACKS = [
+    ("__import__('os')", "E101"),
+    ("open('x')", "E101"),
+    ("exec('1')", "E101"),
+    ("eval('1')", "E101"),
+    ("compile('1', 'x', 'eval')", "E101"),
+    ("globals()", "E101"),
+    ("vars()", "E101"),
+    ("dir(1)", "E101"),
+    ("input()", "E101"),
+    ("__builtins__", "E101"),
+    ("__name__", "E101"),
+    ("object()", "E101"),
+    ("super()", "E101"),
+    ("import os", "E103"),
+    ("import torch.os", "E103"),
+    ("from torch import __builtins__", "E103"),
+    ("().__class__", "E102"),
+    ("type(1).mro()", "E102"),
+    ("type(1).__subclasses__()", "E102"),
+    ("type(type)(1).__mro__", "E102"),
+    ("type('X', (), {})", "E201"),
+    ("str.__dict__", "E102"),
+    ("(lambda: 0).__globals__", "E102"),
+    ("(lambda: 0).__code__", "E102"),
+    ("(lambda: 0).body", "E102"),
+    ("(lambda: 0).invoke([], {})", "E102"),
+    ("print.__self__", "E102"),
+    ("len.__module__", "E102"),
+    ("exp.__globals__", "E102"),
+    ("torch.tensor.__globals__", "E102"),
+    ("'a'.upper.__self__", "E102"),
+    ("'a'.upper.receiver", "E102"),
+    ("torch.os", "E102"),
+    ("torch.__dict__", "E102"),
+    ("torch.names", "E102"),
+    ("math.__loader__", "E102"),
+    ("tensor(1.).array", "E102"),
+    ("tensor(1.).storage_", "E102"),
+    ("tensor(1.).__array__()", "E102"),
+    ("tensor(1., requires_grad=True).exp().grad_fn.run", "E102"),
+    ("torch.float32.numpy_dtype", "E102"),
+    ("torch.no_grad().__enter__()", "E102"),
+    ("torch.no_grad.__init__", "E102"),
+    ("(x for x in [1]).gi_frame", "E102"),
+    ("iter([]).source", "E102"),
+    ("getattr(1, '__class__')", "E102"),
+    ("setattr(1, '__class__', 2)", "E102"),
+    ("setattr(print, '__name__', 'x')", "E102"),
+    ("exp.__name__ = 'x'", "E102"),
+    ("torch.exp = 3", "E102"),
+    ("str.upper = 3", "E102"),
+    ("'{0.__class__}'.format(1)", "E102"),
+    ("'{a.__init__}'.format(a=print)", "E102"),
+    ("'{0[0].__class__}'.format([1])", "E102"),
+    ("'{0:{1.__class__}}'.format(1, 2)", "E102"),
+    ("'{0[__class__]}'.format(1)", "E202"),
+    ("'a'.format_map({})", "E102"),
+    ("'a'.encode()", "E102"),
+    ("'%(__class__)s' % {}", "E207"),
+    ("f'{(1).__class__}'", "E102"),
+    ("try: 1 / 0\nexcept Exception as e: e.__traceback__", "E102"),
+    ("try: 1 / 0\nexcept Exception as e: e.span", "E102"),
+    ("try: ones(2) + ones(3)\nexcept Exception as e: e.with_traceback(None)", "E102"),
+    ("with open('x') as f: pass", "E101"),
+    ("with (lambda: 0): pass", "E202"),
+]
+
+
+@pytest.mark.parametrize(("program", "code"), ATTACKS, ids=[program for program, _ in ATTACKS])
+def test_attacks_end_with_a_coded_error(program: str, code: str) -> None:
+    error = run(program).error
+    assert error is not None
+    assert error.code == code
+
+
+def _start() -> Iterator[Any]:
+    """The values that a program begins with, and one of each kind that it can make."""
+    yield from PREDEFINED.values()
+    for module in MODULES.values():
+        yield from module.names.values()
+    made = """
+        1; 1.5; True; 2j; 'a'; None; ...; [1]; (1,); {1: 2}; {1}; range(3); slice(1)
+        (lambda: 0); iter([1]); zip([1]); (v for v in [1]); 'a'.upper; exp; tensor(1.).exp
+        type(1); type(tensor(1.)); ValueError; ValueError('x'); {}.keys(); {}.items()
+        tensor([1., 2.]).shape; torch.float32; tensor(1.).device; torch.no_grad(); torch
+        tensor([1., 2.]).max(0); (tensor(1., requires_grad=True) * 2).grad_fn
+        (tensor(1., requires_grad=True) * 2).grad_fn.next_functions[0][0]; torch.nn.functional
+    """
+    interpreter = Interpreter(active.state, lambda event: None)
+    for text in made.replace("\n", ";").split(";"):
+        if text.strip():
+            yield interpreter.evaluate(Source("value", text.strip()))
+
+
+DATA = (bool, int, float, complex, str, type(None), type(...), list, dict, set, range, slice)
+VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+
+DUNDERS = {"__name__"}
+
+
+def _is_of_the_language(value: Any) -> bool:
+    """Whether a value is data, or an object whose attributes the language guards."""
+    if isinstance(
+        value, (*DATA, *VIEWS, tuple, Tensor, LanguageType, Method, Module, GradcliError)
+    ):
+        return True
+    if isinstance(value, types.ModuleType):
+        return False
+    home = getattr(value, "__module__", None)
+    generated = isinstance(value, types.FunctionType) and home is None
+    return generated or str(home).startswith("gradcli.") or home == "math"
+
+
+def test_nothing_of_the_host_can_be_reached() -> None:
+    """Every name that the host knows of a value is tried, and those the language knows."""
+    pending = [(value, 0) for value in _start()]
+    seen: set[tuple[type, str]] = set()
+    reached = 0
+    while pending:
+        value, depth = pending.pop()
+        assert _is_of_the_language(value), value
+        for name in {*dir(value), *dir(type(value)), *attribute_names(value)}:
+            if (type(value), name) in seen and not isinstance(value, Module):
+                continue
+            seen.add((type(value), name))
+            try:
+                found = get_attribute(value, name)
+            except GradcliError:
+                continue
+            assert not name.startswith("__") or name in DUNDERS, (value, name)
+            reached += 1
+            if depth < 3:
+                pending.append((found, depth + 1))
+    assert reached > 300
+
+
+# --- work without end -----------------------------------------------------------------------------
+
+UNBOUNDED = [
+    ("10**10**10", "E602"),
+    ("1 << 10**9", "E602"),
+    ("pow(2, 10**9)", "E602"),
+    ("x = 3\nfor i in range(99): x = x * x", "E602"),
+    ("pow(3, 2**1000000, 2**1000000)", "E602"),
+    ("'a' * 10**9", "E602"),
+    ("[0] * 10**10", "E602"),
+    ("10**10 * (1,)", "E602"),
+    ("x = 'a'\nfor i in range(99): x += x", "E602"),
+    ("x = [1]\nfor i in range(99): x += x", "E602"),
+    ("x = [1]\nx *= 10**10", "E602"),
+    ("list(range(10**12))", "E602"),
+    ("sum(range(10**12))", "E602"),
+    ("max(range(10**12))", "E602"),
+    ("sorted(range(10**12))", "E602"),
+    ("tuple(range(10**30))", "E602"),
+    ("[*range(10**12)]", "E602"),
+    ("print(*range(10**12))", "E602"),
+    ("a, *b = range(10**12)", "E602"),
+    ("[1].extend(range(10**12))", "E602"),
+    ("x = []\nx[:] = range(10**12)", "E602"),
+    ("set().union(range(10**12))", "E602"),
+    ("','.join(['a' * 10**7] * 20)", "E602"),
+    ("'a'.replace('', 'b' * 10**8)", "E602"),
+    ("'a'.ljust(10**10)", "E602"),
+    ("'\\t'.expandtabs(10**10)", "E602"),
+    ("f'{1:1000000000}'", "E602"),
+    ("f'{1.0:.{10**9}f}'", "E602"),
+    ("format(1, '01000000000')", "E602"),
+    ("'%1000000000d' % 1", "E602"),
+    ("'%*d' % (10**9, 1)", "E602"),
+    ("'{:{}}'.format(1, 10**9)", "E602"),
+    ("math.factorial(10**9)", "E602"),
+    ("math.comb(10**9, 10**8)", "E602"),
+    ("math.perm(10**9)", "E602"),
+    ("math.lcm(*range(1, 10**6))", "E602"),
+    ("math.prod([2**100000] * 20)", "E602"),
+    ("str(10**100000)", "E204"),
+    ("x = []\nfor i in range(10**5): x = [x]\nprint(x)", "E601"),
+    ("x, y = [], []\nfor i in range(10**5): x, y = [x], [y]\nx == y", "E601"),
+    ("x = ()\nfor i in range(10**5): x = (x,)\n{x}", "E601"),
+    ("x, y = [1], [1]\nfor i in range(99): x, y = [x, x], [y, y]\nx == y", "E602"),
+    ("x = (1,)\nfor i in range(99): x = (x, x)\n{x: 1}", "E602"),
+    ("a, b = [], []\na.append(b)\nb.append(a)\na == b", "E601"),
+    ("def f(x): return f(x)\nf(1)", "E601"),
+    ("f = lambda x: list(map(f, [x]))\nf(1)", "E601"),
+    ("f = lambda x: sorted([x], key=f)\nf(1)", "E601"),
+    ("f = lambda x: max([x], key=f)\nf(1)", "E601"),
+    ("f = lambda x: sum(f(y) for y in [x])\nf(1)", "E601"),
+    ("f = lambda x: [z for y in [x] for z in f(y)]\nf(1)", "E601"),
+    ("g = (x for x in [1])\nfor i in range(10**5): g = (x for x in g)\nnext(g)", "E601"),
+    ("g = [1]\nfor i in range(10**5): g = map(print, g)\nnext(g)", "E601"),
+    (
+        "def wrap(h): return (x for _ in [0] for x in h)\n"
+        "g = [1]\nfor i in range(2000): g = wrap(g)\nnext(g)",
+        "E601",
+    ),
+    (
+        "def f(x):\n    z = map(f, [x])\n    for i in range(8): z = zip(z)\n"
+        "    return list(z)\nf(1)",
+        "E601",
+    ),
+    ("g = (next(g) for x in [1])\nnext(g)", "E204"),
+    ("1" + " + 1" * 5000 + " + 'a'", "E202"),
+]
+
+
+@pytest.mark.parametrize(("program", "code"), UNBOUNDED, ids=[text[:60] for text, _ in UNBOUNDED])
+def test_endless_work_is_refused(program: str, code: str) -> None:
+    with time_limit(20):
+        error = run(program).error
+    assert error is not None
+    assert error.code == code
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "list(iter(int, 1))",
+        "any(iter(int, 1))",
+        "1 in iter(int, 1)",
+        "tuple(x for x in iter(int, 1))",
+        "','.join(str(x) for x in iter(int, 1))",
+        "dict(zip(iter(int, 1), iter(int, 1)))",
+        "min(map(abs, iter(int, 1)))",
+        "a, *b = iter(int, 1)",
+        "print(*iter(int, 1))",
+        "x = []\nx += iter(int, 1)",
+    ],
+)
+def test_endless_iterators_are_not_drawn_to_their_end(
+    program: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gradcli.language.iteration.LARGEST_COLLECTION", 10_000)
+    error = run(program).error
+    assert error is not None
+    assert error.code == "E602"
+
+
+def test_large_ranges_that_are_not_drawn_from_are_free() -> None:
+    program = "r = range(10**12)\nprint(len(r), r[5], 3.5 in r, r.count('a'))\nfor i in r: break"
+    assert run(program).stdout == "1000000000000 5 False 0\n"
+
+
+# --- whatever is written --------------------------------------------------------------------------
+
+
+def _words(text: str) -> st.SearchStrategy[str]:
+    return st.sampled_from(text.split())
+
+
+_atoms = _words(
+    "0 1 -1 2.5 True None 'a' '{}' '%s' x y s t d f g len print str int list torch math F range"
+    " ValueError tensor(1.) ones(2) 1j ... zip map sorted type iter next sum max"
+)
+
+
+def _grow(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    pair = st.tuples(inner, inner)
+    operator = _words("+ - * / // % ** @ == < in is and or & | << >>")
+    name = _words("append format join sort items shape grad_fn sum exp __class__ real get pop args")
+    return st.one_of(
+        st.tuples(inner, operator, inner).map(lambda p: f"({p[0]} {p[1]} {p[2]})"),
+        pair.map(lambda p: f"{p[0]}({p[1]})"),
+        inner.map(lambda value: f"{value}()"),
+        pair.map(lambda p: f"{p[0]}[{p[1]}]"),
+        pair.map(lambda p: f"[{p[0]}, *{p[1]}]"),
+        pair.map(lambda p: f"{{{p[0]}: {p[1]}}}"),
+        pair.map(lambda p: f"({p[0]} for x in {p[1]})"),
+        pair.map(lambda p: f"[{p[0]} for x, *y in {p[1]} if {p[0]}]"),
+        pair.map(lambda p: f"(lambda x, *y, z=1, **t: {p[0]})({p[1]}, z=2)"),
+        pair.map(lambda p: f"f'{{{p[0]}!r:>{{{p[1]}}}}}'"),
+        st.tuples(inner, name).map(".".join),
+        st.tuples(inner, name, inner).map(lambda p: f"{p[0]}.{p[1]}({p[2]})"),
+        st.tuples(inner, inner, inner).map(lambda p: f"({p[0]} if {p[1]} else {p[2]})"),
+    )
+
+
+_values = st.recursive(_atoms, _grow, max_leaves=8)
+
+_forms = st.sampled_from(
+    [
+        "print({0})\n",
+        "x = {0}\ny = {1}\n",
+        "x, *y = {0}\n",
+        "x += {0}\n",
+        "d[{0}] = {1}\n",
+        "s[{0}] += {1}\n",
+        "t.grad = {0}\n",
+        "del d[{0}]\n",
+        "for x in {0}:\n    print({1})\n    break\n",
+        "if {0}:\n    y = {1}\nelse:\n    pass\n",
+        "try:\n    {0}\nexcept {1}:\n    pass\n",
+        "try:\n    {0}\nexcept Exception as e:\n    print(e, repr(e), e.args)\nfinally:\n    y = 1\n",
+        "def f(x, y={0}):\n    return {1}\nf(1)\n",
+        "with {0} as y:\n    {1}\n",
+        "assert {0}, {1}\n",
+        "raise {0} from {1}\n",
+        "trace({0}, {1})\n",
+    ]
+)
+
+_programs = st.lists(
+    st.tuples(_forms, _values, _values).map(
+        lambda p: p[0].replace("{0}", p[1]).replace("{1}", p[2])
+    ),
+    min_size=1,
+    max_size=4,
+).map("".join)
+
+SETTING = (
+    "x = 2\ny = [1, 2]\ns = [3, 'b']\nd = {'a': 1}\ng = lambda v: v\n"
+    "t = tensor([1., 2.], requires_grad=True)\n"
+)
+
+
+@settings(
+    max_examples=300,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
+@given(_programs)
+def test_only_errors_of_the_language_leave_a_program(program: str) -> None:
+    try:
+        with time_limit(5):
+            error = run(SETTING + program).error
+    except OutOfTime:
+        return  # an endless loop is no escape
+    assert error is None or error.code != "E901", error.message
