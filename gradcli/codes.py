@@ -39,7 +39,7 @@ CODES: dict[str, Code] = {
         "SyntaxError",
         "parsing",
         "The text is not a statement of the language. The caret stands where the reading stopped.",
-        "x = (1 +",
+        "x = (1 + )",
     ),
     "E002": Code(
         "unexpected character",
@@ -68,7 +68,6 @@ CODES: dict[str, Code] = {
         "SyntaxError",
         "parsing",
         "Brackets or expressions are nested more deeply than Python itself accepts (200 brackets).",
-        "x = ((((((…))))))",
     ),
     "E006": Code(
         "statement out of place",
@@ -142,7 +141,7 @@ CODES: dict[str, Code] = {
         "NotImplementedError",
         "evaluating",
         "PyTorch has this function, or this form of it, and gradcli does not.",
-        "torch.sparse_coo_tensor",
+        "ones(2).sum(0, out=zeros(()))",
     ),
     "E206": Code(
         "division by zero",

@@ -63,13 +63,11 @@ def _joined(parts: list[Any]) -> list[Any]:
     """The parts of an f-string, with neighbouring texts made one."""
     joined: list[Any] = []
     for part in parts:
-        if not isinstance(part, str):
+        if isinstance(part, str) and joined and isinstance(joined[-1], str):
+            joined[-1] += part
+        elif part != "":
             joined.append(part)
-        elif joined and isinstance(joined[-1], ast.Constant):
-            joined[-1] = ast.Constant(joined[-1].value + part)
-        elif part:
-            joined.append(ast.Constant(part))
-    return joined
+    return [ast.Constant(part) if isinstance(part, str) else part for part in joined]
 
 
 def convert(tree: Any) -> Any:
@@ -109,10 +107,10 @@ def _Unary(t: syntax.Unary) -> ast.AST:
 
 
 def _Binary(t: syntax.Binary) -> ast.AST:
-    tree = convert(t.first)
+    tree: ast.expr = convert(t.first)
     for operator, operand in t.rest:
         tree = ast.BinOp(tree, OPERATORS[operator], convert(operand))
-    return tree  # type: ignore[no-any-return]
+    return tree
 
 
 def _Comparison(t: syntax.Comparison) -> ast.AST:

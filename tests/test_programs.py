@@ -21,7 +21,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.codes import CODES
-from tests.running import Finished, invoke
+from tests.running import Finished, invoke, run
 
 FOLDER = Path(__file__).parent / "programs"
 
@@ -70,6 +70,14 @@ def test_every_code_has_a_program() -> None:
 @pytest.mark.parametrize("case", sorted(FOLDER.glob("errors/E*.err")), ids=lambda path: path.stem)
 def test_error_programs_show_their_code(case: Path) -> None:
     assert _code(_read(case)) == case.stem[:4]
+
+
+@pytest.mark.parametrize("code", [code for code in CODES if CODES[code].example])
+def test_examples_of_help_show_their_code(code: str) -> None:
+    """`gradcli help CODE` shows a program for the code: it ends with that very error."""
+    outcome = run(CODES[code].example + "\n")
+    assert outcome.error is not None
+    assert outcome.error.code == code
 
 
 if __name__ == "__main__":

@@ -6,95 +6,137 @@ import pytest
 
 from tests.recorded import printed, raised
 
+# Without the `Backward0` that most names end in.
 GRAPHS: list[tuple[str, str]] = [
-    ("m.sum()", "SumBackward0(leaf)"),
+    ("m.sum()", "Sum(leaf)"),
     ("m.sum(0)", "SumBackward1(leaf)"),
     ("m.sum((0, 1))", "SumBackward1(leaf)"),
     ("m.sum(dim=[0], keepdim=True)", "SumBackward1(leaf)"),
-    ("m.mean()", "MeanBackward0(leaf)"),
+    ("m.mean()", "Mean(leaf)"),
     ("m.mean(1)", "MeanBackward1(leaf)"),
-    ("m.nansum()", "NansumBackward0(leaf)"),
-    ("m.nanmean()", "DivBackward0(NansumBackward0(leaf), None)"),
-    ("m.prod()", "ProdBackward0(leaf)"),
+    ("m.nansum()", "Nansum(leaf)"),
+    ("m.nanmean()", "Div(Nansum(leaf), None)"),
+    ("m.prod()", "Prod(leaf)"),
     ("m.prod(1)", "ProdBackward1(leaf)"),
     ("m.max()", "MaxBackward1(leaf)"),
     ("m.min()", "MinBackward1(leaf)"),
-    ("m.max(1)[0]", "MaxBackward0(leaf)"),
-    ("m.min(1).values", "MinBackward0(leaf)"),
-    ("torch.max(m, v)", "MaximumBackward0(leaf, leaf)"),
-    ("m.amax()", "AmaxBackward0(leaf)"),
-    ("m.amin(1)", "AminBackward0(leaf)"),
-    ("m.aminmax().max", "AminmaxBackward0(leaf)"),
-    ("m.var()", "VarBackward0(leaf)"),
-    ("m.var(1)", "VarBackward0(leaf)"),
-    ("m.std()", "StdBackward0(leaf)"),
-    ("torch.var_mean(m)[1]", "VarMeanBackward0(leaf)"),
-    ("torch.std_mean(m, 1)[0]", "StdMeanBackward0(leaf)"),
-    ("m.median()", "MedianBackward0(leaf)"),
+    ("m.max(1)[0]", "Max(leaf)"),
+    ("m.min(1).values", "Min(leaf)"),
+    ("torch.max(m, v)", "Maximum(leaf, leaf)"),
+    ("m.amax()", "Amax(leaf)"),
+    ("m.amin(1)", "Amin(leaf)"),
+    ("m.aminmax().max", "Aminmax(leaf)"),
+    ("m.var()", "Var(leaf)"),
+    ("m.var(1)", "Var(leaf)"),
+    ("m.std()", "Std(leaf)"),
+    ("torch.var_mean(m)[1]", "VarMean(leaf)"),
+    ("torch.std_mean(m, 1)[0]", "StdMean(leaf)"),
+    ("m.median()", "Median(leaf)"),
     ("m.median(1)[0]", "MedianBackward1(leaf)"),
-    ("m.nanmedian()", "NanmedianBackward0(leaf)"),
+    ("m.nanmedian()", "Nanmedian(leaf)"),
     ("m.nanmedian(0).values", "NanmedianBackward1(leaf)"),
-    ("m.mode()[0]", "ModeBackward0(leaf)"),
-    ("m.logsumexp(1)", "LogsumexpBackward0(leaf)"),
-    ("m.norm()", "LinalgVectorNormBackward0(leaf)"),
-    ("m.norm(p=1)", "LinalgVectorNormBackward0(leaf)"),
-    ("m.norm(dim=1)", "LinalgVectorNormBackward0(leaf)"),
-    ("torch.linalg.norm(m)", "LinalgVectorNormBackward0(leaf)"),
-    ("torch.linalg.norm(m, 1)", "AmaxBackward0(LinalgVectorNormBackward0(leaf))"),
-    ("torch.linalg.vector_norm(m, 3)", "LinalgVectorNormBackward0(leaf)"),
-    ("torch.linalg.matrix_norm(m)", "LinalgVectorNormBackward0(leaf)"),
-    ('torch.linalg.matrix_norm(m, float("inf"))', "AmaxBackward0(LinalgVectorNormBackward0(leaf))"),
-    ("torch.dist(m, v)", "DistBackward0(leaf, leaf)"),
-    ("m.cumsum(0)", "CumsumBackward0(leaf)"),
-    ("m.cumprod(0)", "CumprodBackward0(leaf)"),
-    ("m.cummax(0)[0]", "CummaxBackward0(leaf)"),
-    ("m.cummin(0).values", "CumminBackward0(leaf)"),
-    ("m.logcumsumexp(0)", "LogcumsumexpBackward0(leaf)"),
-    ("m.diff()", "SubBackward0(SliceBackward0(leaf), SliceBackward0(leaf))"),
-    ("m.sort().values", "SortBackward0(leaf)"),
-    ("m.msort()", "SortBackward0(leaf)"),
-    ("m.topk(1)[0]", "TopkBackward0(leaf)"),
-    ("m.kthvalue(1)[0]", "KthvalueBackward0(leaf)"),
+    ("m.mode()[0]", "Mode(leaf)"),
+    ("m.logsumexp(1)", "Logsumexp(leaf)"),
+    ("m.norm()", "LinalgVectorNorm(leaf)"),
+    ("m.norm(p=1)", "LinalgVectorNorm(leaf)"),
+    ("m.norm(dim=1)", "LinalgVectorNorm(leaf)"),
+    ("torch.linalg.norm(m)", "LinalgVectorNorm(leaf)"),
+    ("torch.linalg.norm(m, 1)", "Amax(LinalgVectorNorm(leaf))"),
+    ("torch.linalg.vector_norm(m, 3)", "LinalgVectorNorm(leaf)"),
+    ("torch.linalg.matrix_norm(m)", "LinalgVectorNorm(leaf)"),
+    ('torch.linalg.matrix_norm(m, float("inf"))', "Amax(LinalgVectorNorm(leaf))"),
+    ("torch.dist(m, v)", "Dist(leaf, leaf)"),
+    ("m.cumsum(0)", "Cumsum(leaf)"),
+    ("m.cumprod(0)", "Cumprod(leaf)"),
+    ("m.cummax(0)[0]", "Cummax(leaf)"),
+    ("m.cummin(0).values", "Cummin(leaf)"),
+    ("m.logcumsumexp(0)", "Logcumsumexp(leaf)"),
+    ("m.diff()", "Sub(Slice(leaf), Slice(leaf))"),
+    ("m.sort().values", "Sort(leaf)"),
+    ("m.msort()", "Sort(leaf)"),
+    ("m.topk(1)[0]", "Topk(leaf)"),
+    ("m.kthvalue(1)[0]", "Kthvalue(leaf)"),
     ("m.sum_to_size(1, 2)", "SumBackward1(leaf)"),
-    ("m.sum(dtype=torch.float64)", "SumBackward0(leaf)"),
+    ("m.sum(dtype=torch.float64)", "Sum(leaf)"),
 ]
 
 VALUES: list[tuple[str, str]] = [
     (
         "m.max(dim=1)",
-        "torch.return_types.max(\nvalues=tensor([2., 4.], grad_fn=<MaxBackward0>),\nindices=tensor([1, 1]))",
+        (
+            "torch.return_types.max(\n"
+            "values=tensor([2., 4.], grad_fn=<MaxBackward0>),\n"
+            "indices=tensor([1, 1]))"
+        ),
     ),
     (
         "m.sort(1, descending=True)",
-        "torch.return_types.sort(\nvalues=tensor([[2., 1.],\n        [4., 3.]], grad_fn=<SortBackward0>),\nindices=tensor([[1, 0],\n        [1, 0]]))",
+        (
+            "torch.return_types.sort(\n"
+            "values=tensor([[2., 1.],\n"
+            "        [4., 3.]], grad_fn=<SortBackward0>),\n"
+            "indices=tensor([[1, 0],\n"
+            "        [1, 0]]))"
+        ),
     ),
     (
         "torch.aminmax(m)",
-        "torch.return_types.aminmax(\nmin=tensor(1., grad_fn=<AminmaxBackward0>),\nmax=tensor(4., grad_fn=<AminmaxBackward0>))",
+        (
+            "torch.return_types.aminmax(\n"
+            "min=tensor(1., grad_fn=<AminmaxBackward0>),\n"
+            "max=tensor(4., grad_fn=<AminmaxBackward0>))"
+        ),
     ),
     (
         "torch.var_mean(m)",
-        "(tensor(1.6667, grad_fn=<VarMeanBackward0>), tensor(2.5000, grad_fn=<VarMeanBackward0>))",
+        (
+            "(tensor(1.6667, grad_fn=<VarMeanBackward0>), tensor(2.5000, "
+            "grad_fn=<VarMeanBackward0>))"
+        ),
     ),
     (
         "m.kthvalue(2)",
-        "torch.return_types.kthvalue(\nvalues=tensor([2., 4.], grad_fn=<KthvalueBackward0>),\nindices=tensor([1, 1]))",
+        (
+            "torch.return_types.kthvalue(\n"
+            "values=tensor([2., 4.], grad_fn=<KthvalueBackward0>),\n"
+            "indices=tensor([1, 1]))"
+        ),
     ),
     (
         "m.mode(0)",
-        "torch.return_types.mode(\nvalues=tensor([1., 2.], grad_fn=<ModeBackward0>),\nindices=tensor([0, 0]))",
+        (
+            "torch.return_types.mode(\n"
+            "values=tensor([1., 2.], grad_fn=<ModeBackward0>),\n"
+            "indices=tensor([0, 0]))"
+        ),
     ),
     (
         "m.cummin(1)",
-        "torch.return_types.cummin(\nvalues=tensor([[1., 1.],\n        [3., 3.]], grad_fn=<CumminBackward0>),\nindices=tensor([[0, 0],\n        [0, 0]]))",
+        (
+            "torch.return_types.cummin(\n"
+            "values=tensor([[1., 1.],\n"
+            "        [3., 3.]], grad_fn=<CumminBackward0>),\n"
+            "indices=tensor([[0, 0],\n"
+            "        [0, 0]]))"
+        ),
     ),
     (
         "m.nanmedian(0)",
-        "torch.return_types.nanmedian(\nvalues=tensor([1., 2.], grad_fn=<NanmedianBackward1>),\nindices=tensor([0, 0]))",
+        (
+            "torch.return_types.nanmedian(\n"
+            "values=tensor([1., 2.], grad_fn=<NanmedianBackward1>),\n"
+            "indices=tensor([0, 0]))"
+        ),
     ),
     (
         "m.topk(1)",
-        "torch.return_types.topk(\nvalues=tensor([[2.],\n        [4.]], grad_fn=<TopkBackward0>),\nindices=tensor([[1],\n        [1]]))",
+        (
+            "torch.return_types.topk(\n"
+            "values=tensor([[2.],\n"
+            "        [4.]], grad_fn=<TopkBackward0>),\n"
+            "indices=tensor([[1],\n"
+            "        [1]]))"
+        ),
     ),
     ("torch.tensor([1.0, 3.0, 3.0]).argmax()", "tensor(1)"),
     ("torch.tensor([3.0, 3.0]).max(0).indices", "tensor(0)"),
@@ -103,7 +145,7 @@ VALUES: list[tuple[str, str]] = [
     ("torch.tensor([]).mean()", "tensor(nan)"),
     (
         "torch.zeros(0, 3).max(1)",
-        "torch.return_types.max(\nvalues=tensor([]),\nindices=tensor([], dtype=torch.int64))",
+        ("torch.return_types.max(\nvalues=tensor([]),\nindices=tensor([], dtype=torch.int64))"),
     ),
     ("torch.zeros(0, 3).sum(0)", "tensor([0., 0., 0.])"),
     ("torch.zeros(0, 3).prod(0)", "tensor([1., 1., 1.])"),
@@ -118,7 +160,7 @@ VALUES: list[tuple[str, str]] = [
     ('torch.tensor([1.0, float("nan")]).max()', "tensor(nan)"),
     (
         'torch.tensor([1.0, float("nan"), 3.0]).min(0)',
-        "torch.return_types.min(\nvalues=tensor(nan),\nindices=tensor(1))",
+        ("torch.return_types.min(\nvalues=tensor(nan),\nindices=tensor(1))"),
     ),
     ('torch.tensor([1.0, float("nan"), 3.0]).argmin()', "tensor(1)"),
     ('torch.tensor([1.0, float("nan"), 3.0]).nansum()', "tensor(4.)"),
@@ -127,16 +169,16 @@ VALUES: list[tuple[str, str]] = [
     ('torch.tensor([1.0, float("nan"), 3.0]).nanmedian()', "tensor(1.)"),
     (
         'torch.tensor([1.0, float("nan"), 3.0]).cummax(0)',
-        "torch.return_types.cummax(\nvalues=tensor([1., nan, nan]),\nindices=tensor([0, 1, 1]))",
+        ("torch.return_types.cummax(\nvalues=tensor([1., nan, nan]),\nindices=tensor([0, 1, 1]))"),
     ),
     (
         'torch.tensor([float("nan"), 1.0, 3.0]).sort()',
-        "torch.return_types.sort(\nvalues=tensor([1., 3., nan]),\nindices=tensor([1, 2, 0]))",
+        ("torch.return_types.sort(\nvalues=tensor([1., 3., nan]),\nindices=tensor([1, 2, 0]))"),
     ),
     ("torch.tensor([1.0, 4.0, 2.0, 3.0]).median()", "tensor(2.)"),
     (
         "torch.tensor([3.0, 1.0, 1.0, 3.0]).mode()",
-        "torch.return_types.mode(\nvalues=tensor(1.),\nindices=tensor(2))",
+        ("torch.return_types.mode(\nvalues=tensor(1.),\nindices=tensor(2))"),
     ),
     ("torch.tensor([1.0]).var()", "tensor(nan)"),
     ("torch.tensor([1.0]).std(correction=0)", "tensor(0.)"),
@@ -154,16 +196,20 @@ VALUES: list[tuple[str, str]] = [
     ("torch.tensor([0.0, 3.0, -4.0]).norm(p=1)", "tensor(7.)"),
     (
         "s.max(0)",
-        "torch.return_types.max(\nvalues=tensor(3., grad_fn=<MaxBackward0>),\nindices=tensor(0))",
+        ("torch.return_types.max(\nvalues=tensor(3., grad_fn=<MaxBackward0>),\nindices=tensor(0))"),
     ),
     (
         "s.sort()",
-        "torch.return_types.sort(\nvalues=tensor(3., grad_fn=<SortBackward0>),\nindices=tensor(0))",
+        (
+            "torch.return_types.sort(\n"
+            "values=tensor(3., grad_fn=<SortBackward0>),\n"
+            "indices=tensor(0))"
+        ),
     ),
     ("s.sum(0)", "tensor(3., grad_fn=<SumBackward1>)"),
     ("s.argmax(0)", "tensor(0)"),
     ("s.cumsum(-1)", "tensor(3., grad_fn=<CumsumBackward0>)"),
-    ("m.argmax(1, keepdim=True)", "tensor([[1],\n        [1]])"),
+    ("m.argmax(1, keepdim=True)", ("tensor([[1],\n        [1]])")),
     ("m.argmin()", "tensor(0)"),
     ("m.count_nonzero(0)", "tensor([2, 2])"),
     ("torch.tensor([2, 0], dtype=torch.uint8).any()", "tensor(1, dtype=torch.uint8)"),
@@ -180,7 +226,7 @@ VALUES: list[tuple[str, str]] = [
     ("(torch.full((100000, 2), 0.1).sum(0) - 10000).abs() < 0.01", "tensor([True, True])"),
     (
         "torch.tensor([3, 1, 2, 3]).sort(stable=True)",
-        "torch.return_types.sort(\nvalues=tensor([1, 2, 3, 3]),\nindices=tensor([1, 2, 0, 3]))",
+        ("torch.return_types.sort(\nvalues=tensor([1, 2, 3, 3]),\nindices=tensor([1, 2, 0, 3]))"),
     ),
     ("torch.tensor([1.0, 2.0, 2.0, 3.0]).sort(descending=True).indices", "tensor([3, 1, 2, 0])"),
     (
@@ -194,9 +240,9 @@ VALUES: list[tuple[str, str]] = [
     ("torch.searchsorted(torch.tensor([1.0, 2.0, 3.0]), 2.0, right=True)", "tensor(2)"),
     (
         "torch.bucketize(torch.tensor([[0, 1], [2, 9]]), torch.tensor([1, 2]))",
-        "tensor([[0, 0],\n        [1, 2]])",
+        ("tensor([[0, 0],\n        [1, 2]])"),
     ),
-    ("m.argsort(descending=True)", "tensor([[1, 0],\n        [1, 0]])"),
+    ("m.argsort(descending=True)", ("tensor([[1, 0],\n        [1, 0]])")),
 ]
 
 # Conventions: where the gradient of x = [1, 3, 3] goes.
@@ -269,7 +315,7 @@ ERRORS: list[tuple[str, str]] = [
 
 @pytest.mark.parametrize(("expression", "recorded"), GRAPHS)
 def test_graph(expression: str, recorded: str) -> None:
-    assert printed(f"print(graph({expression}))") == recorded
+    assert printed(f"print(graph({expression}))").replace("Backward0", "") == recorded
 
 
 @pytest.mark.parametrize(("expression", "recorded"), VALUES)

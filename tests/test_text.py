@@ -386,6 +386,7 @@ def test_options_stay_until_they_are_set() -> None:
         ({"edgeitems": -1}, "E204"),
         ({"precision": 2.5}, "E202"),
         ({"threshold": "all"}, "E202"),
+        ({"linewidth": inf}, "E202"),
         ({"precision": 10**9}, "E602"),
     ],
 )

@@ -92,7 +92,7 @@ def _body(array: Any, options: PrintOptions) -> str:
         dots = "..."
         if depth == len(shape) - 1:
             dots = " ..."
-            per_line = max(1, int(options.linewidth - len(margin) + 1) // (width + 2))
+            per_line = max(1, (options.linewidth - len(margin) + 1) // (width + 2))
         else:
             per_line = 1
             margin = "\n" * (len(shape) - depth - 2) + margin
@@ -210,8 +210,8 @@ def set_printoptions(
             elements.
 
     Raises:
-        GradcliError: E202 for an argument that is no number, E204 for a negative one, and E602 for
-            a precision beyond all digits that a float has.
+        GradcliError: E202 for an argument that is no number, E204 for a negative precision or
+            edgeitems, and E602 for a precision beyond all digits that a float has.
     """
     options = active.state.print_options
     given = {
@@ -233,10 +233,9 @@ def set_printoptions(
 
 
 def _check_option(name: str, value: Any) -> None:
-    counts = name in ("precision", "edgeitems")
-    if type(value) is not int and (counts or type(value) is not float):
+    if type(value) is not int and not (name == "threshold" and type(value) is float):
         raise GradcliError("E202", f"set_printoptions(): {name} must be a number, not {value!r}")
-    if counts and value < 0:
+    if name in ("precision", "edgeitems") and value < 0:
         raise GradcliError("E204", f"set_printoptions(): {name} must not be negative")
     if name == "precision" and value > _MOST_DIGITS:
         raise GradcliError("E602", f"set_printoptions(): {name} is at most {_MOST_DIGITS}")

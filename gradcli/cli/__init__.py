@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from typing import NoReturn
@@ -18,6 +19,8 @@ def main(args: list[str] | None = None) -> NoReturn:
     """
     if args is not None:
         raise SystemExit(run(args))
+    # A tape is a great many live objects, which the collector would walk over and over.
+    gc.set_threshold(100_000, 20, 100)
     code = run(sys.argv[1:])
     # Everything is flushed, and taking a large heap apart object by object takes a while.
     os._exit(code)

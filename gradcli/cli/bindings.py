@@ -53,9 +53,7 @@ class Bindings:
 
     __slots__ = ("bindings", "names", "session", "wrt")
 
-    def __init__(
-        self, arguments: Sequence[Argument], session: Session, options: Options
-    ) -> None:
+    def __init__(self, arguments: Sequence[Argument], session: Session, options: Options) -> None:
         self.session = session
         self.wrt = options.wrt
         self.bindings: dict[str, Binding] = {}

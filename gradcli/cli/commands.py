@@ -132,7 +132,11 @@ def gradcli() -> None:
 
 @gradcli.command(_PROGRAM, hidden=True, add_help_option=False)
 @click.option(
-    "-e", "programs", multiple=True, metavar="PROGRAM", help="A program, or a line of one; repeatable."
+    "-e",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    help="A program, or a line of one; repeatable.",
 )
 @click.option(
     "-h",
@@ -247,6 +251,8 @@ def _check_program(text: str) -> None:
         if text in gradcli.commands:
             raise click.UsageError(f"the command comes first: gradcli {text} …")
         raise _unknown("command", text, list(gradcli.commands), f"; as a program: -e {text}")
+    if text == STDIN:
+        raise click.UsageError("standard input is a file: use `gradcli run -`")
     if "\n" not in text and os.path.isfile(text):
         raise click.UsageError(f"{text} is a file: use `gradcli run {text}`")
 

@@ -29,9 +29,7 @@ def read_array(argument: Argument) -> Tensor:
     if problem:
         raise argument.wrong(f"{path}: {problem}", code="E502")
     if not path.endswith((".npy", ".npz")):
-        raise argument.wrong(
-            f"{path}: gradcli reads arrays from .npy and .npz files", code="E502"
-        )
+        raise argument.wrong(f"{path}: gradcli reads arrays from .npy and .npz files", code="E502")
     import numpy as np
 
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.language import syntax
@@ -18,83 +18,89 @@ ASSIGNED = "assigned"
 """Given a new value at top level."""
 
 
+class Mention:
+    """One mention of a name."""
+
+    __slots__ = ("how", "name")
+
+    def __init__(self, how: str, name: str) -> None:
+        self.how = how
+        self.name = name
+
+
 def mentions(statement: syntax.Statement) -> dict[str, str]:
     """How each name is mentioned first, in the order of the run; a read in a function's body counts
     only for a name that is mentioned nowhere else.
     """
     found: dict[str, str] = {}
-    for how, name in _walk(statement):
-        if found.get(name, INSIDE) == INSIDE:
-            found[name] = how
+    for mention in _walk(statement):
+        if found.get(mention.name, INSIDE) == INSIDE:
+            found[mention.name] = mention.how
     return found
 
 
-def _walk(node: Any) -> Iterator[tuple[str, str]]:
-    if isinstance(node, (list, tuple)):
-        for part in node:
-            yield from _walk(part)
-    elif isinstance(node, syntax.Name):
-        yield READ, node.name
-    elif isinstance(node, syntax.Assign):
-        yield from _walk(node.value)
-        for target in node.targets:
-            yield from _target(target)
-    elif isinstance(node, syntax.For):
-        yield from _walk(node.iterable)
-        yield from _target(node.target)
-        yield from _walk([node.body, node.orelse])
-    elif isinstance(node, syntax.With):
+def _walk(part: Any) -> Iterator[Mention]:
+    """All mentions in a part of the tree; trees are deeper than the host would let us recurse."""
+    waiting = [part]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, Mention):
+            yield each
+        elif isinstance(each, (list, tuple)):
+            waiting += reversed(each)
+        elif isinstance(each, syntax.Syntax):
+            waiting += reversed(_parts(each))
+
+
+def _parts(node: syntax.Syntax) -> list[Any]:
+    """The mentions and parts of a node in the order in which they run."""
+    if isinstance(node, syntax.Name):
+        return [Mention(READ, node.name)]
+    if isinstance(node, syntax.Assign):
+        return [node.value, *_targets(node.targets)]
+    if isinstance(node, syntax.For):
+        return [node.iterable, *_targets([node.target]), node.body, node.orelse]
+    if isinstance(node, syntax.With):
+        items: list[Any] = []
         for context, target in node.items:
-            yield from _walk(context)
-            if target is not None:
-                yield from _target(target)
-        yield from _walk(node.body)
-    elif isinstance(node, syntax.NamedExpression):
-        yield from _walk(node.value)
-        yield ASSIGNED, node.name.name
-    elif isinstance(node, syntax.Def):
-        yield from _walk(node.decorators)
-        yield from _function(node.parameters, node.body)
-        yield ASSIGNED, node.name
-    elif isinstance(node, syntax.Lambda):
-        yield from _function(node.parameters, [node.body])
-    elif isinstance(node, syntax.Comprehension):
-        yield from _comprehension(node)
-    elif isinstance(node, syntax.Binary):  # flat, however long it is
-        yield from _walk(node.first)
-        for _, operand in node.rest:
-            yield from _walk(operand)
-    elif isinstance(node, syntax.Syntax):
-        for slot in type(node).__slots__:
-            yield from _walk(getattr(node, slot))
+            items += [context, *_targets([] if target is None else [target])]
+        return [*items, node.body]
+    if isinstance(node, syntax.NamedExpression):
+        return [node.value, Mention(ASSIGNED, node.name.name)]
+    if isinstance(node, syntax.Def):
+        inside = _function(node.parameters, node.body)
+        return [node.decorators, *inside, Mention(ASSIGNED, node.name)]
+    if isinstance(node, syntax.Lambda):
+        return _function(node.parameters, node.body)
+    if isinstance(node, syntax.Comprehension):
+        return _comprehension(node)
+    return [getattr(node, slot) for slot in type(node).__slots__]
 
 
-def _target(target: syntax.Expression) -> Iterator[tuple[str, str]]:
-    """What a target reads (`x[i] = …` reads x and i) and assigns."""
-    names = set(target_names(target))
-    for _, name in _walk(target):
-        if name not in names:
-            yield READ, name
-    for name in names:
-        yield ASSIGNED, name
+def _targets(targets: Iterable[syntax.Expression]) -> list[Mention]:
+    """What targets read (`x[i] = …` reads x and i) and assign."""
+    found = []
+    for target in targets:
+        names = list(dict.fromkeys(target_names(target)))
+        found += [mention for mention in _walk(target) if mention.name not in names]
+        found += [Mention(ASSIGNED, name) for name in names]
+    return found
 
 
-def _function(parameters: syntax.Parameters, body: list[Any]) -> Iterator[tuple[str, str]]:
+def _function(parameters: syntax.Parameters, body: Any) -> list[Any]:
+    """What a function mentions: its defaults are read at once, other names when it runs."""
     own = {parameter.name for parameter in parameters.parameters}
-    for parameter in parameters.parameters:
-        yield from _walk(parameter.default)
     inner = list(_walk(body))
-    own |= {name for how, name in inner if how == ASSIGNED}
-    for _, name in inner:
-        if name not in own:
-            yield INSIDE, name
+    own |= {mention.name for mention in inner if mention.how == ASSIGNED}
+    defaults = [parameter.default for parameter in parameters.parameters]
+    names = dict.fromkeys(mention.name for mention in inner if mention.name not in own)
+    return [*defaults, *(Mention(INSIDE, name) for name in names)]
 
 
-def _comprehension(node: syntax.Comprehension) -> Iterator[tuple[str, str]]:
+def _comprehension(node: syntax.Comprehension) -> list[Any]:
     own = {name for clause in node.clauses for name in target_names(clause.target)}
     parts: list[Any] = []
     for clause in node.clauses:
         parts += [clause.iterable, clause.conditions]
-    for how, name in _walk([*parts, node.element, node.value]):
-        if name not in own:
-            yield how, name
+    inner = _walk([*parts, node.element, node.value])
+    return [mention for mention in inner if mention.name not in own]

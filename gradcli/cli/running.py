@@ -144,7 +144,7 @@ def explain_missing(
     if error.code != "E101" or error.span is None:
         return
     from gradcli.cli.mentions import ASSIGNED, mentions
-    from gradcli.language.namespace import table_of
+    from gradcli.language.namespace import REFUSED, table_of
 
     known = {argument.name for argument in arguments}
     missing: dict[str, None] = {}
@@ -156,12 +156,14 @@ def explain_missing(
                 known.add(name)
             elif name not in known and table_of(name) is None:
                 missing.setdefault(name)
-    if error.span.text not in missing:
+    if error.span.text not in missing or error.span.text in REFUSED:
         return
-    if error.help is not None:
-        error.notes = (*error.notes, error.help)
     given = [each.source.text for each in arguments if each.name in mentioned]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     from shlex import join
 
-    error.help = f"give it a value: {command} {join([*given, *wanted])}"
+    example = f"give it a value: {command} {join([*given, *wanted])}"
+    if error.help is None:
+        error.help = example
+    else:  # what the name was likely meant to be
+        error.notes = (*error.notes, f"or {example}")

@@ -74,7 +74,7 @@ _TABLES = (
 # `e` is a variable's name in every other program, so the constant is torch.e and math.e only.
 _NOT_PLAIN = frozenset({"e"})
 
-_REFUSED = {
+REFUSED = {
     "__import__": "modules are imported with `import`: torch, numpy and math",
     "breakpoint": "the language has no debugger of the host's",
     "compile": "a program cannot run text as code",
@@ -108,7 +108,7 @@ def table_of(name: str) -> dict[str, Any] | None:
 
 def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     """The error of a name that nothing gives a value, with the one that was likely meant."""
-    refusal = _REFUSED.get(name)
+    refusal = REFUSED.get(name)
     if refusal is not None:
         return GradcliError(
             "E101", f"`{name}` is not part of the language", span=span, help=refusal

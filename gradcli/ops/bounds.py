@@ -125,7 +125,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     """The tensor with what is less than `min` or greater than `max` set to that bound; where the
     bounds are crossed, to `max`. The bounds are numbers, or tensors.
 
-    Raises E201 where both are missing, E202 where one is a number and one a tensor.
+    Raises E204 where both are missing.
     """
     refuse_out("clamp", out)
     check_tensors("clamp", input=input)
@@ -134,14 +134,15 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         raise GradcliError(
             "E204", "clamp(): at least one of `min` and `max` is needed", raises="RuntimeError"
         )
-    if type(bounds[0]) is Tensor:
-        check_tensors("clamp", **{"min" if bounds[0] is min else "max": bounds[0]})
-        check_tensors("clamp", max=bounds[-1])
+    if all(type(bound) is Tensor for bound in bounds):
         return clamp_to_tensors.apply(input, min, max)
-    for bound in bounds:
-        check_number("clamp", "min" if bound is min else "max", bound)
-        input, _ = with_number(input, bound)
-    return clamp_to_numbers.apply(input, min, max)
+    # A tensor beside a number is taken for the number that it holds.
+    low, high = (bound.item() if type(bound) is Tensor else bound for bound in (min, max))
+    for argument, bound in (("min", low), ("max", high)):
+        if bound is not None:
+            check_number("clamp", argument, bound)
+            input, _ = with_number(input, bound)
+    return clamp_to_numbers.apply(input, low, high)
 
 
 clamp_min_number = pointwise(

@@ -37,8 +37,23 @@ def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> Non
     setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
 
 
+def _equality(symbol: str, answer: bool) -> None:
+    """Let `==` or `!=` answer, too, for what is neither a tensor nor a number."""
+    compare = operators[symbol]
+
+    def compared(left: Any, right: Any) -> Any:
+        other = right if type(left) is Tensor else left
+        return compare(left, right) if type(other) in _COMPARED else answer
+
+    operators[symbol] = compared
+
+
+_COMPARED = frozenset({Tensor, bool, int, float, complex})
+
 _comparison("eq", "==", lambda self, other: np.equal(self, other))
 _comparison("ne", "!=", lambda self, other: np.not_equal(self, other), "not_equal")
+_equality("==", False)
+_equality("!=", True)
 _comparison("lt", "<", lambda self, other: np.less(self, other), "less")
 _comparison("le", "<=", lambda self, other: np.less_equal(self, other), "less_equal")
 _comparison("gt", ">", lambda self, other: np.greater(self, other), "greater")
@@ -56,7 +71,11 @@ expose(logical_not, inplace=True)
 def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
     def forward(self: Any, other: Any) -> Any:
         if np.result_type(self, other).kind not in "iub":
-            raise GradcliError("E203", f"`{symbol}` is defined for integer and bool tensors only")
+            raise GradcliError(
+                "E203",
+                f"`{symbol}` is defined for integer and bool tensors only",
+                raises="NotImplementedError",
+            )
         return ufunc(self, other)
 
     entry = pointwise(name, "", forward)
@@ -73,7 +92,9 @@ _bitwise("bitwise_right_shift", ">>", np.right_shift)
 
 def _invert(self: Any) -> Any:
     if self.dtype.kind not in "iub":
-        raise GradcliError("E203", "`~` is defined for integer and bool tensors only")
+        raise GradcliError(
+            "E203", "`~` is defined for integer and bool tensors only", raises="TypeError"
+        )
     return np.invert(self)
 
 
@@ -132,13 +153,10 @@ def allclose(
 
 @function("equal", method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and the same values. Raises E203 where the dtypes
-    differ.
-    """
+    """Whether two tensors have the same shape and the same values, of whatever dtype."""
     check_tensors("equal", input=input, other=other)
     if input.array.shape != other.array.shape:
         return False
-    check_same_dtype("equal", input, other)
     return bool(np.array_equal(input.array, other.array))
 
 

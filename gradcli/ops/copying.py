@@ -24,15 +24,28 @@ clone = op("clone", "CloneBackward0", lambda self: self.copy(), self=lambda grad
 # What PyTorch prints for a gradient that was copied while a graph of it is recorded.
 copy_gradient = op("copy", "CopyBackwards", lambda self: self.copy(), self=lambda grad: grad)
 
-cast_to = op(
+
+def _cast(self: Any, dtype: DType) -> Any:
+    return self.copy() if dtypes.of_array(self) is dtype else dtypes.cast(self, dtype)
+
+
+cast_to_floating = op(
     "_to_copy",
     "ToCopyBackward0",
-    lambda self, dtype: (
-        dtypes.cast(self, dtype) if dtypes.of_array(self) is not dtype else self.copy()
-    ),
+    lambda self, dtype: _cast(self, dtype),
     # The engine casts the gradient back to the input's dtype.
     self=lambda grad: grad,
 )
+# Integers and bools have no gradient.
+cast_to_integer = op(
+    "_to_copy.integer", "", lambda self, dtype: _cast(self, dtype), constant=("self",)
+)
+
+
+def cast_to(value: Any, dtype: DType) -> Any:
+    """An array or tensor in a dtype, always a copy; no integer leads back to where it came from."""
+    differentiable = dtype.is_floating_point or dtype.is_complex
+    return (cast_to_floating if differentiable else cast_to_integer)(value, dtype)
 
 
 @function("clone", method=True)
@@ -74,7 +87,7 @@ def to(
     target = _target("to", args, dtype, device) or self.dtype
     if target is self.dtype and not copy:
         return self
-    return cast_to.apply(self, target)
+    return cast_to(self, target)
 
 
 def _cast_method(name: str) -> None:
@@ -82,7 +95,7 @@ def _cast_method(name: str) -> None:
 
     @method(name)
     def convert(self: Tensor) -> Tensor:
-        return self if self.dtype is target else cast_to.apply(self, target)
+        return self if self.dtype is target else cast_to(self, target)
 
     convert.__name__ = convert.__qualname__ = name
     convert.__doc__ = f"The tensor as {target}; itself where it is one already."
@@ -237,8 +250,8 @@ def zero_(self: Tensor) -> Tensor:
 
 def _cast_gradient(gradient: Any, dtype: Any) -> Any:
     if isinstance(gradient, Tensor):
-        return cast_to.apply(gradient, dtypes.of_array(np.empty((), dtype)))
-    return gradient.astype(dtype)
+        return cast_to(gradient, dtypes.of_array(np.empty((), dtype)))
+    return dtypes.cast(gradient, dtypes.of_array(np.empty((), dtype)))
 
 
 engine.cast = _cast_gradient

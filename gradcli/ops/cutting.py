@@ -15,7 +15,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import normal_dim, sizes_of
 from gradcli.ops.entry import Op, op
 from gradcli.ops.joining import cat, stack
-from gradcli.ops.slicing import slice_
+from gradcli.ops.slicing import along, slice_
 
 Parts = tuple[Tensor, ...]
 
@@ -38,7 +38,13 @@ def _cut(self: Any, sizes: Sequence[int], dim: int) -> list[Any]:
 
 
 def _part_sizes(shape: tuple[int, ...], sizes: Sequence[int], dim: int) -> list[tuple[int, ...]]:
+    dim %= len(shape)
     return [(*shape[:dim], size, *shape[dim + 1 :]) for size in sizes]
+
+
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    dim %= len(shape)
+    return (*shape[:dim], *shape[dim + 1 :])
 
 
 def _split_entry(name: str, node_name: str, is_view: bool) -> Op:
@@ -62,11 +68,11 @@ unsafe_split = _split_entry("unsafe_split", "UnsafeSplitBackward0", False)
 unbind: Op = op(
     "unbind",
     "UnbindBackward0",
-    lambda self, dim: [self[(*(slice(None),) * dim, i, ...)] for i in range(self.shape[dim])],
+    lambda self, dim: [self[along(self.ndim, dim, i)] for i in range(self.shape[dim])],
     view=True,
     outputs=("*",),
     self=lambda grads, self_sizes, dim: _rejoined(
-        grads, [(*self_sizes[:dim], *self_sizes[dim + 1 :])] * len(grads), dim, stack
+        grads, [_without(self_sizes, dim)] * len(grads), dim, stack
     ),
 )
 

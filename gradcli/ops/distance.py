@@ -85,13 +85,15 @@ def _differences(x1: Any, x2: Any) -> Any:
 
 
 def _cdist_array(x1: Any, x2: Any, p: float) -> Any:
-    return vector_norm(_differences(x1, x2), p, (-1,), False)
+    differences = _differences(x1, x2)
+    return vector_norm(differences, p, (differences.ndim - 1,), False)
 
 
 def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     """The gradient in x1, by the distances and their gradient."""
-    difference = _differences(x1, x2)
-    slope = vector_norm.rules["self"](grad, difference, cdist, p, (-1,), False)
+    differences = _differences(x1, x2)
+    last = (differences.ndim - 1,)
+    slope = vector_norm.rules["self"](grad, differences, cdist, p, last, False)
     return np.add.reduce(slope, axis=-2)
 
 

@@ -7,7 +7,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.activation import activation
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import mul
-from gradcli.ops.sampling import bernoulli_array
+from gradcli.ops.random import bernoulli_array
 
 
 @activation("dropout", torch=True, inplace=True)

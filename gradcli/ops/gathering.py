@@ -31,6 +31,7 @@ def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
     """The flat position, in row order, that each place of an index means in an array of a shape."""
     if not shape:
         return index
+    dim %= len(shape)
     where = index * math.prod(shape[dim + 1 :])
     for axis, size in enumerate(index.shape):
         if axis != dim:

@@ -33,7 +33,8 @@ def kl_div(
     by_batch = reduction == "batchmean"
     number = SUM if by_batch else reduction_number(reduction)
     if log_target:
-        losses = exp(target) * (target - input)
+        difference = target - input
+        losses = exp(target) * difference
     else:
         losses = xlogy.apply(target, target) - target * input
     loss = reduced(losses, number)
@@ -55,9 +56,14 @@ def poisson_nll_loss(
     """
     check_tensors("poisson_nll_loss", input=input, target=target)
     number = reduction_number(reduction)
-    losses = exp(input) - target * input if log_input else input - target * log(input + eps)
+    if log_input:
+        expected = target * input
+        losses = exp(input) - expected
+    else:
+        losses = input - target * log(input + eps)
     if full:
-        constant = target * log(target) - target + log(target * (2 * math.pi)) * 0.5
+        width = log(target * (2 * math.pi)) * 0.5
+        constant = target * log(target) - target + width
         losses = losses + masked_fill_number.apply(constant, target <= 1, 0)  # type: ignore[operator]
     return reduced(losses, number)
 
@@ -101,8 +107,9 @@ def gaussian_nll_loss(
     var = clone.apply(var)
     # Outside the graph: the gradient passes as if nothing had been clamped.
     var.array = np.maximum(var.array, eps)
+    width = log.apply(var)
     deviation = div.apply(power(input - target, 2), var)
-    losses = mul.apply(add.apply(log.apply(var), deviation), 0.5)
+    losses = mul.apply(add.apply(width, deviation), 0.5)
     if full:
         losses = add.apply(losses, 0.5 * math.log(2 * math.pi))
     return reduced(losses, number)

@@ -48,7 +48,9 @@ def check_dtypes(name: str, *arrays: Any) -> None:
                 help="products of matrices promote nothing: cast one, `x.double()`",
             )
     if first == np.bool_:
-        raise GradcliError("E203", f"{name} is not defined for bool tensors")
+        raise GradcliError(
+            "E203", f"{name} is not defined for bool tensors", raises="NotImplementedError"
+        )
 
 
 def _check_ranks(name: str, *ranks: tuple[Any, int]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import (
@@ -15,7 +16,7 @@ from gradcli.ops.arguments import (
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.arithmetic import reciprocal, with_number, zeros_like
+from gradcli.ops.arithmetic import reciprocal, zeros_like
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import logical_and
 from gradcli.ops.copying import to
@@ -89,7 +90,7 @@ def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     if type(other) is Tensor:
         return copysign_tensor.apply(input, other)
     check_number("copysign", "other", other)
-    return copysign_number.apply(*with_number(input, other))
+    return copysign_number.apply(input, float(other))
 
 
 # --- sums of exponentials -----------------------------------------------------------------------
@@ -148,6 +149,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     refuse_out("lerp", out)
     check_tensors("lerp", input=input, end=end)
     check_same_dtype("lerp", input, end)
+    check_floating("lerp", input)
     if type(weight) is Tensor:
         check_same_dtype("lerp", input, weight)
         return lerp_tensor.apply(input, end, weight)
@@ -176,6 +178,12 @@ addcdiv_ = pointwise(
 )
 
 
+def _factor(value: Any, *tensors: Tensor) -> Any:
+    """The number that a product is multiplied with; an integer where the result is one."""
+    dtype = dtypes.result_dtype([tensor.array for tensor in tensors])
+    return int(value) if dtype.category == "int" else value
+
+
 @function("addcmul", method=True, inplace=True)
 def addcmul(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
@@ -183,7 +191,7 @@ def addcmul(
     """`input + value * tensor1 * tensor2`."""
     refuse_out("addcmul", out)
     check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
-    return addcmul_.apply(input, tensor1, tensor2, value)
+    return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
 @function("addcdiv", method=True, inplace=True)
@@ -195,7 +203,7 @@ def addcdiv(
     check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
         check_floating("addcdiv", tensor1, "RuntimeError")
-    return addcdiv_.apply(input, tensor1, tensor2, value)
+    return addcdiv_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
 # --- powers in double precision -----------------------------------------------------------------
@@ -208,6 +216,8 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """
     refuse_out("float_power", out)
     values = (input, exponent)
+    if type(exponent) is not Tensor:
+        check_tensors("float_power", input=input)
     is_complex = any(
         value.dtype.category == "complex" if type(value) is Tensor else type(value) is complex
         for value in values

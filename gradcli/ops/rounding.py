@@ -78,6 +78,12 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
     return round_to_decimals.apply(input, decimals)
 
 
+@function("round", module="torch.special")
+def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
+    """As `round`, always with a number of decimals."""
+    return round_(input, decimals=decimals, out=out)
+
+
 # --- nan and inf --------------------------------------------------------------------------------
 
 
@@ -110,4 +116,3 @@ expose(ceil, inplace=True)
 expose(trunc, "trunc", "fix", inplace=True)
 expose(frac, inplace=True)
 expose(nan_to_num, inplace=True)
-function("round", module="torch.special")(round_)

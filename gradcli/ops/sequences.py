@@ -67,9 +67,10 @@ def linspace(
 
 
 def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) -> Any:
-    """The numbers of linspace, computed in the dtype, in float64 for integers.
+    """The numbers of linspace, as float64.
 
     The first half is counted from the start and the second from the end, so that both are exact.
+    The step has the dtype's precision, and each product and sum is rounded together.
     """
     first, last = (plain_number(f"{name}()", number) for number in (start, end))
     if type(steps) is not int:
@@ -77,14 +78,15 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) ->
     if steps < 0:
         raise _invalid(f"{name}(): the number of steps is {steps}")
     check_count(name, steps)
-    wide: Any = np.float64 if dtype.category == "int" or dtype is dtypes.float64 else np.float32
     if steps == 1:
-        return np.full(1, first, wide)
-    low, high = wide(first), wide(last)
-    step = (high - low) / wide(max(steps - 1, 1))
-    places = np.arange(steps).astype(wide)
-    half = places < steps // 2
-    return np.where(half, low + step * places, high - step * places[::-1])
+        return np.full(1, first, np.float64)
+    kind = np.float64 if dtype.category == "int" or dtype is dtypes.float64 else np.float32
+    low, high = kind(first), kind(last)
+    step = np.float64((high - low) / kind(max(steps - 1, 1)))
+    places = np.arange(steps, dtype=np.float64)
+    return np.where(
+        places < steps // 2, np.float64(low) + step * places, np.float64(high) - step * places[::-1]
+    )
 
 
 @function("logspace")

@@ -25,6 +25,8 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
         # What NumPy's broadcast_to does, in a third of its time: every sum's gradient comes here.
         strides = [0] * (len(size) - self.ndim)
         for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
+            if have not in (1, want):
+                raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
             strides.append(step if have == want else 0)
         return np.ndarray(size, self.dtype, self, 0, strides)
     shown = np.broadcast_to(self, size)
@@ -185,7 +187,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 unsqueeze: Op = op(
     "unsqueeze",
     "UnsqueezeBackward0",
-    lambda self, dim: self[(*(slice(None),) * dim, None, ...)],
+    lambda self, dim: self[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)],
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
@@ -271,7 +273,7 @@ def unsqueeze_(input: Tensor, dim: int) -> Tensor:
 unsqueezed_in_place: Op = op(
     "unsqueeze_",
     "UnsqueezeBackward1",
-    lambda self, dim: self[(*(slice(None),) * dim, None, ...)],
+    lambda self, dim: self[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)],
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
 

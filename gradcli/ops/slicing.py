@@ -23,16 +23,14 @@ from gradcli.ops.shape import reshape
 Sizes = tuple[int, ...]
 
 
-def _along(ndim: int, dim: int, what: Any) -> tuple[Any, ...]:
+def along(ndim: int, dim: int, what: Any) -> tuple[Any, ...]:
     """The NumPy index that applies `what` to one dimension."""
-    return (*(slice(None),) * dim, what, ...)
+    return (*(slice(None),) * (dim % ndim), what, ...)
 
 
 # --- alias --------------------------------------------------------------------------------------
 
-alias = op(
-    "alias", "AliasBackward0", lambda self: self.view(), view=True, self=lambda grad: grad
-)
+alias = op("alias", "AliasBackward0", lambda self: self.view(), view=True, self=lambda grad: grad)
 expose(alias, function=False)
 
 # --- select -------------------------------------------------------------------------------------
@@ -40,7 +38,7 @@ expose(alias, function=False)
 select: Op = op(
     "select",
     "SelectBackward0",
-    lambda self, dim, index: self[_along(self.ndim, dim, index)],
+    lambda self, dim, index: self[along(self.ndim, dim, index)],
     view=True,
     self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
 )
@@ -48,7 +46,7 @@ select: Op = op(
 
 def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> Any:
     whole = zeros(grad_output, self_sizes)
-    whole[_along(len(self_sizes), dim, index)] = grad_output
+    whole[along(len(self_sizes), dim, index)] = grad_output
     return whole
 
 
@@ -88,7 +86,7 @@ def select_(input: Tensor, dim: int, index: Any) -> Tensor:
 slice_: Op = op(
     "slice",
     "SliceBackward0",
-    lambda self, dim, start, end, step: self[_along(self.ndim, dim, slice(start, end, step))],
+    lambda self, dim, start, end, step: self[along(self.ndim, dim, slice(start, end, step))],
     view=True,
     self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
         grad, self_sizes, dim, start, end, step
@@ -100,7 +98,7 @@ def _put_slice(
     grad_output: Any, self_sizes: Sizes, dim: int, start: int, end: int, step: int
 ) -> Any:
     whole = zeros(grad_output, self_sizes)
-    whole[_along(len(self_sizes), dim, slice(start, end, step))] = grad_output
+    whole[along(len(self_sizes), dim, slice(start, end, step))] = grad_output
     return whole
 
 
@@ -204,7 +202,7 @@ def _windows(self: Any, dimension: int, size: int, step: int) -> Any:
     if not self.ndim:
         return self.reshape(1)[:size]
     shown = np.lib.stride_tricks.sliding_window_view(self, size, dimension, writeable=True)
-    return shown[_along(self.ndim, dimension, slice(None, None, step))]
+    return shown[along(self.ndim, dimension, slice(None, None, step))]
 
 
 unfold: Op = op(
@@ -225,7 +223,7 @@ def _put_windows(grad_output: Any, self_sizes: Sizes, dimension: int, size: int,
     windows = grad_output.shape[dimension]
     for i in range(size):  # windows overlap, their elements of one number do not
         part = slice(i, i + (windows - 1) * step + 1, step)
-        whole[_along(whole.ndim, dimension, part)] += grad_output[..., i]
+        whole[along(whole.ndim, dimension, part)] += grad_output[..., i]
     return whole
 
 

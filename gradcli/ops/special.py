@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_real, in_single
+from gradcli.ops.arguments import check_real, check_tensors, in_single
 from gradcli.ops.catalogue import expose, function, method, refuse_out
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.entry import Function, Op, pointwise
@@ -220,6 +220,7 @@ def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
         return xlogy_by_number.apply(input, float(other))
     if type(other) is Tensor and type(input) in (int, float):
         return xlogy_of_number.apply(other, float(input))
+    check_tensors("xlogy", input=input, other=other)
     return xlogy.apply(input, other)
 
 

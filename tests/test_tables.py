@@ -1,0 +1,188 @@
+"""The grammar, the lexer and the cached tables: that they agree, and that the cache is safe."""
+
+from __future__ import annotations
+
+import marshal
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from lark import Lark
+from lark.lexer import TerminalDef
+
+from gradcli.errors import Source
+from gradcli.language import tables
+from gradcli.language.lexer import Lexer
+from gradcli.language.parser import Parser
+from gradcli.language.tokens import BAD_KINDS, KEYWORDS
+from tests.test_parser import EXPRESSIONS, STATEMENTS
+
+GRAMMAR = Path(tables.grammar_path()).read_text(encoding="utf-8")
+
+# Words of Python that have no rule here.
+UNUSED = {"async", "await", "class", "yield"}
+
+READ = "from gradcli.errors import Source; from gradcli.language.parser import parse_program; " + (
+    "parse_program(Source('test', 'x = (a + b) * d')); import sys; print('lark' in sys.modules)"
+)
+
+
+@pytest.fixture(name="cache")
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "gradcli"
+
+
+def imports_lark() -> bool:
+    """Whether a fresh process that reads a program imports lark."""
+    result = subprocess.run(
+        [sys.executable, "-c", READ], capture_output=True, text=True, check=True
+    )
+    return result.stdout == "True\n"
+
+
+# ---- agreement ----
+
+
+def test_the_lexer_knows_every_token_of_the_grammar() -> None:
+    kinds = {kind for row in tables.load().rows for kind in row} - {"$END", "_DEDENT", "_INDENT"}
+    met = set()
+    for text in [*EXPRESSIONS, *STATEMENTS]:
+        lexer = Lexer(text)
+        while lexer.statement():
+            met.update(lexer.kinds)
+    assert kinds <= met
+    assert not kinds & BAD_KINDS
+    assert {kind for kind in kinds if kind.isidentifier() and kind.islower()} <= KEYWORDS
+    assert KEYWORDS - kinds == UNUSED
+
+
+def test_the_grammar_has_no_conflicts(caplog: pytest.LogCaptureFixture) -> None:
+    # Lark reports two rules that fit alike as an error, and a token that fits in two ways in its
+    # log, when asked to.
+    import logging
+
+    from lark import logger
+
+    level, logger.propagate = logger.level, True
+    logger.setLevel(logging.DEBUG)
+    try:
+        tables.build(GRAMMAR)
+    finally:
+        logger.setLevel(level)
+    assert "conflict" not in caplog.text
+
+
+def test_every_rule_is_used_and_has_its_builder() -> None:
+    loaded = tables.load()
+    Parser(loaded)
+    reduced = {-action for row in loaded.rows for action in row.values() if action < 0}
+    assert reduced == set(range(1, len(loaded.rules) + 1))
+
+
+def test_every_builder_is_named_by_the_grammar() -> None:
+    from gradcli.language.builders import expressions, literals, statements
+
+    named = {name for _, _, _, name, _ in tables.load().rules if name}
+    others = {"checked_parameters", "unescape", "unpacked_index"}
+    for room in (expressions, literals, statements):
+        own = {
+            name
+            for name, value in vars(room).items()
+            if callable(value) and getattr(value, "__module__", "") == room.__name__
+        }
+        functions = {name for name in own if name.islower() and not name.startswith("_")}
+        assert functions - others <= named
+
+
+def test_the_tokens_are_declared() -> None:
+    parser = Lark(GRAMMAR, parser="lalr", lexer="basic", start="start")
+    declared = {t.name for t in parser.terminals if isinstance(t, TerminalDef) and not t.pattern}
+    assert declared == set()
+
+
+# ---- the cache ----
+
+
+def test_lark_is_imported_only_once(cache: Path) -> None:
+    assert imports_lark()
+    assert not imports_lark()
+    assert oct(cache.stat().st_mode & 0o777) == "0o700"
+    (file,) = cache.iterdir()
+    assert oct(file.stat().st_mode & 0o777) == "0o600"
+
+
+def test_loaded_tables_are_the_built_ones(cache: Path) -> None:
+    built = tables.load()
+    loaded = tables.load()
+    for name in tables.Tables.__slots__:
+        assert getattr(built, name) == getattr(loaded, name)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "foreign", "empty", "folder", "writable", "link"])
+def test_a_bad_cache_file_is_not_used(cache: Path, tmp_path: Path, damage: str) -> None:
+    tables.load()
+    (file,) = cache.iterdir()
+    content = file.read_bytes()
+    if damage == "truncated":
+        file.write_bytes(content[: len(content) // 2])
+    elif damage == "foreign":
+        file.write_bytes(marshal.dumps([1, 2, 3]))
+    elif damage == "empty":
+        file.write_bytes(b"")
+    elif damage == "writable":
+        file.chmod(0o622)
+    else:
+        file.unlink()
+        if damage == "folder":
+            file.mkdir()
+        else:
+            elsewhere = tmp_path / "elsewhere"
+            elsewhere.write_bytes(content)
+            file.symlink_to(elsewhere)
+    key = (tables.FORMAT, sys.version, tables.lark_stamp(), GRAMMAR)
+    assert tables.read_cache(str(file), key) is None
+    assert len(tables.load().rows) > 100
+
+
+def test_tables_of_another_grammar_are_not_used(cache: Path) -> None:
+    tables.load()
+    (file,) = cache.iterdir()
+    key = (tables.FORMAT, sys.version, tables.lark_stamp(), GRAMMAR + "// changed")
+    assert tables.cache_path(key) != str(file)
+    assert tables.read_cache(str(file), key) is None
+
+
+@pytest.mark.parametrize("obstacle", ["file in the way", "read-only"])
+def test_without_a_cache_the_tables_are_built(cache: Path, tmp_path: Path, obstacle: str) -> None:
+    if obstacle == "file in the way":
+        cache.write_text("")
+    else:
+        cache.mkdir(mode=0o500)
+    assert len(tables.load().rows) > 100
+    if os.getuid() != 0 or obstacle != "read-only":
+        assert imports_lark()
+
+
+def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
+    monkeypatch.setenv("HOME", "/home/someone")
+    key = (tables.FORMAT, "", "", "")
+    assert tables.cache_path(key).startswith("/home/someone/.cache/gradcli/tables-")
+
+
+def test_reading_is_fast_enough() -> None:
+    """A guard against an accident, not a benchmark: a token takes about two microseconds."""
+    import time
+
+    from gradcli.language.parser import parse_program
+
+    text = "loss = ((model(x) - y) ** 2).mean() + weight * penalty[0, 1:]\n" * 2_000
+    best = 10.0
+    for _ in range(3):
+        start = time.perf_counter()
+        parse_program(Source("test", text))
+        best = min(best, time.perf_counter() - start)
+    assert best / (2_000 * 31) < 20e-6
