@@ -139,7 +139,7 @@ class Session:
 
     @staticmethod
     def parse(text: str, name: str, first_line: int = 1) -> list[Statement]:
-        """The statements of a program; raises `SyntaxErrors` with all that is wrong with its text."""
+        """The statements of a program; raises `SyntaxErrors` with all that is wrong with it."""
         return parse_program(Source(name, text, first_line))
 
     @staticmethod

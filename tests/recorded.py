@@ -1,7 +1,7 @@
-"""Programs on a few tensors whose output was recorded from PyTorch, for tests that are tables.
+"""Programs whose output was recorded from PyTorch, for tests that are tables.
 
-The names `s`, `v`, `m` and `b` are leaves of 0 to 3 dimensions; `graph(x)` writes down the nodes
-behind a tensor, leaves as `leaf`.
+Before each program stand a few names: `s`, `v`, `m` and `b` are leaves of 0 to 3 dimensions;
+`graph(x)` writes down the nodes behind a tensor, leaves as `leaf`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from tests.running import run
 
 _SETUP = """import torch
 import torch.nn.functional as F
+from torch import inf, nan, tensor
 
 s = torch.tensor(3.0, requires_grad=True)
 v = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -33,14 +34,14 @@ def graph(tensor):
 
 
 def printed(program: str) -> str:
-    """What the program prints, without the last line end."""
+    """What the program prints, without the last line end; it must not fail."""
     outcome = run(_SETUP + program)
     if outcome.error is not None:
         raise outcome.error
-    return outcome.stdout.rstrip("\n")
+    return outcome.stdout.removesuffix("\n")
 
 
-def raised(statement: str) -> str:
-    """The Python class that the statement raises in PyTorch; "" where it raises nothing."""
-    error = run(_SETUP + statement).error
-    return "" if error is None else error.raises
+def raised(program: str) -> str | None:
+    """The Python class that the program raises in PyTorch; None where it raises nothing."""
+    error = run(_SETUP + program).error
+    return None if error is None else error.raises

@@ -24,6 +24,7 @@ ORDER = [
     {"autograd"},
     {"ops"},
     {"explain", "language"},
+    {"build_backend"},
     {"session"},
     {"render"},
     {"cli"},

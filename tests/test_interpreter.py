@@ -65,7 +65,7 @@ ERRORS = [
     ("x = 5\nfor i in x: pass", "E202", "TypeError", 2, "x"),
     ("while ones(2): pass", "E203", "RuntimeError", 1, "ones(2)"),
     ("x = 3\nif x and ones(2): pass", "E203", "RuntimeError", 2, "x and ones(2)"),
-    ("for a, b in zip([1], [], strict=True): pass", "E204", "ValueError", 1, "zip([1], [], strict=True)"),
+    ("for a in zip([1], [], strict=True): 1", "E204", "ValueError", 1, "zip([1], [], strict=True)"),
     ("[1 / x for x in [1, 0]]", "E206", "ZeroDivisionError", 1, "1 / x"),
     ("sorted([2, 1], key=lambda v: v.w)", "E102", "AttributeError", 1, "v.w"),
     ("with 5: pass", "E202", "TypeError", 1, "5"),

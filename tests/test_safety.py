@@ -318,7 +318,8 @@ _forms = st.sampled_from(
         "for x in {0}:\n    print({1})\n    break\n",
         "if {0}:\n    y = {1}\nelse:\n    pass\n",
         "try:\n    {0}\nexcept {1}:\n    pass\n",
-        "try:\n    {0}\nexcept Exception as e:\n    print(e, repr(e), e.args)\nfinally:\n    y = 1\n",
+        "try:\n    {0}\nexcept Exception as e:\n    print(e, repr(e), e.args)\n"
+        "finally:\n    y = 1\n",
         "def f(x, y={0}):\n    return {1}\nf(1)\n",
         "with {0} as y:\n    {1}\n",
         "assert {0}, {1}\n",

@@ -9,20 +9,28 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
 from gradcli.errors import GradcliError, Source, SyntaxErrors
+from gradcli.language.lexer import Lexer
 from gradcli.language.parser import is_incomplete, parse_expression, parse_program, statements_of
 from tests.test_parser import EXPRESSIONS, STATEMENTS
-
-Row = tuple[str, str, str, str, str]
 
 
 def errors_of(text: str) -> list[GradcliError]:
     with pytest.raises(SyntaxErrors) as caught:
         parse_program(Source("test", text))
     return caught.value.errors
+
+
+def error_of(read: Callable[[Source], object], text: str) -> GradcliError | None:
+    try:
+        read(Source("test", text))
+    except GradcliError as error:
+        return error
+    return None
 
 
 # fmt: off
@@ -143,8 +151,8 @@ ONE: list[tuple[str, str, str, str, str, str]] = [
     ("try: a\nexcept* B: c", "E007", "2:7", "*", "`except*` is outside", ""),
     # Nested too deeply.
     ("(" * 201 + ")" * 201, "E005", "1:201", "(", "more than 200 brackets", ""),
-    ("x" + ".a" * 500, "E005", "1:1", "x" + ".a" * 100, "more than 400 levels", "a name"),
-    ("x = " + "not " * 500 + "y", "E005", "1:1601", "not " * 100 + "y", "400 levels", ""),
+    ("x" + ".a" * 500, "E005", "1:1", "x" + ".a" * 101, "more than 400 levels", "a name"),
+    ("x = " + "not " * 500 + "y", "E005", "1:1601", "not " * 101 + "y", "400 levels", ""),
     ("x = " + "9" * 5000, "E005", "1:5", "9" * 5000, "more than 4300 digits", ""),
 ]
 
@@ -213,8 +221,8 @@ LONG: dict[str, tuple[str, str]] = {
     "10,000 targets": ("a = " * 10_000 + "1", ""),
     "10,000 elements": ("[" + "1, " * 10_000 + "]", ""),
     "10,000 parentheses": ("(" * 10_000 + ")" * 10_000, "E005"),
-    "open brackets": ("[" * 1_000_000, "E005"),
-    "signs": ("+" * 1_000_000, "E005"),
+    "open brackets": ("[" * 200_000, "E005"),
+    "signs": ("+" * 200_000, "E005"),
     "lambdas": ("lambda: " * 100_000, "E005"),
     "conditionals": ("a if b else " * 50_000 + "c", "E005"),
     "powers": ("a ** " * 100_000 + "b", "E005"),
@@ -222,15 +230,15 @@ LONG: dict[str, tuple[str, str]] = {
     "calls": ("x" + "()" * 100_000, "E005"),
     "f-strings": ('f"{' * 50_000, "E005"),
     "blocks": ("".join(" " * depth + "if x:\n" for depth in range(500)), "E005"),
-    "digits": ("9" * 1_000_000, "E005"),
-    "hexadecimal digits": ("0x" + "f" * 1_000_000, ""),
-    "fraction": ("0." + "9" * 1_000_000, ""),
-    "a long string": ("'" + "a" * 1_000_000 + "'", ""),
-    "a string without an end": ("'" + "\\a" * 500_000, "E003"),
-    "quotes": ('"' * 1_000_001, "E003"),
-    "blanks": ("x" + " " * 1_000_000, ""),
-    "backslashes": ("\\" * 1_000_000, "E002"),
-    "carriage returns": ("\r" * 1_000_000, "E002"),
+    "digits": ("9" * 200_000, "E005"),
+    "hexadecimal digits": ("0x" + "f" * 200_000, ""),
+    "fraction": ("0." + "9" * 200_000, ""),
+    "a long string": ("'" + "a" * 200_000 + "'", ""),
+    "a string without an end": ("'" + "\\a" * 100_000, "E003"),
+    "quotes": ('"' * 200_001, "E003"),
+    "blanks": ("x" + " " * 200_000, ""),
+    "backslashes": ("\\" * 200_000, "E002"),
+    "carriage returns": ("\r" * 200_000, "E002"),
     "binary junk": ("".join(map(chr, range(256))) * 2_000, "E002"),
     "brackets that swallow the rest": ("x = (\n" * 20_000, "E003"),
     "errors on each line": ("x y\n" * 5_000, "E001"),
@@ -242,12 +250,8 @@ LONG: dict[str, tuple[str, str]] = {
 def test_long_texts_end_soon_and_cleanly(name: str) -> None:
     text, code = LONG[name]
     start = time.perf_counter()
-    try:
-        parse_program(Source("test", text))
-    except SyntaxErrors as error:
-        assert error.code == code
-    else:
-        assert code == ""
+    error = error_of(parse_program, text)
+    assert (error.code if error else "") == code
     # Far more than it takes; time that grew with the square of the length would not fit in.
     assert time.perf_counter() - start < 10
 
@@ -280,18 +284,22 @@ def test_no_text_raises_anything_else() -> None:
     pool = [*" \n\t()[]{}:;,.=+-*/%@<>&|^~!\\'\"#$0123x", "\n    ", "if ", "else:", "def f(", "f'{"]
     pool += ["lambda ", " in ", " not ", "for ", "try:", "except", '"""', "return ", "as ", "**"]
     tables = [*EXPRESSIONS, *STATEMENTS]
-    for _ in range(3_000):
+    for _ in range(2_000):
         text = "".join(chance.choices(pool, k=chance.randrange(1, 40)))
         if chance.random() < 0.5:
             text = chance.choice(tables)
             cut = chance.randrange(len(text) + 1)
             text = text[:cut] + chance.choice(pool) + text[cut + chance.randrange(3) :]
         for read in (parse_program, parse_expression):
-            try:
-                read(Source("test", text))
-            except GradcliError as error:
+            error = error_of(read, text)
+            if error is not None:
                 assert error.span is not None
-                assert error.span.start <= error.span.end <= len(text)
+                assert 0 <= error.span.start <= error.span.end <= len(text)
         is_incomplete(text)
+        lexer, end = Lexer(text), 0
+        while lexer.statement():
+            for begin, stop in zip(lexer.starts, lexer.ends, strict=True):
+                assert end <= begin <= stop <= len(text)
+                end = stop
         cut_up = list(statements_of(iter(text.splitlines(keepends=True)), "test"))
         assert len("".join(source.text for source in cut_up)) <= len(text)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.mentions import ASSIGNED, INSIDE, READ, mentions
+from gradcli.cli.mentions import ASSIGNED, BOUND, INSIDE, READ, mentions
 from gradcli.cli.values import Argument, as_input, taking_kind, value_of
 
 if TYPE_CHECKING:
@@ -27,16 +27,18 @@ class Binding:
         argument: the argument.
         value: what it stands for.
         bound: what its name was bound to, None while it is not.
-        mentioned: whether the program mentions its name.
+        settled: whether the program has mentioned its name where it runs.
+        useless: whether the program gives the name a value that cannot be replaced.
     """
 
-    __slots__ = ("argument", "bound", "mentioned", "value")
+    __slots__ = ("argument", "bound", "settled", "useless", "value")
 
     def __init__(self, argument: Argument, value: Any) -> None:
         self.argument = argument
         self.value = value
         self.bound: Any = None
-        self.mentioned = False
+        self.settled = False
+        self.useless = False
 
 
 class Bindings:
@@ -71,9 +73,10 @@ class Bindings:
             for name, how in mentions(statement).items():
                 self.names.setdefault(name)
                 binding = self.bindings.get(name)
-                if binding is not None and not binding.mentioned:
+                if binding is not None and not binding.settled:
                     # A function's body runs later: by then the program may have assigned the name.
-                    binding.mentioned = how != INSIDE
+                    binding.settled = how != INSIDE
+                    binding.useless = how == BOUND and binding.bound is None
                     self._bind(name, binding, how)
             yield statement
 
@@ -81,7 +84,7 @@ class Bindings:
         session = self.session
         differentiable = self.wrt is None or name in self.wrt
         argument = binding.argument
-        if how != ASSIGNED and binding.bound is None:
+        if how in (READ, INSIDE) and binding.bound is None:
             with session.running(argument.span):
                 binding.bound = as_input(argument, binding.value, differentiable)
             session.bind(name, binding.bound)
@@ -90,7 +93,7 @@ class Bindings:
             binding.bound = taking_kind(argument, binding.value, old, differentiable)
             return binding.bound
 
-        session.override(name, None if how == READ else replace)
+        session.override(name, replace if how in (ASSIGNED, INSIDE) else None)
 
     def inputs(self) -> list[tuple[str, Tensor]]:
         """The arguments that were bound to tensors."""
@@ -109,7 +112,11 @@ class Bindings:
         """
         for statement in statements if self.bindings else ():
             self.names.update(dict.fromkeys(mentions(statement)))
-        unused = [name for name in self.bindings if name not in self.names]
+        unused = [
+            name
+            for name, binding in self.bindings.items()
+            if name not in self.names or binding.useless
+        ]
         if not unused:
             return
         from gradcli.language.namespace import table_of
@@ -119,6 +126,8 @@ class Bindings:
         for name in unused:
             near = closest(name, [each for each in own if each not in self.bindings])
             help = None if not own else f"its names are {', '.join(own[:_MOST_NAMES])}"
+            if self.bindings[name].useless:
+                help = "it sets the name itself, and not by an assignment"
             terminal.warning(
                 f"the program does not use `{name}`",
                 self.bindings[name].argument.span,

@@ -33,10 +33,15 @@ def read_array(argument: Argument) -> Tensor:
     import numpy as np
 
     try:
-        with np.errstate(all="ignore"):
+        with open(path, "rb") as file, np.errstate(all="ignore"):
             # Pickled data would run code of the file's choosing.
-            loaded = np.load(path, allow_pickle=False)
-            array = loaded if isinstance(loaded, np.ndarray) else _member(argument, loaded, key)
+            loaded = np.load(file, allow_pickle=False)
+            if not isinstance(loaded, np.ndarray):
+                array = _member(argument, loaded, key)
+            elif key:
+                raise argument.wrong(f"{path}: the file holds one array, without a key", code="E502")
+            else:
+                array = loaded
     except (GradcliError, KeyboardInterrupt):
         raise
     except MemoryError:

@@ -15,7 +15,10 @@ INSIDE = "inside"
 """Read in the body of a function, whenever that runs."""
 
 ASSIGNED = "assigned"
-"""Given a new value at top level."""
+"""Given a value by an assignment."""
+
+BOUND = "bound"
+"""Given a value by another statement: a loop, `def`, `with`."""
 
 
 class Mention:
@@ -57,19 +60,19 @@ def _parts(node: syntax.Syntax) -> list[Any]:
     if isinstance(node, syntax.Name):
         return [Mention(READ, node.name)]
     if isinstance(node, syntax.Assign):
-        return [node.value, *_targets(node.targets)]
+        return [node.value, *_targets(node.targets, ASSIGNED)]
     if isinstance(node, syntax.For):
-        return [node.iterable, *_targets([node.target]), node.body, node.orelse]
+        return [node.iterable, *_targets([node.target], BOUND), node.body, node.orelse]
     if isinstance(node, syntax.With):
         items: list[Any] = []
         for context, target in node.items:
-            items += [context, *_targets([] if target is None else [target])]
+            items += [context, *_targets([] if target is None else [target], BOUND)]
         return [*items, node.body]
     if isinstance(node, syntax.NamedExpression):
         return [node.value, Mention(ASSIGNED, node.name.name)]
     if isinstance(node, syntax.Def):
         inside = _function(node.parameters, node.body)
-        return [node.decorators, *inside, Mention(ASSIGNED, node.name)]
+        return [node.decorators, *inside, Mention(BOUND, node.name)]
     if isinstance(node, syntax.Lambda):
         return _function(node.parameters, node.body)
     if isinstance(node, syntax.Comprehension):
@@ -77,13 +80,13 @@ def _parts(node: syntax.Syntax) -> list[Any]:
     return [getattr(node, slot) for slot in type(node).__slots__]
 
 
-def _targets(targets: Iterable[syntax.Expression]) -> list[Mention]:
-    """What targets read (`x[i] = …` reads x and i) and assign."""
+def _targets(targets: Iterable[syntax.Expression], how: str) -> list[Mention]:
+    """What targets read (`x[i] = …` reads x and i) and give a value."""
     found = []
     for target in targets:
         names = list(dict.fromkeys(target_names(target)))
         found += [mention for mention in _walk(target) if mention.name not in names]
-        found += [Mention(ASSIGNED, name) for name in names]
+        found += [Mention(how, name) for name in names]
     return found
 
 
@@ -91,7 +94,7 @@ def _function(parameters: syntax.Parameters, body: Any) -> list[Any]:
     """What a function mentions: its defaults are read at once, other names when it runs."""
     own = {parameter.name for parameter in parameters.parameters}
     inner = list(_walk(body))
-    own |= {mention.name for mention in inner if mention.how == ASSIGNED}
+    own |= {mention.name for mention in inner if mention.how in (ASSIGNED, BOUND)}
     defaults = [parameter.default for parameter in parameters.parameters]
     names = dict.fromkeys(mention.name for mention in inner if mention.name not in own)
     return [*defaults, *(Mention(INSIDE, name) for name in names)]

@@ -143,7 +143,7 @@ def explain_missing(
     """
     if error.code != "E101" or error.span is None:
         return
-    from gradcli.cli.mentions import ASSIGNED, mentions
+    from gradcli.cli.mentions import ASSIGNED, BOUND, mentions
     from gradcli.language.namespace import REFUSED, table_of
 
     known = {argument.name for argument in arguments}
@@ -152,7 +152,7 @@ def explain_missing(
     for statement in statements:
         for name, how in mentions(statement).items():
             mentioned.add(name)
-            if how == ASSIGNED:
+            if how in (ASSIGNED, BOUND):
                 known.add(name)
             elif name not in known and table_of(name) is None:
                 missing.setdefault(name)

@@ -84,8 +84,8 @@ def bounded(values: Any) -> Iterable[Any]:
     if kind in _SIZED:
         try:
             check_collection(len(values))
-        except OverflowError:  # a range longer than the host can say
-            check_collection(LARGEST_COLLECTION + 1)
+        except OverflowError as error:  # a range longer than the host can say
+            raise _too_many(LARGEST_COLLECTION) from error
         sized: Iterable[Any] = values
         return sized
     if kind is Iterator:
@@ -98,14 +98,19 @@ def guarded(values: HostIterator[Any], most: int) -> Generator[Any, None, None]:
 
     Leaving a loop early leaves the iterator where it is, so this loops rather than delegates.
     """
+    left = most
     try:
         for value in values:
-            most -= 1
-            if most < 0:
-                check_collection(LARGEST_COLLECTION + 1)
+            left -= 1
+            if left < 0:
+                raise _too_many(most)
             yield value
     except HOST_ERRORS as error:
         raise converted(error) from error
+
+
+def _too_many(most: int) -> GradcliError:
+    return GradcliError("E602", f"more than {most:,} values are too many to be drawn at once")
 
 
 def check_key(key: Any) -> None:

@@ -1,6 +1,4 @@
-"""Operators on values that are not tensors: Python's own, with its errors and with limits on
-their results.
-"""
+"""Operators: the catalogue's where a tensor is met, else Python's own with bounded results."""
 
 from __future__ import annotations
 
@@ -31,32 +29,6 @@ NUMBERS = frozenset({int, float, bool, complex})
 _SEQUENCES = (list, tuple)
 
 
-def _failed(symbol: str, left: Any, right: Any, error: Exception) -> GradcliError:
-    """The error of an operator that the host refused."""
-    if isinstance(error, TypeError):
-        made = GradcliError(
-            "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
-        )
-        if isinstance(left, str) != isinstance(right, str) and symbol == "+":
-            made.help = "turn the number into text first: `str(x)`, or use an f-string"
-        elif symbol == "^":
-            made.help = "a power is written `**`"
-        return made
-    return converted(error)
-
-
-def _checked(symbol: str, host: Operation) -> Operation:
-    """A host operator whose result is never much larger than its operands."""
-
-    def operate(left: Any, right: Any) -> Any:
-        try:
-            return host(left, right)
-        except HOST_ERRORS as error:
-            raise _failed(symbol, left, right, error) from error
-
-    return operate
-
-
 def add(left: Any, right: Any) -> Any:
     """`left + right`."""
     if type(left) not in NUMBERS:
@@ -64,10 +36,7 @@ def add(left: Any, right: Any) -> Any:
             check_text(len(left) + len(right))
         elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
             check_collection(len(left) + len(right))
-    try:
-        return left + right
-    except HOST_ERRORS as error:
-        raise _failed("+", left, right, error) from error
+    return left + right
 
 
 def multiply(left: Any, right: Any) -> Any:
@@ -79,10 +48,7 @@ def multiply(left: Any, right: Any) -> Any:
             _check_repeated(right, left)
     elif isinstance(right, int) and type(left) is not float:
         _check_repeated(left, right)
-    try:
-        return left * right
-    except HOST_ERRORS as error:
-        raise _failed("*", left, right, error) from error
+    return left * right
 
 
 def _check_repeated(value: Any, times: int) -> None:
@@ -96,69 +62,96 @@ def power(left: Any, right: Any) -> Any:
     """`left ** right`."""
     if isinstance(left, int) and isinstance(right, int) and right > 0 and abs(left) > 1:
         check_integer(left.bit_length() * right)
-    try:
-        return left**right
-    except HOST_ERRORS as error:
-        raise _failed("**", left, right, error) from error
+    return left**right
 
 
 def left_shift(left: Any, right: Any) -> Any:
     """`left << right`."""
     if isinstance(left, int) and isinstance(right, int) and left:
         check_integer(left.bit_length() + right)
-    try:
-        return left << right
-    except HOST_ERRORS as error:
-        raise _failed("<<", left, right, error) from error
+    return left << right
 
 
 def remainder(left: Any, right: Any) -> Any:
     """`left % right`: the remainder of numbers, formatting for a string on the left."""
-    if isinstance(left, str):
-        return percent(left, right)
-    try:
-        return left % right
-    except HOST_ERRORS as error:
-        raise _failed("%", left, right, error) from error
+    return percent(left, right) if isinstance(left, str) else left % right
 
 
-def _compared(symbol: str, host: Operation) -> Operation:
+def _compared(host: Operation) -> Operation:
     """A host comparison; containers are walked only if that comes to an end."""
 
     def compare(left: Any, right: Any) -> Any:
         if type(left) not in NUMBERS:
             check_nesting(left)
             check_nesting(right)
-        try:
-            return host(left, right)
-        except HOST_ERRORS as error:
-            raise _failed(symbol, left, right, error) from error
+        return host(left, right)
 
     return compare
 
 
 HOST_OPERATORS: dict[str, Operation] = {
     "+": add,
-    "-": _checked("-", operator.sub),
+    "-": operator.sub,
     "*": multiply,
-    "/": _checked("/", operator.truediv),
-    "//": _checked("//", operator.floordiv),
+    "/": operator.truediv,
+    "//": operator.floordiv,
     "%": remainder,
     "**": power,
-    "@": _checked("@", operator.matmul),
-    "&": _checked("&", operator.and_),
-    "|": _checked("|", operator.or_),
-    "^": _checked("^", operator.xor),
+    "@": operator.matmul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
     "<<": left_shift,
-    ">>": _checked(">>", operator.rshift),
-    "==": _compared("==", operator.eq),
-    "!=": _compared("!=", operator.ne),
-    "<": _compared("<", operator.lt),
-    "<=": _compared("<=", operator.le),
-    ">": _compared(">", operator.gt),
-    ">=": _compared(">=", operator.ge),
+    ">>": operator.rshift,
+    "==": _compared(operator.eq),
+    "!=": _compared(operator.ne),
+    "<": _compared(operator.lt),
+    "<=": _compared(operator.le),
+    ">": _compared(operator.gt),
+    ">=": _compared(operator.ge),
 }
-"""Binary operators on values of which none is a tensor."""
+"""Binary operators on values of which none is a tensor; they raise the host's errors."""
+
+
+def _tensor_remainder(left: Any, right: Any) -> Any:
+    """`left % right` with a tensor on a side, which may be a value to format."""
+    if isinstance(left, str):
+        return percent(left, right)
+    return catalogue.operators["%"](left, right)
+
+
+TENSOR_OPERATORS: dict[str, Operation] = {**catalogue.operators, "%": _tensor_remainder}
+"""Binary operators on values of which one is a tensor at least."""
+
+OPERATOR_ERRORS: tuple[type[Exception], ...] = (*HOST_ERRORS, AttributeError)
+"""What the operators of both tables may raise on operands that they are not defined for."""
+
+
+def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exception:
+    """What a program sees of a host exception of an operator; a bug of ours as it is."""
+    tensors = (type(left) is Tensor) + (type(right) is Tensor)
+    if tensors == 2 or (isinstance(error, AttributeError) and not tensors):
+        return error
+    if not isinstance(error, (TypeError, AttributeError)):
+        return converted(error)
+    made = GradcliError(
+        "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
+    )
+    if isinstance(left, str) != isinstance(right, str) and symbol == "+":
+        made.help = "turn the number into text first: `str(x)`, or use an f-string"
+    elif symbol == "^":
+        made.help = "a power is written `**`"
+    return made
+
+
+def binary(symbol: str, left: Any, right: Any) -> Any:
+    """A binary operator on any two values; raises E202 where it is not defined for them."""
+    try:
+        if type(left) is Tensor or type(right) is Tensor:
+            return TENSOR_OPERATORS[symbol](left, right)
+        return HOST_OPERATORS[symbol](left, right)
+    except OPERATOR_ERRORS as error:
+        raise operator_failed(symbol, left, right, error) from error
 
 
 def contains(element: Any, container: Any) -> bool:
@@ -178,7 +171,7 @@ def contains(element: Any, container: Any) -> bool:
             return element in container
         return element in bounded(container)
     except HOST_ERRORS as error:
-        raise _failed("in", element, container, error) from error
+        raise operator_failed("in", element, container, error) from error
 
 
 def identity(left: Any, right: Any) -> bool:
@@ -186,32 +179,16 @@ def identity(left: Any, right: Any) -> bool:
     return left is right
 
 
-def _tensor_remainder(left: Any, right: Any) -> Any:
-    """`left % right` with a tensor on a side, which may be a value to format."""
-    if isinstance(left, str):
-        return percent(left, right)
-    return catalogue.operators["%"](left, right)
-
-
-TENSOR_OPERATORS: dict[str, Operation] = {**catalogue.operators, "%": _tensor_remainder}
-"""Binary operators on values of which one is a tensor at least."""
-
-
-def binary(symbol: str, left: Any, right: Any) -> Any:
-    """A binary operator on any two values."""
-    if type(left) is Tensor or type(right) is Tensor:
-        return TENSOR_OPERATORS[symbol](left, right)
-    return HOST_OPERATORS[symbol](left, right)
-
-
 def augmented(symbol: str, left: Any, right: Any) -> Any:
     """The value of `left` after `left symbol= right`: tensors, lists, sets and dicts change in
     place.
     """
     kind = type(left)
-    if kind is Tensor:
-        in_place = catalogue.inplace_operators.get(symbol, TENSOR_OPERATORS[symbol])
-        return in_place(left, right)
+    if kind is Tensor and symbol in catalogue.inplace_operators:
+        try:
+            return catalogue.inplace_operators[symbol](left, right)
+        except OPERATOR_ERRORS as error:
+            raise operator_failed(f"{symbol}=", left, right, error) from error
     if kind is list:
         if symbol == "+":
             more = list(bounded(right))
@@ -227,7 +204,7 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
         try:
             return host(left, right)
         except HOST_ERRORS as error:
-            raise _failed(symbol, left, right, error) from error
+            raise operator_failed(symbol, left, right, error) from error
     return binary(symbol, left, right)
 
 

@@ -7,6 +7,7 @@ all the errors of a text are found at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from operator import itemgetter
 from typing import Any
 
@@ -209,14 +210,10 @@ def check_nesting(trees: list[Any], tokens: Lexer, height: int) -> None:
         check_depth(trees)
 
 
-_ready: list[Parser] = []
-
-
+@cache
 def parser() -> Parser:
     """The parser, made at its first use."""
-    if not _ready:
-        _ready.append(Parser(load()))
-    return _ready[0]
+    return Parser(load())
 
 
 def parse_program(source: Source) -> list[Statement]:

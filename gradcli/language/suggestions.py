@@ -43,6 +43,11 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
         return folded[name.lower()]
     if len(name) < 3:
         return None
+    # Swapped letters are the commonest slip, and weigh much in a short name.
+    letters = sorted(name.lower())
+    for candidate in folded:
+        if len(candidate) == len(name) and sorted(candidate) == letters:
+            return folded[candidate]
     from difflib import get_close_matches
 
     near = get_close_matches(name.lower(), folded, n=1, cutoff=0.75)

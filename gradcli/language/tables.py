@@ -1,9 +1,9 @@
 """The parsing tables: made from the grammar by lark, kept in a cache of ours, loaded without lark.
 
 Lark reads `gradcli.lark` and works out the LALR tables, which takes some tenths of a second;
-loading them takes a millisecond. The cache lies in the user's own folder and holds the grammar's
-text, so that tables of another grammar are never used. Whatever is wrong with it, the tables are
-built.
+loading them takes a millisecond. An installation carries them beside the grammar. A checkout keeps
+them in a cache in the user's own folder. Both hold the grammar's text, so that tables of another
+grammar are never used. Whatever is wrong with them, the tables are built.
 """
 
 from __future__ import annotations
@@ -62,9 +62,12 @@ def grammar_path() -> str:
 
 
 def load() -> Tables:
-    """The tables of the grammar, from the cache or built afresh."""
+    """The tables of the grammar: those beside it, those in the cache, or built afresh."""
     with open(grammar_path(), encoding="utf-8") as file:
         grammar = file.read()
+    installed = read_beside_grammar(grammar)
+    if installed is not None:
+        return installed
     key = (FORMAT, sys.version, lark_stamp(), grammar)
     path = cache_path(key)
     tables = read_cache(path, key)
@@ -72,6 +75,37 @@ def load() -> Tables:
         tables = build(grammar)
         write_cache(path, key, tables)
     return tables
+
+
+# ---- beside the grammar ----
+
+# Every Python that gradcli runs on reads this version of `marshal`, whichever wrote it.
+_PORTABLE = 4
+
+
+def path_beside_grammar() -> str:
+    """Where an installation has its tables."""
+    return os.path.join(os.path.dirname(grammar_path()), "tables.marshal")
+
+
+def read_beside_grammar(grammar: str) -> Tables | None:
+    """The tables of an installation; None where there are none, or those of another grammar."""
+    try:
+        with open(path_beside_grammar(), "rb") as file:
+            *key, rows, rules, gotos, starts = marshal.loads(file.read())
+    except (OSError, ValueError, EOFError, TypeError):
+        return None
+    return Tables(rows, rules, gotos, starts) if key == [FORMAT, grammar] else None
+
+
+def write_beside_grammar() -> None:
+    """Make the tables that a wheel carries; raises OSError where they cannot be written."""
+    with open(grammar_path(), encoding="utf-8") as file:
+        grammar = file.read()
+    tables = build(grammar)
+    content: Any = (FORMAT, grammar, tables.rows, tables.rules, tables.gotos, tables.starts)
+    with open(path_beside_grammar(), "wb") as file:
+        file.write(marshal.dumps(content, _PORTABLE))
 
 
 # ---- the cache ----

@@ -48,7 +48,7 @@ def _nll_array(
     chosen = np.take_along_axis(np.asarray(self), index, dim).squeeze(dim)
     weights = _weights(target, weight, ignore_index, self.dtype)
     # An ignored infinity must not turn into nan.
-    losses = np.where(weights == 0, 0, -chosen * weights)[()]
+    losses = np.where(target == ignore_index, 0, -chosen * weights)[()]
     if reduction != MEAN:
         return reduced(losses, reduction)
     total = np.add.reduce(wide(losses), axis=None) / np.add.reduce(wide(weights), axis=None)
@@ -63,8 +63,9 @@ def _nll_backward_array(
     weights = _weights(target, weight, ignore_index, self.dtype)
     if reduction == MEAN:
         weights = weights / np.add.reduce(weights, axis=None)
+    chosen = np.where(target == ignore_index, 0, -weights * grad_output)
     slopes = np.zeros(self.shape, self.dtype)
-    np.put_along_axis(slopes, index, np.expand_dims(-weights * grad_output, dim), dim)
+    np.put_along_axis(slopes, index, np.expand_dims(chosen, dim), dim)
     return slopes
 
 

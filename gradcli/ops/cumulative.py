@@ -13,8 +13,10 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import sub, zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import where
+from gradcli.ops.copying import to
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Function, Op, op
+from gradcli.ops.gathering import scatter_add
 from gradcli.ops.joining import cat
 from gradcli.ops.pointwise import exp, log
 from gradcli.ops.rearranging import flip
@@ -104,8 +106,6 @@ def _cumprod_rule(grad: Any, self: Any, dim: int, dtype: DType | None) -> Any:
     if not self.ndim:
         return grad
     if dtype is not None:
-        from gradcli.ops.copying import to
-
         self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
     # Element i stands in every product from the i-th on: after it, each product of a gradient
     # and of the elements in between.
@@ -124,14 +124,13 @@ cumprod = op(
 def _expose_running(entry: Op, words: str) -> None:
     name = entry.name
 
-    @reduction(name)
+    @reduction(name, inplace=True)
     def running(input: Tensor, dim: int, *, dtype: DType | None = None, out: Any = None) -> Any:
         refuse_out(name, out)
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
     running.__doc__ = f"The running {words} along a dimension. Integers and bools give int64."
-    function(name, method=True, inplace=True)(running)
 
 
 _expose_running(cumsum, "sum")
@@ -153,8 +152,6 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         return values, np.maximum.accumulate(np.where(found, places, 0), axis=dim)
 
     def rule(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int) -> Any:
-        from gradcli.ops.gathering import scatter_add
-
         if not self_sizes:
             return grads[0]
         return scatter_add(zeros(grads[0], self_sizes), dim, indices, grads[0])

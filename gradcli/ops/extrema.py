@@ -19,6 +19,7 @@ from gradcli.ops.catalogue import refuse_out
 from gradcli.ops.comparison import logical_and, logical_or
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims
 from gradcli.ops.entry import Function, Op, op
+from gradcli.ops.gathering import scatter_tensor
 from gradcli.ops.masking import masked_fill_tensor
 from gradcli.ops.reduction import check_reduced, fold, kept_sizes, reduction, sum_all, sum_dims
 from gradcli.ops.return_types import return_type
@@ -40,8 +41,6 @@ def put_selected(
     grad: Any, dim: int, indices: Any, self_sizes: tuple[int, ...], keepdim: bool
 ) -> Any:
     """The gradient of values picked along a dimension: it goes to the elements at the indices."""
-    from gradcli.ops.gathering import scatter_tensor
-
     if not self_sizes:
         return grad
     if not keepdim:

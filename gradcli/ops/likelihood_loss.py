@@ -64,7 +64,7 @@ def poisson_nll_loss(
     if full:
         width = log(target * (2 * math.pi)) * 0.5
         constant = target * log(target) - target + width
-        losses = losses + masked_fill_number.apply(constant, target <= 1, 0)  # type: ignore[operator]
+        losses = losses + masked_fill_number.apply(constant, target <= 1, 0)
     return reduced(losses, number)
 
 

@@ -157,7 +157,7 @@ def cosine_embedding_loss(
     square1 = sum_dims.apply(input1 * input1, (ndim,), False) + _LEAST_SQUARE
     square2 = sum_dims.apply(input2 * input2, (ndim,), False) + _LEAST_SQUARE
     cosine = product / sqrt.apply(square1 * square2)
-    together = choose.apply(target == 1, 1 - cosine, 0.0)  # type: ignore[operator]
+    together = choose.apply(target == 1, 1 - cosine, 0.0)
     apart = choose.apply(target == -1, clamp_min_number.apply(cosine - margin, 0), 0.0)
     return reduced(together + apart, number)
 

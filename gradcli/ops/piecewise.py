@@ -55,10 +55,14 @@ def relu(input: Tensor) -> Tensor:
     return relu_.apply(input)
 
 
+def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
+    return np.where(self <= threshold, value, self)[()]
+
+
 threshold_ = pointwise(
     "threshold",
     "ThresholdBackward0",
-    lambda self, threshold, value: np.where(self <= threshold, value, self)[()],
+    _threshold_array,
     self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
 )
 

@@ -17,8 +17,9 @@ from gradcli.autograd import engine
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.catalogue import function, methods, modules, refuse_out
-from gradcli.ops.dimensions import Dims, normal_dim, normal_dims
+from gradcli.ops.catalogue import function, in_place, methods, modules, refuse_out
+from gradcli.ops.copying import to
+from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, sizes_of
 from gradcli.ops.entry import Function, op
 from gradcli.ops.operands import type_name
 from gradcli.ops.pointwise import exp
@@ -32,7 +33,7 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x2": "other
 
 
 def reduction(
-    *names: str, module: str = "torch", method: bool = True
+    *names: str, module: str = "torch", method: bool = True, inplace: bool = False
 ) -> Callable[[Function], Function]:
     """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well."""
 
@@ -42,13 +43,16 @@ def reduction(
                 kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
             return body(*args, **kwargs)
 
-        renamed.__name__ = renamed.__qualname__ = names[0]
+        for each in (body, renamed):
+            each.__name__ = each.__qualname__ = names[0]
         renamed.__doc__ = body.__doc__
         renamed.__wrapped__ = body  # type: ignore[attr-defined]
         for name in names:
             modules[module][name] = renamed
             if method:
                 methods[name] = renamed
+            if inplace:
+                methods[f"{name}_"] = in_place(name, body)
         return body
 
     return decorate
@@ -56,7 +60,8 @@ def reduction(
 
 def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
     """Raise E202 unless the input is a tensor and `keepdim` a bool."""
-    check_tensors(name, input=input)
+    if type(input) is not Tensor:  # the usual case is not worth a call
+        check_tensors(name, input=input)
     if type(keepdim) is not bool:
         raise GradcliError(
             "E202", f"{name}(): keepdim must be True or False, not {type_name(keepdim)}"
@@ -111,7 +116,8 @@ _LONG = 4096
 def _sum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
-    self = cast_array(self, dtype)
+    if dtype is not None:
+        self = dtypes.cast(self, dtype)
     kind = self.dtype.kind
     if kind == "f" and self.dtype.itemsize > 2:
         if dims and self.dtype == np.float32 and reduced_count(self.shape, dims) > _LONG:
@@ -179,8 +185,6 @@ engine.sum_to = sum_to
 @function("sum_to_size", method=True)
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size."""
-    from gradcli.ops.dimensions import sizes_of
-
     wanted = sizes_of("sum_to_size", size)
     shape = input.array.shape
     leading = len(shape) - len(wanted)
@@ -313,7 +317,6 @@ def _axis(self: Any, dim: int | None) -> Any:
 
 
 def _prod_rule(grad: Any, self: Any, dim: int, dtype: DType | None) -> Any:
-    from gradcli.ops.copying import to
     from gradcli.ops.cumulative import exclusive_cumprod
 
     # The product of the others, without division by the element: exact where elements are 0.

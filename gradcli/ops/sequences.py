@@ -67,7 +67,7 @@ def linspace(
 
 
 def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) -> Any:
-    """The numbers of linspace, as float64.
+    """The numbers of linspace, wider than the dtype.
 
     The first half is counted from the start and the second from the end, so that both are exact.
     The step has the dtype's precision, and each product and sum is rounded together.
@@ -78,15 +78,16 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) ->
     if steps < 0:
         raise _invalid(f"{name}(): the number of steps is {steps}")
     check_count(name, steps)
+    kind: Any = dtype.numpy_dtype.type
+    wide: Any = np.longdouble
+    if dtype.category == "int":
+        first, last, kind, wide = int(first), int(last), np.float64, np.float64
     if steps == 1:
         return np.full(1, first, np.float64)
-    kind = np.float64 if dtype.category == "int" or dtype is dtypes.float64 else np.float32
     low, high = kind(first), kind(last)
-    step = np.float64((high - low) / kind(max(steps - 1, 1)))
-    places = np.arange(steps, dtype=np.float64)
-    return np.where(
-        places < steps // 2, np.float64(low) + step * places, np.float64(high) - step * places[::-1]
-    )
+    step = wide((high - low) / kind(max(steps - 1, 1)))
+    places = np.arange(steps, dtype=wide)
+    return np.where(places < steps // 2, low + step * places, high - step * places[::-1])
 
 
 @function("logspace")

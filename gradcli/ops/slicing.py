@@ -15,7 +15,7 @@ from gradcli.autograd.inplace import base_array, extent, geometry
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
-from gradcli.ops.catalogue import expose, function, method
+from gradcli.ops.catalogue import function, method
 from gradcli.ops.dimensions import normal_dim, sizes_of
 from gradcli.ops.entry import Op, op
 from gradcli.ops.shape import reshape
@@ -31,7 +31,6 @@ def along(ndim: int, dim: int, what: Any) -> tuple[Any, ...]:
 # --- alias --------------------------------------------------------------------------------------
 
 alias = op("alias", "AliasBackward0", lambda self: self.view(), view=True, self=lambda grad: grad)
-expose(alias, function=False)
 
 # --- select -------------------------------------------------------------------------------------
 

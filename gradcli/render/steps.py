@@ -97,7 +97,7 @@ def _sum(lead: str, old: Any, incoming: Any, new: Any) -> str:
     texts = [format_tensor(array) for array in (old, incoming, new)]
     if not any("\n" in text for text in texts):
         return f"{lead}{' + '.join(texts[:2])} = {texts[2]}"
-    blanks = " " * len(lead)
+    blanks = " " * (len(lead) - 2)
     return "\n".join(
         [
             block(lead, texts[0]),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.op_table.rows import (
-    Operand,
     Row,
     constant,
     indices,
@@ -19,7 +20,7 @@ _FAR = values([[0.4, -1.1, 2.2], [1.2, -0.9, 0.7]])
 """Against `_NEAR`: differences on both sides of 0.5, 1 and 0."""
 
 
-def _each(call: str, **operands: Operand) -> list[Row]:
+def _each(call: str, **operands: Any) -> list[Row]:
     """A row for each reduction of a call that ends in `)`."""
     return [Row(f"{call[:-1]}, reduction='{name}')", **operands) for name in _REDUCTIONS]
 
@@ -75,10 +76,10 @@ ROWS = [
     *_each("F.hinge_embedding_loss(x, y)", x=normal(3), y=_SIGNS),
     *_each("F.margin_ranking_loss(x, y, s, 0.3)", x=normal(3), y=normal(3), s=_SIGNS),
     *_each("F.triplet_margin_loss(x, y, z)", x=normal(2, 3), y=normal(2, 3), z=normal(2, 3)),
-    Row("F.triplet_margin_loss(x, y, z, swap=True)", x=normal(2, 3), y=normal(2, 3), z=normal(2, 3)),
-    *_each(
-        "F.cosine_embedding_loss(x, y, t)", x=normal(2, 3), y=normal(2, 3), t=indices([1, -1])
+    Row(
+        "F.triplet_margin_loss(x, y, z, swap=True)", x=normal(2, 3), y=normal(2, 3), z=normal(2, 3)
     ),
+    *_each("F.cosine_embedding_loss(x, y, t)", x=normal(2, 3), y=normal(2, 3), t=indices([1, -1])),
     *_each(
         "F.multilabel_soft_margin_loss(x, y)",
         x=normal(2, 3),

@@ -13,7 +13,7 @@ from gradcli.language.attributes import get_attribute, set_attribute
 from gradcli.language.classes import type_name
 from gradcli.language.compiler.names import Store, name_delete, name_store
 from gradcli.language.iteration import bounded, iterate
-from gradcli.language.operators import HOST_OPERATORS, NUMBERS, augmented
+from gradcli.language.operators import NUMBERS, augmented, binary
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
 from gradcli.language.subscripts import delete_item, get_item, set_item
@@ -141,16 +141,13 @@ def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) ->
     if isinstance(target, syntax.Name):
         read = c.expression(target, scope)
         store = name_store(c, target.name, scope)
-        host = HOST_OPERATORS[symbol]
 
         def augment_name(variables: Variables) -> None:
             left = read(variables)
             right = value(variables)
             state.place = span
-            if type(left) in NUMBERS and type(right) is not Tensor:
-                store(variables, host(left, right))
-            else:
-                store(variables, augmented(symbol, left, right))
+            change = binary if type(left) in NUMBERS else augmented
+            store(variables, change(symbol, left, right))
 
         return augment_name
     if isinstance(target, syntax.Attribute):

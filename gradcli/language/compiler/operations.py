@@ -11,10 +11,12 @@ from gradcli.language import syntax
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.operators import (
     HOST_OPERATORS,
+    OPERATOR_ERRORS,
     TENSOR_OPERATORS,
     Operation,
     contains,
     identity,
+    operator_failed,
 )
 from gradcli.language.operators import binary as apply_binary
 from gradcli.language.operators import unary as apply_unary
@@ -89,9 +91,12 @@ def operation(
                     a = left(variables)
                     b = right(variables)
                 state.place = span
-                if type(a) is Tensor or type(b) is Tensor:
-                    return on_tensors(a, b)
-                return host(a, b)
+                try:
+                    if type(a) is Tensor or type(b) is Tensor:
+                        return on_tensors(a, b)
+                    return host(a, b)
+                except OPERATOR_ERRORS as error:
+                    raise operator_failed(symbol, a, b, error) from error
 
             return name_and_name
         if type(right_node) is syntax.Constant:
@@ -103,9 +108,10 @@ def operation(
                 except KeyError:
                     a = left(variables)
                 state.place = span
-                if type(a) is Tensor:
-                    return on_tensors(a, constant)
-                return host(a, constant)
+                try:
+                    return on_tensors(a, constant) if type(a) is Tensor else host(a, constant)
+                except OPERATOR_ERRORS as error:
+                    raise operator_failed(symbol, a, constant, error) from error
 
             return name_and_constant
 
@@ -116,9 +122,12 @@ def operation(
                 a = left(variables)
             b = right(variables)
             state.place = span
-            if type(a) is Tensor or type(b) is Tensor:
-                return on_tensors(a, b)
-            return host(a, b)
+            try:
+                if type(a) is Tensor or type(b) is Tensor:
+                    return on_tensors(a, b)
+                return host(a, b)
+            except OPERATOR_ERRORS as error:
+                raise operator_failed(symbol, a, b, error) from error
 
         return name_and_any
 
@@ -126,9 +135,12 @@ def operation(
         a = left(variables)
         b = right(variables)
         state.place = span
-        if type(a) is Tensor or type(b) is Tensor:
-            return on_tensors(a, b)
-        return host(a, b)
+        try:
+            if type(a) is Tensor or type(b) is Tensor:
+                return on_tensors(a, b)
+            return host(a, b)
+        except OPERATOR_ERRORS as error:
+            raise operator_failed(symbol, a, b, error) from error
 
     return any_and_any
 
@@ -142,6 +154,7 @@ def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
     # Each step's place reaches from the start of the chain to the end of its right operand.
     steps = [
         (
+            symbol,
             TENSOR_OPERATORS[symbol],
             HOST_OPERATORS[symbol],
             c.expression(operand, scope),
@@ -152,11 +165,14 @@ def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
 
     def run(variables: Variables) -> Any:
         a = first(variables)
-        for on_tensors, host, operand, span in steps:
+        for symbol, on_tensors, host, operand, span in steps:
             b = operand(variables)
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
-            a = on_tensors(a, b) if either else host(a, b)
+            try:
+                a = on_tensors(a, b) if either else host(a, b)
+            except OPERATOR_ERRORS as error:
+                raise operator_failed(symbol, a, b, error) from error
         return a
 
     return run

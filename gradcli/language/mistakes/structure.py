@@ -28,6 +28,10 @@ STATEMENT_WORDS = frozenset(
     }
 )  # fmt: skip
 
+AUGMENTED = frozenset(
+    {"+=", "-=", "*=", "/=", "//=", "%=", "@=", "**=", "&=", "|=", "^=", "<<=", ">>="}
+)
+
 
 def block(place: Place) -> GradcliError | None:
     """A block that is missing, or a line that is indented without reason."""
@@ -76,19 +80,29 @@ def bracket(place: Place) -> GradcliError | None:
                 span=place.here(),
                 labels=(Label(place.span(opening), "opened here"),),
             )
-    elif place.open and (kind in STATEMENT_WORDS or never_closed(place, opening)):
+    elif place.open and (assigns(place) or never_closed(place, opening)):
         message = f"`{place.kinds[opening]}` is never closed"
         return GradcliError("E003", message, span=place.span(opening))
     return None
 
 
+def assigns(place: Place) -> bool:
+    """Whether the token makes an assignment of what its line begins with."""
+    if place.kind != "=" and place.kind not in AUGMENTED:
+        return False
+    ends, starts = place.tokens.ends, place.tokens.starts
+    return "\n" in place.source.text[ends[place.at - 2] : starts[place.at - 1]]
+
+
 def never_closed(place: Place, opening: int) -> bool:
-    """Whether the text ends, or another bracket closes on a later line, before this one closes."""
+    """Whether the text ends, a statement begins or another bracket closes before this one does."""
     waiting: list[str] = []
     for at in range(opening, len(place.kinds)):
         kind = place.kinds[at]
         if kind in CLOSERS:
             waiting.append(CLOSERS[kind])
+        elif kind in STATEMENT_WORDS:
+            return True
         elif kind in CLOSERS.values():
             if waiting.pop() != kind:
                 return "\n" in place.span(opening, at).text

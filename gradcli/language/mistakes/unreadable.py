@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from gradcli.errors import GradcliError, Span
 from gradcli.language.mistakes.place import EXPRESSION_STARTS, Place, invalid
-from gradcli.language.tokens import BRACKET_LIMIT, CLOSERS, INDENTATION_LIMIT, STRINGS
+from gradcli.language.tokens import (
+    BAD_KINDS,
+    BRACKET_LIMIT,
+    CLOSERS,
+    INDENTATION_LIMIT,
+    STRINGS,
+)
 
 # Characters that word processors, formulas and other languages bring along, and what to write.
 REPLACEMENTS = {
@@ -41,6 +47,8 @@ REPLACEMENTS = {
 def unreadable(place: Place) -> GradcliError | None:
     """A token that is none."""
     kind, text, span = place.kind, place.text, place.here()
+    if kind not in BAD_KINDS:
+        return None
     if kind == "CHARACTER":
         return unexpected_character(place)
     if kind == "UNCLOSED":
@@ -63,9 +71,7 @@ def unreadable(place: Place) -> GradcliError | None:
     if kind == "BYTES":
         message = "bytes are outside the language"
         return GradcliError("E007", message, span=span, help="without the `b` it is a string")
-    if kind == "BACKSLASH":
-        return invalid("the text ends after a `\\`", Span(span.source, span.start, span.start + 1))
-    return None
+    return invalid("the text ends after a `\\`", Span(span.source, span.start, span.start + 1))
 
 
 def unexpected_character(place: Place) -> GradcliError:

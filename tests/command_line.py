@@ -1,0 +1,53 @@
+"""Running the command line, inside the test process or as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradcli.cli import run
+
+ROOT = Path(__file__).parent.parent
+
+
+class Shown:
+    """What a command line came to."""
+
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code = code
+        self.out = out
+        self.err = err
+
+
+class CommandLine:
+    """Runs `gradcli` with words inside the test process."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self.capsys = capsys
+
+    def __call__(self, *words: str) -> Shown:
+        self.capsys.readouterr()
+        code = run(list(words))
+        captured = self.capsys.readouterr()
+        return Shown(code, captured.out, captured.err)
+
+
+def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
+    """A process of `gradcli` with pipes for its streams."""
+    streams = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}
+    return subprocess.Popen(
+        [sys.executable, "-m", "gradcli", *words], env=environment, **{**streams, **options}
+    )
+
+
+def process(*words: str, stdin: bytes = b"", **options: Any) -> Shown:
+    """A process of `gradcli` run to its end."""
+    with start(*words, **options) as running:
+        out, err = running.communicate(stdin, timeout=60)
+    return Shown(running.returncode, out.decode(), err.decode())
