@@ -107,6 +107,12 @@ class Session:
             raise
         except BrokenPipeError:
             raise  # whoever received what was emitted has gone
+        except MemoryError as error:
+            from gradcli.language.exceptions import converted
+
+            made = converted(error)
+            made.span = place
+            raise made from error
         except Exception as error:
             raise GradcliError(
                 "E901",

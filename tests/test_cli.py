@@ -340,11 +340,14 @@ def test_what_an_argument_cannot_replace(gradcli: CommandLine) -> None:
 
 def test_mentions() -> None:
     (statement,) = Session.parse(
-        "with c as d:\n    x[i] = (n := u) + sum(k for k in g)\n    h = lambda q=r: q + s", "p"
+        "with c as d:\n    x[i] = (n := u) + sum(k for k in g)\n    h = lambda q=r: q + s\n"
+        "    import a.b, a.c as o\n    try: pass\n    except E as f: f",
+        "p",
     )
     assert mentions(statement) == {
         "c": "read", "d": "bound", "u": "read", "n": "assigned", "sum": "read", "g": "read",
         "x": "read", "i": "read", "r": "read", "s": "inside", "h": "assigned",
+        "a": "bound", "o": "bound", "E": "read", "f": "bound",
     }  # fmt: skip
 
 

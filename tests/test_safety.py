@@ -121,7 +121,7 @@ def _start() -> Iterator[Any]:
 
 
 DATA = (bool, int, float, complex, str, type(None), type(...), list, dict, set, range, slice)
-VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
 DUNDERS = {"__name__"}
 

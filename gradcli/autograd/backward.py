@@ -62,11 +62,8 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             f" {tuple(array.shape)}",
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
         )
-    if create_graph:
-        return gradient
-    if gradient.array.dtype is not array.dtype:
-        return gradient.array.astype(array.dtype)
-    return gradient.array
+    value = gradient if create_graph else gradient.array
+    return value if gradient.array.dtype is array.dtype else engine.cast(value, array.dtype)
 
 
 def _ones(shape: tuple[int, ...]) -> str:

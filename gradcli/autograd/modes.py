@@ -44,6 +44,8 @@ class NoGrad(GradMode):
 
     __slots__ = ()
 
+    language_name = "torch.autograd.grad_mode.no_grad"
+
     def __init__(self) -> None:
         super().__init__(False)
 
@@ -52,6 +54,8 @@ class EnableGrad(GradMode):
     """`torch.enable_grad()`: operations are recorded, also inside `no_grad`."""
 
     __slots__ = ()
+
+    language_name = "torch.autograd.grad_mode.enable_grad"
 
     def __init__(self) -> None:
         super().__init__(True)
@@ -63,6 +67,8 @@ class SetGradEnabled(GradMode):
     """
 
     __slots__ = ()
+
+    language_name = "torch.autograd.grad_mode.set_grad_enabled"
 
     def __init__(self, mode: bool) -> None:
         super().__init__(bool(mode))
@@ -84,6 +90,8 @@ class InferenceMode(GradMode):
     """`torch.inference_mode()`: nothing is recorded."""
 
     __slots__ = ("inference",)
+
+    language_name = "torch.autograd.grad_mode.inference_mode"
 
     def __init__(self, mode: bool = True) -> None:
         super().__init__(not mode)

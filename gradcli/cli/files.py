@@ -39,7 +39,9 @@ def read_array(argument: Argument) -> Tensor:
             if not isinstance(loaded, np.ndarray):
                 array = _member(argument, loaded, key)
             elif key:
-                raise argument.wrong(f"{path}: the file holds one array, without a key", code="E502")
+                raise argument.wrong(
+                    f"{path}: the file holds one array, without a key", code="E502"
+                )
             else:
                 array = loaded
     except (GradcliError, KeyboardInterrupt):

@@ -18,7 +18,7 @@ ASSIGNED = "assigned"
 """Given a value by an assignment."""
 
 BOUND = "bound"
-"""Given a value by another statement: a loop, `def`, `with`."""
+"""Given a value by another statement: a loop, `def`, `with`, `import`."""
 
 
 class Mention:
@@ -77,6 +77,13 @@ def _parts(node: syntax.Syntax) -> list[Any]:
         return _function(node.parameters, node.body)
     if isinstance(node, syntax.Comprehension):
         return _comprehension(node)
+    if isinstance(node, syntax.Handler):
+        named = [] if node.name is None else [Mention(BOUND, node.name)]
+        return [node.exception, *named, node.body]
+    if isinstance(node, syntax.Import):
+        return [Mention(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
+    if isinstance(node, syntax.FromImport):
+        return [Mention(BOUND, alias or name) for name, alias in node.names]
     return [getattr(node, slot) for slot in type(node).__slots__]
 
 

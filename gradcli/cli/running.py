@@ -158,6 +158,8 @@ def explain_missing(
                 missing.setdefault(name)
     if error.span.text not in missing or error.span.text in REFUSED:
         return
+    if error.help is not None and any(f"`{name}`" in error.help for name in known):
+        return  # a slip in one of the program's own names
     given = [each.source.text for each in arguments if each.name in mentioned]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     from shlex import join

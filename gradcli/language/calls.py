@@ -11,7 +11,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.attributes import Method
-from gradcli.language.classes import LanguageType, define, type_name
+from gradcli.language.classes import LanguageType, define, host_name, type_name
 from gradcli.language.exceptions import HOST_ERRORS, converted
 from gradcli.language.limits import DEEPEST_CALL, Steps, too_many_steps
 from gradcli.language.scopes import PARENT, Variables
@@ -268,6 +268,8 @@ def _is_catalogue(function: Any) -> bool:
 def _name(function: Any) -> str:
     if isinstance(function, LanguageType):
         return function.name
+    if isinstance(function, type):
+        return host_name(function).rpartition(".")[2]
     name = getattr(function, "name", None) or getattr(function, "__name__", "function")
     return str(name)
 
@@ -291,8 +293,10 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     written = ", ".join(_written(parameter) for parameter in shown)
     known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
-    for keyword in kwargs:
+    for keyword, value in kwargs.items():
         if keyword not in known and not takes_all:
+            if keyword == "out" and _is_catalogue(function):
+                catalogue.refuse_out(_name(function), value, *args)
             return unknown_keyword(_name(function), keyword, known, f"({written})")
     return misfit(_name(function), f"cannot be called so: {problem}", f"({written})")
 

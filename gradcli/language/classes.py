@@ -128,6 +128,12 @@ def define(
     return made
 
 
+def host_name(host: type) -> str:
+    """The full name of a host class of ours: what it declares as `language_name`, or its own."""
+    name: str = getattr(host, "language_name", host.__name__)
+    return name
+
+
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
@@ -136,7 +142,7 @@ def type_of(value: Any) -> LanguageType:
         if isinstance(value, GradcliError):
             return exception_type(value.raises)
         # An object of ours: its class is named as it is, once for all sessions.
-        found = define(getattr(host, "language_name", host.__name__), host)
+        found = define(host_name(host), host)
     return found
 
 
@@ -148,7 +154,6 @@ def type_name(value: Any) -> str:
 # Classes that are met as `type(x)` and never called.
 define("NoneType", type(None))
 define("ellipsis", type(...))
-define("module")
 define("builtin_function_or_method", types.FunctionType, types.MethodType, types.BuiltinMethodType)
 define("dict_keys", type({}.keys()))
 define("dict_values", type({}.values()))

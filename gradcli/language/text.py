@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
-from gradcli.language.classes import EXCEPTIONS, LanguageType, type_name
+from gradcli.language.classes import EXCEPTIONS, LanguageType, host_name, type_name
 from gradcli.language.exceptions import arguments_of, converted
 from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
 from gradcli.state import active
@@ -140,7 +140,7 @@ def _display_object(value: Any) -> str:
         return name + (f"({shown[1:-2]})" if len(arguments) == 1 else shown)
     kind = type(value)
     if isinstance(value, type):  # a class of the catalogue, such as torch.no_grad
-        return f"<class 'torch.{value.__name__}'>"
+        return f"<class '{host_name(value)}'>"
     if isinstance(value, LanguageType) or kind.__module__.startswith("gradcli."):
         return repr(value)
     function_name = getattr(value, "__name__", None)

@@ -51,9 +51,11 @@ def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
 def one_by_one(name: str, keyword: str, values: Sequence[Any], given: Any) -> Sequence[Any]:
     """What was given one by one, `permute(1, 0)`, or by the keyword, `permute(dims=(1, 0))`.
 
-    Raises E201 where both were.
+    Raises E201 where both were, or neither.
     """
     if given is None:
+        if not values:
+            raise GradcliError("E201", f"{name}(): `{keyword}` is missing")
         return values
     if values:
         raise GradcliError("E201", f"{name}(): `{keyword}` was given twice")

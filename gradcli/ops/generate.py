@@ -101,8 +101,8 @@ class _ApplyWriter:
         lines += [
             "    try:",
             f"        {results} = forward({values})",
-            "    except ValueError as failure:",
-            f"        raise misfit(op, {everything}, failure) from None",
+            "    except (ValueError, TypeError) as failure:",
+            f"        raise misfit(op, {everything}, failure) from failure",
             "    state = active.state",
         ]
         if self.single:

@@ -47,8 +47,17 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
-def misfit(op: Any, operands: tuple[Any, ...], failure: ValueError) -> GradcliError:
-    """The error of arrays whose shapes do not go together."""
+def misfit(op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError) -> Exception:
+    """The error of arrays whose shapes or dtypes NumPy refused; a TypeError of ours stays one."""
+    if isinstance(failure, TypeError):
+        if not str(failure).startswith(("ufunc", "Cannot cast ufunc")):
+            return failure
+        dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
+        return GradcliError(
+            "E203",
+            f"{op.name}: not defined for tensors of {' and '.join(dtypes_given)}",
+            raises="NotImplementedError",
+        )
     shapes = [
         tuple(operand.array.shape) if type(operand) is Tensor else None for operand in operands
     ]

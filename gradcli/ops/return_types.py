@@ -43,6 +43,7 @@ def return_type(name: str, fields: tuple[str, ...]) -> type[ReturnType]:
     body = {
         "__slots__": (),
         "name": name,
+        "language_name": f"torch.return_types.{name}",
         "fields": fields,
         "language_attributes": frozenset(fields),
     }

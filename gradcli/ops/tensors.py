@@ -163,6 +163,17 @@ def tolist(self: Tensor) -> Any:
     return self.array.tolist()
 
 
+@method("numpy")
+def numpy(self: Tensor, *, force: bool = False) -> None:
+    """Raise E205: the language has no NumPy arrays; as in PyTorch where the tensor requires grad."""
+    raise GradcliError(
+        "E205",
+        "numpy(): arrays of NumPy are outside the language",
+        raises="RuntimeError" if self.requires_grad and not force else None,
+        help="a tensor does what an array would, and tolist() gives Python's numbers",
+    )
+
+
 @method("size")
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The sizes, or the size of one dimension."""

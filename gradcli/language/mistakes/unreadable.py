@@ -76,11 +76,15 @@ def unreadable(place: Place) -> GradcliError | None:
 
 def unexpected_character(place: Place) -> GradcliError:
     """A character that begins no token."""
-    # A word comes here whole: the first character that no name may hold is to blame.
+    # A word comes here whole: the first character that no name may hold is to blame, or else the
+    # one that no name may begin with.
     offset, character = next(
-        (offset, character)
-        for offset, character in enumerate(place.text)
-        if not f"_{character}".isidentifier()
+        (
+            (offset, character)
+            for offset, character in enumerate(place.text)
+            if not f"_{character}".isidentifier()
+        ),
+        (0, place.text[0]),
     )
     start = place.tokens.starts[place.at] + offset
     span = Span(place.source, start, start + 1)

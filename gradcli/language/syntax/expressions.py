@@ -255,7 +255,7 @@ class Starred(Expression):
 
 
 class Comprehension(Expression):
-    """`[element for …]`; `kind` is `list`, `set`, `dict` or `generator`; `value` only for `dict`."""
+    """`[element for …]`; `kind` is list, set, dict or generator; only a dict has a `value`."""
 
     __slots__ = ("clauses", "element", "kind", "value")
 
