@@ -39,7 +39,7 @@ class CommandLine:
 
 def start(*words: str, **options: Any) -> subprocess.Popen[bytes]:
     """A process of `gradcli` with pipes for its streams."""
-    streams = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **options.pop("env", {})}
     return subprocess.Popen(
         [sys.executable, "-m", "gradcli", *words], env=environment, **{**streams, **options}

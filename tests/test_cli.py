@@ -197,7 +197,7 @@ def test_json(gradcli: CommandLine) -> None:
 
 VALUES = {
     "x=2": "tensor(2., requires_grad=True)",
-    "x=[[1,2],[3,4.5]]": "tensor([[1.0000, 2.0000],\n        [3.0000, 4.5000]], requires_grad=True)",
+    "x=[[1,2],[3,4]]": "tensor([[1., 2.],\n        [3., 4.]], requires_grad=True)",
     "x=(1, 2)": "tensor([1., 2.], requires_grad=True)",
     "x=[]": "tensor([], requires_grad=True)",
     "x=tensor([1, 2])": "tensor([1, 2])",

@@ -107,6 +107,7 @@ HELPS = [
     ("2.5 ^ 2", "a power is written `**`"),
     ("sum(ones(2, 2), dim=0)", "this is Python's sum(); the op on tensors is torch.sum()"),
     ("max(ones(2, 2))", "this is Python's max(); the op on tensors is torch.max()"),
+    ("np.matmul(1, 2)", "did you mean `torch.matmul`?"),
     ("from math import squrt", "did you mean `sqrt`?"),
 ]
 
@@ -139,7 +140,7 @@ def test_the_tensor_assigned_last_is_known() -> None:
     session = Session()
     list(session.run("a = tensor(1.)\nb = a * 2\nn = 3\ndef f():\n    inner = a * 3\nf()", "t"))
     assert session.interpreter.last_assigned == "b"
-    list(session.run("b += 1\na += 1", "t"))
+    list(session.run("b += 1\na += 1\nfor c in [b]: pass", "t"))
     assert session.interpreter.last_assigned == "a"
 
 
@@ -147,8 +148,9 @@ def test_an_override_replaces_the_first_assignment_alone() -> None:
     shown: list[Any] = []
     session = Session(shown.append)
     session.override("steps", lambda value: value * 10)
-    list(session.run("steps = 3\nprint(steps)\nsteps = 4\nprint(steps)", "t"))
-    assert [event.text for event in shown] == ["30\n", "4\n"]
+    list(session.run("for steps in [1]: print(steps)\nx, steps = 0, 3\nprint(steps)", "t"))
+    list(session.run("steps = 4\nprint(steps)", "t"))
+    assert [event.text for event in shown] == ["1\n", "30\n", "4\n"]
 
 
 def test_an_expression_statement_has_a_value() -> None:

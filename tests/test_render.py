@@ -247,7 +247,7 @@ def test_document() -> None:
 
 def test_kinds_of_gradient() -> None:
     gradients = json_of("y = x.floor() + (v * 0).sum()")["gradients"]
-    assert [each["kind"] for each in gradients] == ["structural_zero", "zero", "none"]
+    assert [each["kind"] for each in gradients] == ["structural zero", "zero", "none"]
     assert gradients[2]["value"] is None
     assert "leads from it to y" in gradients[2]["reason"]
     assert json_of("y = x * 2")["gradients"][0]["kind"] == "value"

@@ -134,13 +134,15 @@ def test_editor(screen: Screen, tmp_path: Path) -> None:
     screen.read_until(">>>")
     screen.type("f(2)\r")
     screen.read_until("42")
-    screen.type("while True: pass\r\r")
-    time.sleep(0.5)
+    screen.type("i = 0\rwhile True: i += 1; i == 1 and print('spin' + 'ning')\r\r")
+    screen.read_until("spinning")
     screen.type("\x03")
     screen.read_until("interrupted")
     screen.type("x = 5 +\x03")
     screen.type("f(3)\r")
     screen.read_until("63")
+    screen.type("i > 0\r")
+    screen.read_until("True")
     screen.type("\x04")
     history = tmp_path / "gradcli" / "history"
     assert stat.S_IMODE(history.stat().st_mode) == 0o600

@@ -8,6 +8,7 @@ import sys
 from importlib import metadata
 
 from gradcli import __version__
+from gradcli.errors import GradcliError
 
 _PACKAGES = ("lark", "numpy", "click", "prompt_toolkit", "scipy", "ml_dtypes")
 _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
@@ -23,6 +24,7 @@ def information() -> str:
         *((package, _version(package)) for package in _PACKAGES),
         ("cupy", next((v for v in map(_version, _CUPY) if v != "absent"), "absent")),
         ("cpu", f"{os.cpu_count()} cores, {platform.machine()}"),
+        ("gpu", _gpus()),
     ]
     width = max(len(name) for name, _ in rows) + 2
     return "".join(f"{name.ljust(width)}{value}\n" for name, value in rows)
@@ -33,3 +35,18 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "absent"
+
+
+def _gpus() -> str:
+    """The GPUs that tensors can live on, or why there are none."""
+    from gradcli.arrays.backend import cupy
+
+    try:
+        runtime = cupy().cuda.runtime
+    except GradcliError as error:
+        return error.message
+    names = (
+        runtime.getDeviceProperties(number)["name"].decode()
+        for number in range(runtime.getDeviceCount())
+    )
+    return ", ".join(names)

@@ -34,20 +34,24 @@ def repl(terminal: Terminal) -> int:
     run = Run(terminal, Options(), "graph")
     terminal.note(f"gradcli {__version__}; an expression shows its value, Ctrl-D leaves")
     entries = 0
+    interrupted = False
     while True:
+        # Ctrl-C may come at any moment, so all that takes time is inside.
         try:
+            if interrupted:
+                terminal.note("interrupted")
+            interrupted = False
             text = read()
+            if text.strip() in _LEAVE:
+                return 0
+            entries += 1
+            interrupted = True
+            run_entry(run, text, f"entry {entries}")
+            interrupted = False
         except KeyboardInterrupt:
             continue
         except EOFError:
             return 0
-        if text.strip() in _LEAVE:
-            return 0
-        entries += 1
-        try:
-            run_entry(run, text, f"entry {entries}")
-        except KeyboardInterrupt:
-            terminal.note("interrupted")
 
 
 def run_entry(run: Run, text: str, name: str) -> None:

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.ops.entry import parameters_of
 
 NONE = "none"
-STRUCTURAL_ZERO = "structural_zero"
+STRUCTURAL_ZERO = "structural zero"
 ZERO = "zero"
 VALUE = "value"
 
@@ -23,7 +23,7 @@ class Gradient:
         name: the input's variable, None for a leaf without a name.
         tensor: the input.
         node: its number in the graph, None if it is not in it.
-        kind: `none` where there is no gradient; `structural_zero` where it is zero whatever the
+        kind: `none` where there is no gradient; `structural zero` where it is zero whatever the
             values are, since every way to the input crosses an op without slope (`floor`); `zero`
             where the values make it so; `value` otherwise.
         reason: why there is none, or why it is structurally zero; "" otherwise.

@@ -196,6 +196,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         near = closest(name, attribute_names(value))
         if near is not None:
             help = f"did you mean `{near}`?"
+        elif type(value) is Module and name in catalogue.modules["torch"]:
+            help = f"did you mean `torch.{name}`?"
     return GradcliError("E102", f"{owner} has no attribute '{name}'", help=help)
 
 

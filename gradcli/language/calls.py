@@ -219,6 +219,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call any value of a program; raises E202 for one that cannot be called."""
     if type(function) is Function:
         return function.invoke(args, kwargs)
+    if type(function) is Method:
+        args = (function.receiver, *args)
+        function = function.function
     try:
         return function(*args, **kwargs)
     except GradcliError:

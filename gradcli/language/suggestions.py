@@ -5,25 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 _FOREIGN = {
-    "arcsin": "asin",
-    "arctan": "atan",
     "array": "tensor",
-    "asarray": "as_tensor",
     "axis": "dim",
     "axes": "dim",
-    "concatenate": "cat",
     "expand_dims": "unsqueeze",
     "false": "False",
     "keepdims": "keepdim",
     "ln": "log",
-    "multiply": "mul",
-    "negative": "neg",
     "nil": "None",
     "none": "None",
     "null": "None",
-    "power": "pow",
     "sigm": "sigmoid",
-    "subtract": "sub",
     "true": "True",
     "undefined": "None",
 }

@@ -28,11 +28,11 @@ def assign(c: Compiler, node: syntax.Assign, scope: Scope) -> Run:
     value = c.expression(node.value, scope)
     if len(node.targets) == 1:
         (target,) = node.targets
-        store = target_store(c, target, scope)
+        store = target_store(c, target, scope, assigned=True)
         if isinstance(target, syntax.Name) and scope.distance(target.name) == 0:
             return _assign_own(target.name, value)
         return lambda variables: store(variables, value(variables))
-    stores = [target_store(c, target, scope) for target in node.targets]
+    stores = [target_store(c, target, scope, assigned=True) for target in node.targets]
 
     def run(variables: Variables) -> None:
         new = value(variables)
@@ -54,12 +54,14 @@ def _assign_own(name: str, value: Evaluate) -> Run:
     return run
 
 
-def target_store(c: Compiler, target: syntax.Expression, scope: Scope) -> Store:
-    """What binds a target to a value."""
+def target_store(
+    c: Compiler, target: syntax.Expression, scope: Scope, assigned: bool = False
+) -> Store:
+    """What binds a target to a value; see `name_store`."""
     if isinstance(target, syntax.Name):
-        return name_store(c, target.name, scope)
+        return name_store(c, target.name, scope, assigned)
     if isinstance(target, (syntax.Tuple, syntax.List)):
-        return _unpacking(c, target, scope)
+        return _unpacking(c, target, scope, assigned)
     state, span = c.state, target.span
     if isinstance(target, syntax.Attribute):
         owner = c.expression(target.value, scope)
@@ -84,7 +86,9 @@ def target_store(c: Compiler, target: syntax.Expression, scope: Scope) -> Store:
     return store_item
 
 
-def _unpacking(c: Compiler, target: syntax.Tuple | syntax.List, scope: Scope) -> Store:
+def _unpacking(
+    c: Compiler, target: syntax.Tuple | syntax.List, scope: Scope, assigned: bool
+) -> Store:
     """`a, b = values`, `first, *rest = values`."""
     state, span = c.state, target.span
     star = -1
@@ -93,7 +97,7 @@ def _unpacking(c: Compiler, target: syntax.Tuple | syntax.List, scope: Scope) ->
         if isinstance(element, syntax.Starred):
             star = number
             element = element.value
-        stores.append(target_store(c, element, scope))
+        stores.append(target_store(c, element, scope, assigned))
     count = len(stores)
 
     def store_each(variables: Variables, value: Any) -> None:
@@ -140,7 +144,7 @@ def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) ->
     target = node.target
     if isinstance(target, syntax.Name):
         read = c.expression(target, scope)
-        store = name_store(c, target.name, scope)
+        store = name_store(c, target.name, scope, assigned=True)
 
         def augment_name(variables: Variables) -> None:
             left = read(variables)
@@ -202,7 +206,7 @@ def _augmenting(
 def named_expression(c: Compiler, node: syntax.NamedExpression, scope: Scope) -> Evaluate:
     """`(name := value)`."""
     value = c.expression(node.value, scope)
-    store = name_store(c, node.name.name, scope)
+    store = name_store(c, node.name.name, scope, assigned=True)
 
     def run(variables: Variables) -> Any:
         new = value(variables)

@@ -105,11 +105,16 @@ def _own_name(name: str, distance: int, span: Span) -> Evaluate:
     return read_far
 
 
-def name_store(c: Compiler, name: str, scope: Scope) -> Store:
-    """Binds a name. A tensor learns its first name; at top level an override replaces the value."""
+def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> Store:
+    """Binds a name; a tensor learns its first one.
+
+    An assignment at top level (`assigned`, other than a loop's or an import's binding) is what an
+    override replaces, and what the session knows as the last one.
+    """
     distance = scope.distance(name)
     if distance is None:
-        return _program_store(c, name) if scope.is_program else _global_store(c, name)
+        top = assigned and scope.is_program
+        return _top_store(c, name) if top else _program_store(c, name)
     if distance == 0:
 
         def store(variables: Variables, value: Any) -> None:
@@ -129,7 +134,7 @@ def name_store(c: Compiler, name: str, scope: Scope) -> Store:
     return store_outer
 
 
-def _program_store(c: Compiler, name: str) -> Store:
+def _top_store(c: Compiler, name: str) -> Store:
     interpreter = c.interpreter
     overrides = interpreter.overrides
 
@@ -144,7 +149,7 @@ def _program_store(c: Compiler, name: str) -> Store:
     return store
 
 
-def _global_store(c: Compiler, name: str) -> Store:
+def _program_store(c: Compiler, name: str) -> Store:
     values = c.values
 
     def store(variables: Variables, value: Any) -> None:
