@@ -91,7 +91,7 @@ _SHARED: list[Decorator] = [
     ),
     click.option(
         "--dtype",
-        type=click.Choice(DTYPES),
+        type=click.Choice(list(DTYPES)),
         metavar="DTYPE",
         help="The dtype of inputs: float16, bfloat16, float32 or float64.",
     ),

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 TRACES = ("tree", "next", "steps")
-DTYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "double")
+
+DTYPES = {
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float64": "float64",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+}
+"""The words for `--dtype` and what they stand for."""
 
 
 class Options:
@@ -56,7 +66,7 @@ class Options:
         self.trace = "none" if no_trace else trace
         self.json = json
         self.output = output
-        self.dtype = dtype
+        self.dtype = None if dtype is None else DTYPES[dtype]
         self.quiet = quiet
         self.keep_going = keep_going
 

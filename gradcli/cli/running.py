@@ -13,10 +13,10 @@ from gradcli.cli.options import Options
 from gradcli.cli.terminal import Terminal
 from gradcli.cli.values import Argument
 from gradcli.errors import GradcliError
+from gradcli.language.events import Printed, Traced
 from gradcli.session import Session
 
 if TYPE_CHECKING:
-    from gradcli.language.events import Traced
     from gradcli.language.syntax import Statement
 
 
@@ -37,7 +37,7 @@ class Run:
         self._printed: list[str] = []
         self.session = Session(
             self._emit,
-            default_dtype=_DTYPES.get(options.dtype or "float32", options.dtype or "float32"),
+            default_dtype=options.dtype or "float32",
             record=record,
         )
         self.bindings: Bindings | None = None
@@ -98,8 +98,6 @@ class Run:
 
     def _emit(self, event: Any) -> None:
         """Show what the program shows."""
-        from gradcli.language.events import Printed, Traced
-
         if isinstance(event, Printed):
             shown = event.text
         elif isinstance(event, Traced):
@@ -122,9 +120,6 @@ class Run:
         return trace_text(
             self.terminal, event.style, Result(tensor.name, tensor, None, (), graph, events)
         )
-
-
-_DTYPES = {"half": "float16", "float": "float32", "double": "float64"}
 
 
 def explain_missing(

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks.measure import Series, alternate
-from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, WORKS, Work
+from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, WORKS, Work
 
 HEADINGS = (
     f"{'work':<24}{'gradcli':>9}{'min–max':>13}{'torch':>9}{'min–max':>13}"
@@ -84,15 +84,19 @@ class Bench:
     def cold_start(self) -> None:
         """Measure what each side takes for next to no work, and show it."""
         commands = self.commands(COLD_START)
+        commands["one-shot"] = [*self.gradcli, *ONE_SHOT]
+        commands["numpy"] = [sys.executable, "-c", "import numpy"]
         # The first run of all fills caches that every later one finds.
         alternate(commands, 1)
-        self.idle = alternate(
-            {**commands, "numpy": [sys.executable, "-c", "import numpy"]}, self.times
-        )
+        self.idle = alternate(commands, self.times)
         print(HEADINGS)
-        self.row("cold start", self.idle, COLD_START.time, "wall")
-        numpy = {"gradcli": self.idle["gradcli"], "torch": self.idle["numpy"]}
-        self.row("cold start, import numpy", numpy, NUMPY_COLD_START, "wall")
+        for name, side in (("cold start", "gradcli"), ("one-shot", "one-shot")):
+            timed = {"gradcli": self.idle[side]}
+            numpy = timed | {"torch": self.idle["numpy"]}
+            if self.torch is not None:
+                timed["torch"] = self.idle["torch"]
+            self.row(name, timed, COLD_START.time, "wall")
+            self.row(f"{name}, import numpy", numpy, NUMPY_COLD_START, "wall")
 
     def run(self, work: Work) -> None:
         """Measure one program and show its lines."""

@@ -41,6 +41,9 @@ class Work:
 
 COLD_START = Work("cold_start", (0.15, 0.10), whole=True)
 
+ONE_SHOT = ["e = (a + b) * d", "a=2", "b=3", "d=4"]
+"""The same as a command of its own, which shows the graph besides."""
+
 NUMPY_COLD_START = (2.0, 1.5)
 """The cold start's bars against a bare `import numpy`."""
 
