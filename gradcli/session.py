@@ -212,7 +212,7 @@ class Session:
         """
         with self.running():
             from gradcli.autograd.backward import backward
-            from gradcli.autograd.engine import own
+            from gradcli.arrays.storage import own
             from gradcli.autograd.graph import Graph
             from gradcli.autograd.recording import Recorder
             from gradcli.autograd.tensor import Tensor, meta_of

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
 
 class Storage:
     """The version that aliases share, counting the writes to their memory.
@@ -14,3 +18,8 @@ class Storage:
 
     def __init__(self, version: int = 0) -> None:
         self.version = version
+
+
+def own(array: Any) -> Any:
+    """An array that nobody else sees: a copy, or the scalar itself, which nobody can write to."""
+    return array if isinstance(array, np.generic) else array.copy()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.storage import own
 from gradcli.autograd import engine
 from gradcli.autograd.engine import Root, Target, run_backward
 from gradcli.autograd.node import AccumulateGrad, extra_of
@@ -138,7 +139,7 @@ def backward(
     for tensor, (node, _), gradient in zip(wanted, targets, found, strict=True):
         if gradient is None or isinstance(node, AccumulateGrad):
             continue
-        gradient = gradient if create_graph else Tensor(engine.own(gradient))
+        gradient = gradient if create_graph else Tensor(own(gradient))
         old = tensor.grad
         meta_of(tensor).grad = gradient if old is None else engine.add(old, gradient)
 
@@ -174,7 +175,7 @@ def grad(
     results: list[Tensor | None] = []
     for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True)):
         if gradient is not None:
-            results.append(gradient if create_graph else Tensor(engine.own(gradient)))
+            results.append(gradient if create_graph else Tensor(own(gradient)))
         elif materialize_grads:
             results.append(Tensor(np.zeros_like(tensor.array)[()]))
         elif allow_unused:

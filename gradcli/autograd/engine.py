@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.storage import own
+from gradcli.autograd import hooks
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed
 from gradcli.errors import GradcliError
@@ -184,6 +186,8 @@ class _Pass:
         self.state.place = node.place
         run = node.run_recorded if self.create_graph else node.run
         gradients = run(grads, self.keep)
+        if node.extra is not None and node.extra.hooks:
+            gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads)
         if len(gradients) != len(node.next_nodes):
             raise GradcliError(
                 "E410",
@@ -246,6 +250,9 @@ class _Pass:
 
     def _arrive(self, leaf: AccumulateGrad) -> None:
         gradient = self.buffers.pop(leaf)
+        meta = meta_of(leaf.variable)
+        if meta.hooks:
+            gradient = hooks.call_tensor_hooks(meta.hooks, gradient)
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
         if self.targets is not None:
@@ -256,13 +263,23 @@ class _Pass:
             if not self.accumulate:
                 return
         accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+        if leaf.extra is not None and leaf.extra.hooks:
+            hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
+        for hook in list(meta.accumulated_hooks.values()):
+            hook(leaf.variable)
 
     # --- what few nodes have --------------------------------------------------------------------
 
     def _serve_extra(self, node: Node, grads: Any) -> Any:
-        """Keep the gradients of outputs whose tensors retain them."""
+        """Call the hooks before a node runs, and keep the gradients of tensors that retain them."""
         extra = node.extra
         assert extra is not None
+        for output_nr, of_tensor in extra.tensor_hooks.items():
+            if isinstance(grads, list):
+                if grads[output_nr] is not None:
+                    grads[output_nr] = hooks.call_tensor_hooks(of_tensor, grads[output_nr])
+            else:
+                grads = hooks.call_tensor_hooks(of_tensor, grads)
         for output_nr, reference in extra.retained.items():
             tensor = reference()
             gradient = grads[output_nr] if isinstance(grads, list) else grads
@@ -270,7 +287,7 @@ class _Pass:
                 kept = gradient if self.create_graph else Tensor(own(gradient))
                 old = tensor.grad
                 meta_of(tensor).grad = kept if old is None else add(old, kept)
-        return grads
+        return hooks.call_prehooks(extra.prehooks, grads) if extra.prehooks else grads
 
     def _capture(self, node: Node, grads: Any) -> None:
         assert self.targets is not None
@@ -304,13 +321,6 @@ def _expands(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
         return False
     tail = larger[len(larger) - len(shape) :]
     return all(have in (1, want) for have, want in zip(shape, tail, strict=True))
-
-
-def own(array: Any) -> Any:
-    """An array that nobody else sees: a rule may hand one array to two inputs, or a view of a saved
-    one.
-    """
-    return array if isinstance(array, np.generic) else array.copy()
 
 
 def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:

@@ -30,18 +30,57 @@ class _Freed:
 FREED = _Freed()
 
 
-class NodeExtra:
-    """What few nodes have: a printed number, hooks, and the outputs whose gradients are
-    retained."""
+Hooks = dict[int, Callable[..., Any]]
+"""Functions that a backward pass calls, in the order of their numbers."""
 
-    __slots__ = ("hooks", "metadata", "prehooks", "printed_number", "retained")
+
+class RemovableHandle:
+    """What registering a hook returns: `remove()` takes the hook away."""
+
+    __slots__ = ("hooks", "key")
+
+    language_name: ClassVar[str] = "torch.utils.hooks.RemovableHandle"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"remove"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
+        if not callable(hook):
+            raise GradcliError("E202", f"a hook must be a function, not {type(hook).__name__}")
+        self.hooks = hooks
+        self.key = max(hooks, default=0) + 1
+        hooks[self.key] = hook
+
+    def remove(self) -> None:
+        """Take the hook away; nothing happens if it is gone already."""
+        self.hooks.pop(self.key, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+class NodeExtra:
+    """What few nodes have: a printed number, hooks, and outputs whose gradients are retained.
+
+    Attributes:
+        printed_number: by which the node is told apart in print, 0 until it is asked for.
+        retained: the tensors that keep the gradient of an output, by its number.
+        tensor_hooks: called with the gradient of an output, by its number.
+        prehooks: called with the gradients of the outputs before the node runs.
+        hooks: called with the gradients of the inputs after it ran.
+    """
+
+    __slots__ = ("hooks", "prehooks", "printed_number", "retained", "tensor_hooks")
 
     def __init__(self) -> None:
         self.printed_number = 0
         self.retained: dict[int, weakref.ref[Tensor]] = {}
-        self.prehooks: list[Callable[..., Any]] = []
-        self.hooks: list[Callable[..., Any]] = []
-        self.metadata: dict[Any, Any] = {}
+        self.tensor_hooks: dict[int, Hooks] = {}
+        self.prehooks: Hooks = {}
+        self.hooks: Hooks = {}
 
 
 def printed_number(holder: Node) -> int:
@@ -96,7 +135,9 @@ class Node:
 
     node_name: ClassVar[str] = "Node"
     multiple: ClassVar[bool] = False
-    language_attributes: ClassVar[frozenset[str]] = frozenset({"next_functions", "name"})
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"name", "next_functions", "register_hook", "register_prehook"}
+    )
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
@@ -122,12 +163,20 @@ class Node:
         return tuple(zip(self.next_nodes, self.input_nrs, strict=True))
 
     def name(self) -> str:
-        """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes that
-        PyTorch writes by hand, whose names hold no overload's number.
+        """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes
+        that PyTorch writes by hand, whose names hold no overload's number.
         """
         if self.node_name == "NotImplemented" or any(map(str.isdecimal, self.node_name)):
             return self.node_name
         return f"torch::autograd::{self.node_name}"
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_outputs)` before the node runs; a tuple that it returns replaces them."""
+        return RemovableHandle(extra_of(self).prehooks, fn)
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Call `fn(grad_inputs, grad_outputs)` after the node ran; a tuple replaces the former."""
+        return RemovableHandle(extra_of(self).hooks, fn)
 
     def __repr__(self) -> str:
         return f"<{self.node_name} object at {hex(printed_number(self))}>"
@@ -148,7 +197,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     node_name = "AccumulateGrad"
-    language_attributes = frozenset({"next_functions", "name", "variable"})
+    language_attributes = Node.language_attributes | {"variable"}
 
     def __init__(self, variable: Tensor) -> None:
         self.next_nodes = ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
-from gradcli.autograd.engine import own
+from gradcli.arrays.storage import own
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
 

@@ -21,7 +21,7 @@ from gradcli.autograd.node import AccumulateGrad
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
-    from gradcli.autograd.node import Node
+    from gradcli.autograd.node import Hooks, Node
 
 
 def not_installed(*args: Any) -> Any:
@@ -49,10 +49,12 @@ class TensorMeta:
         attr_version: the storage's version when the view's grad_fn was last made.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.
-        hooks: functions called with the gradient.
+        hooks: functions called with a leaf's gradient when it arrives.
+        accumulated_hooks: functions called with the leaf when its gradient was accumulated.
     """
 
     __slots__ = (
+        "accumulated_hooks",
         "accumulator",
         "attr_version",
         "base",
@@ -73,7 +75,8 @@ class TensorMeta:
         self.attr_version = 0
         self.retains_grad = False
         self.is_parameter = False
-        self.hooks: list[Any] = []
+        self.hooks: Hooks = {}
+        self.accumulated_hooks: Hooks = {}
 
 
 class Tensor:

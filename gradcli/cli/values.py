@@ -159,7 +159,7 @@ def as_input(argument: Argument, value: Any, differentiable: bool) -> Any:
 
 def leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
     """A new leaf of a tensor's values; only floating and complex ones can require grad."""
-    from gradcli.autograd.engine import own
+    from gradcli.arrays.storage import own
     from gradcli.autograd.tensor import Tensor
 
     able = tensor.dtype.is_floating_point or tensor.dtype.is_complex

@@ -368,5 +368,5 @@ def _exception(name: str) -> Callable[..., Raised]:
 
 for _name, _kind in EXCEPTIONS.items():
     _kind.construct = _exception(_name)
-    if _name != "LinAlgError":
+    if _name != "_LinAlgError":
         BUILTINS[_name] = _kind

@@ -62,7 +62,6 @@ _BASES = {
     "ImportError": "Exception",
     "IndexError": "LookupError",
     "KeyError": "LookupError",
-    "LinAlgError": "RuntimeError",
     "LookupError": "Exception",
     "MemoryError": "Exception",
     "ModuleNotFoundError": "ImportError",
@@ -80,6 +79,7 @@ _BASES = {
     "UnicodeError": "ValueError",
     "ValueError": "Exception",
     "ZeroDivisionError": "ArithmeticError",
+    "_LinAlgError": "RuntimeError",
 }
 """Each class of exceptions with the one that it derives from."""
 

@@ -10,7 +10,7 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.errors import GradcliError, Span
 from gradcli.language.attributes import Module
 from gradcli.language.builtins import BUILTINS
-from gradcli.language.classes import TENSOR, define
+from gradcli.language.classes import EXCEPTIONS, TENSOR, define
 from gradcli.language.mathematics import MATH, NUMPY
 from gradcli.language.suggestions import closest
 from gradcli.ops import catalogue
@@ -43,6 +43,7 @@ def _install_classes() -> None:
     ):
         made.construct = table.get(made.name)
         table[made.name] = made
+    catalogue.modules["torch.linalg"]["LinAlgError"] = EXCEPTIONS["_LinAlgError"]
 
 
 _install_classes()

@@ -21,6 +21,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch": {},
     "torch.autograd": {},
     "torch.linalg": {},
+    "torch.nn": {},
     "torch.nn.functional": {},
     "torch.special": {},
 }

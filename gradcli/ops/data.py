@@ -8,11 +8,12 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.copying import detach, to
 from gradcli.ops.creation import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
+from gradcli.ops.tensors import requires_grad_
 
 # --- nested sequences ---------------------------------------------------------------------------
 
@@ -218,3 +219,15 @@ for _name, _dtype in (
     ("BoolTensor", dtypes.bool_),
 ):
     _constructor(_name, _dtype)
+
+
+@function("Parameter", module="torch.nn")
+def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
+    """`torch.nn.Parameter(data)`: a leaf on the data's memory that requires grad, and says what it
+    is when it is printed.
+    """
+    result = (
+        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
+    )
+    meta_of(result).is_parameter = True
+    return requires_grad_(result, requires_grad)

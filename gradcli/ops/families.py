@@ -14,6 +14,7 @@ from gradcli.ops import (  # noqa: F401
     cumulative,
     cutting,
     data,
+    decompositions,
     distance,
     dropout,
     environment,
@@ -24,6 +25,7 @@ from gradcli.ops import (  # noqa: F401
     indexing,
     joining,
     likelihood_loss,
+    linalg,
     loss,
     margin_loss,
     masking,
@@ -50,5 +52,6 @@ from gradcli.ops import (  # noqa: F401
     special,
     statistics,
     tensors,
+    triangular,
     truth,
 )

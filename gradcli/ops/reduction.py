@@ -17,6 +17,7 @@ from gradcli.autograd import engine
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arithmetic import conj
 from gradcli.ops.catalogue import function, in_place, methods, modules, refuse_out
 from gradcli.ops.copying import to
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, sizes_of
@@ -316,36 +317,39 @@ def _axis(self: Any, dim: int | None) -> Any:
     return dim if self.ndim else None
 
 
-def _prod_rule(grad: Any, self: Any, dim: int, dtype: DType | None) -> Any:
-    from gradcli.ops.cumulative import exclusive_cumprod
+def _prod_rule(grad: Any, self: Any, result: Any, dim: int | None, dtype: DType | None) -> Any:
+    """The gradient from `grad` and `result`, whose reduced dimension was put back.
 
-    # The product of the others, without division by the element: exact where elements are 0.
+    As in PyTorch the formula depends on the values, not only on the arguments: the quotient where
+    no element is 0, else the product of the others, which is exact there.
+    """
     if dtype is not None:
         self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
-    before = exclusive_cumprod(self, dim, False)
-    return grad * (before * exclusive_cumprod(self, dim, True))
-
-
-def _prod_all_rule(grad: Any, self: Any, dtype: DType | None) -> Any:
     if not self.ndim:
         return grad
-    flat = reshape(self, (product(self.shape),))
-    return reshape(_prod_rule(grad, flat, 0, dtype), self.shape)
+    if np.all(self.array if type(self) is Tensor else self):
+        return grad * conj(result / self)
+    from gradcli.ops.cumulative import exclusive_cumprod
+
+    flat = reshape(self, (product(self.shape),)) if dim is None else self
+    axis = dim or 0
+    others = exclusive_cumprod(flat, axis, False) * exclusive_cumprod(flat, axis, True)
+    return grad * (reshape(others, self.shape) if dim is None else others)
 
 
 prod_all = op(
     "prod",
     "ProdBackward0",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
-    self=_prod_all_rule,
+    self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
 )
 
 prod_dim = op(
     "prod",
     "ProdBackward1",
     _prod_array,
-    self=lambda grad, self, dim, keepdim, dtype: (
-        _prod_rule(restore_dims(grad, (dim,), keepdim), self, dim, dtype) if self.ndim else grad
+    self=lambda grad, self, result, dim, keepdim, dtype: _prod_rule(
+        restore_dims(grad, (dim,), keepdim), self, restore_dims(result, (dim,), keepdim), dim, dtype
     ),
 )
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.selection import select
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
@@ -84,7 +85,24 @@ def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tup
     if not self.ndim:
         return self[()], np.int64(0)
     first = (*(slice(None),) * dim, slice(k))
-    return picked(self, _order(self, dim, largest)[first], dim, True)
+    order = _order(self, dim, largest)
+    values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
+    tied = (values[..., 1 : k + 1] == values[..., : self.shape[dim] - 1][..., :k]).any(-1)
+    if np.any(tied) and k:
+        order = np.moveaxis(order, dim, -1).copy()
+        for place in np.argwhere(tied):
+            order[*place, :k] = _selected(np.moveaxis(self, dim, -1)[*place], k, largest)
+        order = np.moveaxis(order, -1, dim)
+    return picked(self, order[first], dim, True)
+
+
+def _selected(row: Any, k: int, largest: bool) -> list[int]:
+    """The indices of the k largest (or smallest) elements, equal ones as PyTorch names them."""
+    # nan counts as larger than everything.
+    keys = [(value != value, value) for value in row.tolist()]
+    if largest:
+        return select(list(range(len(keys))), k, lambda a, b: keys[a] > keys[b])
+    return select(list(range(len(keys))), k, lambda a, b: keys[a] < keys[b])
 
 
 topk = op(
@@ -109,7 +127,7 @@ def topk_(
     out: Any = None,
 ) -> Any:
     """The k largest (or smallest) elements of a dimension, in order, with their indices. Of equal
-    elements the first come first. Raises E204 where there are fewer than k.
+    elements PyTorch's indices are given. Raises E204 where there are fewer than k.
     """
     refuse_out("topk", out)
     check_reduced("topk", input)

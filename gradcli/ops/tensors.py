@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd import backward as engine_entry
-from gradcli.autograd import modes
+from gradcli.autograd import hooks, modes
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, refresh
 from gradcli.errors import GradcliError
@@ -48,6 +48,8 @@ def backward(
 
 
 method("retain_grad")(engine_entry.retain_grad)
+method("register_hook")(hooks.register_hook)
+method("register_post_accumulate_grad_hook")(hooks.register_post_accumulate_grad_hook)
 
 
 def _set_requires_grad(tensor: Tensor, value: Any) -> None:
@@ -165,7 +167,7 @@ def tolist(self: Tensor) -> Any:
 
 @method("numpy")
 def numpy(self: Tensor, *, force: bool = False) -> None:
-    """Raise E205: the language has no NumPy arrays; as in PyTorch where the tensor requires grad."""
+    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required."""
     raise GradcliError(
         "E205",
         "numpy(): arrays of NumPy are outside the language",

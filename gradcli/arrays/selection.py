@@ -1,0 +1,143 @@
+"""The order in which PyTorch's `topk` leaves equal elements.
+
+PyTorch selects with the C++ library's `partial_sort` and `nth_element`, whose treatment of equal
+elements is no rule but what the algorithms happen to do: a heap for few of many, quickselect with
+the median of three and an insertion sort at the end for the rest. To name the same indices the same
+steps are taken here, on lists, for the slices that hold equal elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Before = Callable[[Any, Any], bool]
+
+# Below these lengths the library leaves a range to insertion sort: in a selection, in a sort.
+_SELECTION_END = 3
+_SORT_END = 16
+
+
+def select(items: list[Any], count: int, before: Before) -> list[Any]:
+    """The `count` items that come first by `before`, in the order in which PyTorch gives them.
+
+    Args:
+        items: the items; the list is reordered.
+        count: how many, at least 1.
+        before: whether one item comes before another.
+    """
+    if count * 64 <= len(items):
+        _heap_select(items, 0, count, len(items), before)
+        _sort_heap(items, 0, count, before)
+    else:
+        _nth_element(items, count - 1, before)
+        _sort(items, 0, count - 1, 2 * ((count - 1).bit_length() - 1), before)
+        _insertion_sort(items, 0, count - 1, before)
+    return items[:count]
+
+
+# --- heaps --------------------------------------------------------------------------------------
+
+
+def _sift(items: list[Any], first: int, hole: int, length: int, value: Any, before: Before) -> None:
+    """Put a value into a heap at a hole: down to a leaf, then up to its place."""
+    top = hole
+    child = hole
+    while child < (length - 1) // 2:
+        child = 2 * (child + 1)
+        if before(items[first + child], items[first + child - 1]):
+            child -= 1
+        items[first + hole] = items[first + child]
+        hole = child
+    if length % 2 == 0 and child == (length - 2) // 2:
+        child = 2 * (child + 1)
+        items[first + hole] = items[first + child - 1]
+        hole = child - 1
+    parent = (hole - 1) // 2
+    while hole > top and before(items[first + parent], value):
+        items[first + hole] = items[first + parent]
+        hole = parent
+        parent = (hole - 1) // 2
+    items[first + hole] = value
+
+
+def _heap_select(items: list[Any], first: int, middle: int, last: int, before: Before) -> None:
+    """Bring the items that come first into `first` to `middle`, as a heap."""
+    length = middle - first
+    for parent in range((length - 2) // 2, -1, -1):
+        _sift(items, first, parent, length, items[first + parent], before)
+    for i in range(middle, last):
+        if before(items[i], items[first]):
+            value, items[i] = items[i], items[first]
+            _sift(items, first, 0, length, value, before)
+
+
+def _sort_heap(items: list[Any], first: int, last: int, before: Before) -> None:
+    while last - first > 1:
+        last -= 1
+        value, items[last] = items[last], items[first]
+        _sift(items, first, 0, last - first, value, before)
+
+
+# --- partitions ---------------------------------------------------------------------------------
+
+
+def _partition(items: list[Any], first: int, last: int, before: Before) -> int:
+    """Part a range at the median of three of its items; where the second part starts."""
+    a, b, c = first + 1, first + (last - first) // 2, last - 1
+    if before(items[a], items[b]):
+        median = b if before(items[b], items[c]) else c if before(items[a], items[c]) else a
+    else:
+        median = a if before(items[a], items[c]) else c if before(items[b], items[c]) else b
+    items[first], items[median] = items[median], items[first]
+    pivot = items[first]
+    low, high = first + 1, last
+    while True:
+        while before(items[low], pivot):
+            low += 1
+        high -= 1
+        while before(pivot, items[high]):
+            high -= 1
+        if low >= high:
+            return low
+        items[low], items[high] = items[high], items[low]
+        low += 1
+
+
+def _nth_element(items: list[Any], nth: int, before: Before) -> None:
+    first, last = 0, len(items)
+    depth = 2 * (last.bit_length() - 1)
+    while last - first > _SELECTION_END:
+        if depth == 0:
+            _heap_select(items, first, nth + 1, last, before)
+            items[first], items[nth] = items[nth], items[first]
+            return
+        depth -= 1
+        cut = _partition(items, first, last, before)
+        if cut <= nth:
+            first = cut
+        else:
+            last = cut
+    _insertion_sort(items, first, last, before)
+
+
+def _sort(items: list[Any], first: int, last: int, depth: int, before: Before) -> None:
+    """Bring a range into order but for short stretches, which an insertion sort finishes."""
+    while last - first > _SORT_END:
+        if depth == 0:
+            _heap_select(items, first, last, last, before)
+            _sort_heap(items, first, last, before)
+            return
+        depth -= 1
+        cut = _partition(items, first, last, before)
+        _sort(items, cut, last, depth, before)
+        last = cut
+
+
+def _insertion_sort(items: list[Any], first: int, last: int, before: Before) -> None:
+    for i in range(first + 1, last):
+        value = items[i]
+        at = first if before(value, items[first]) else i
+        while at > first and before(value, items[at - 1]):
+            at -= 1
+        items.insert(at, items.pop(i))

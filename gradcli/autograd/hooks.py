@@ -1,0 +1,117 @@
+"""Hooks: functions of the program that a backward pass calls with gradients.
+
+Before a node runs, the hooks of its outputs' tensors are called, then the node's prehooks; after it
+the node's hooks. Each may return a gradient to go on with instead. A leaf's hooks are called when
+its gradient arrives, and those for after accumulation when its `.grad` is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.arrays.storage import own
+from gradcli.autograd.node import Hooks, RemovableHandle, extra_of
+from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
+from gradcli.errors import GradcliError
+
+# --- registering --------------------------------------------------------------------------------
+
+
+def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+    """Call `hook(gradient)` when the tensor's gradient is known; what it returns replaces it.
+
+    Raises E402 for a tensor that does not require grad.
+    """
+    node, output_nr = gradient_edge(tensor)
+    if node is None:
+        raise GradcliError("E402", "register_hook() needs a tensor that requires grad")
+    if tensor.grad_fn is None:
+        return RemovableHandle(meta_of(tensor).hooks, hook)
+    return RemovableHandle(extra_of(node).tensor_hooks.setdefault(output_nr, {}), hook)
+
+
+def register_post_accumulate_grad_hook(
+    tensor: Tensor, hook: Callable[[Tensor], None]
+) -> RemovableHandle:
+    """Call `hook(tensor)` when a gradient was added to the leaf's `.grad`; E402 for a non-leaf."""
+    if gradient_edge(tensor)[0] is None or tensor.grad_fn is not None:
+        raise GradcliError(
+            "E402", "register_post_accumulate_grad_hook() needs a leaf that requires grad"
+        )
+    return RemovableHandle(meta_of(tensor).accumulated_hooks, hook)
+
+
+# --- calling ------------------------------------------------------------------------------------
+
+
+def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
+    """The gradient that a tensor's hooks leave; an array stays an array, a tensor a tensor.
+
+    Raises E410 where a hook returns what cannot stand for the gradient.
+    """
+    for hook in list(hooks.values()):
+        given = _tensor(gradient)
+        gradient = _replaced(gradient, given, hook(given))
+    return gradient
+
+
+def call_prehooks(hooks: Hooks, grads: Any) -> Any:
+    """The gradients of a node's outputs that its prehooks leave: one, or the list of several."""
+    several = isinstance(grads, list)
+    current = grads if several else [grads]
+    for hook in list(hooks.values()):
+        current = _replaced_all(current, hook, lambda given: (given,))
+    return current if several else current[0]
+
+
+def call_node_hooks(hooks: Hooks, gradients: tuple[Any, ...], grads: Any) -> tuple[Any, ...]:
+    """The gradients of a node's inputs that its hooks leave."""
+    outputs = tuple(_tensor(g) for g in (grads if isinstance(grads, list) else [grads]))
+    current = list(gradients)
+    for hook in list(hooks.values()):
+        current = _replaced_all(current, hook, lambda given: (given, outputs))
+    return tuple(current)
+
+
+def _tensor(gradient: Any) -> Tensor | None:
+    """A gradient as hooks see it: a tensor that they may write to."""
+    if gradient is None or isinstance(gradient, Tensor):
+        return gradient
+    return Tensor(own(gradient))
+
+
+def _replaced_all(
+    current: list[Any], hook: Callable[..., Any], arguments: Callable[[Any], tuple[Any, ...]]
+) -> list[Any]:
+    given = tuple(_tensor(gradient) for gradient in current)
+    returned = hook(*arguments(given))
+    if returned is None:
+        returned = given
+    elif isinstance(returned, Tensor):
+        returned = (returned,)
+    if not isinstance(returned, tuple) or len(returned) != len(given):
+        raise GradcliError("E410", f"a hook has to return {len(given)} gradients, or None")
+    return [
+        _replaced(old, seen, new) for old, seen, new in zip(current, given, returned, strict=True)
+    ]
+
+
+def _replaced(gradient: Any, given: Tensor | None, returned: Any) -> Any:
+    """The gradient after a hook: what it returned, or what it was given if it returned nothing."""
+    new = given if returned is None else returned
+    if new is None:
+        return None
+    if not isinstance(new, Tensor):
+        raise GradcliError(
+            "E410",
+            f"a hook has to return a tensor or None, not {type(new).__name__}",
+            raises="TypeError",
+        )
+    if given is not None and new.array.shape != given.array.shape:
+        raise GradcliError(
+            "E410",
+            f"a hook returned a gradient of shape {tuple(new.array.shape)} for one of"
+            f" {tuple(given.array.shape)}",
+        )
+    return new if isinstance(gradient, Tensor) else new.array

@@ -1,0 +1,1 @@
+"""Functions of matrices: `matrix_exp pinv matrix_rank cond lstsq`."""
