@@ -183,3 +183,20 @@ def binary_cross_entropy_with_logits(
     return binary_cross_entropy_with_logits_.apply(
         input, target, weight, pos_weight, reduction_number(reduction)
     )
+
+
+_REDUCTIONS = ("none", "mean", "sum")
+
+
+@function("binary_cross_entropy_with_logits")
+def _by_number(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: int = 1,
+) -> Tensor:
+    """The same under torch's own name, where the reduction is a number: 0 none, 1 mean, 2 sum."""
+    return binary_cross_entropy_with_logits(
+        input, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
+    )

@@ -218,7 +218,7 @@ zeroed = op(
 )
 
 
-@method("fill_")
+@function("fill_", method=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors."""
     check_inplace(self)
@@ -240,7 +240,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return self
 
 
-@method("zero_")
+@function("zero_", method=True)
 def zero_(self: Tensor) -> Tensor:
     """Write zero into every element."""
     check_inplace(self)

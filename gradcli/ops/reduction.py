@@ -403,3 +403,6 @@ def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = No
     if input.dtype.category in ("int", "bool"):
         input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
     return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)
+
+
+modules["torch.special"]["logsumexp"] = modules["torch"]["logsumexp"]

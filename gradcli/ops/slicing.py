@@ -193,6 +193,12 @@ def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> T
     return diagonal.apply(input, offset, *diagonal_dims("diagonal", input.array.ndim, dim1, dim2))
 
 
+@function("diagonal", module="torch.linalg")
+def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonal of the last two dimensions, or of those named."""
+    return diagonal_(A, offset, dim1, dim2)
+
+
 # --- unfold -------------------------------------------------------------------------------------
 
 
