@@ -15,7 +15,10 @@ from gradcli.arrays.sizes import Device
 from gradcli.state import active
 
 DEFAULT_SEED = 67280421310721
-"""The seed of a generator that was given none, so that two runs of a program agree."""
+"""The seed of a `torch.Generator()` that was given none."""
+
+SESSION_SEED = 0
+"""The seed that a session starts from. PyTorch draws one; here two runs of a program agree."""
 
 _WORDS = 624
 

@@ -20,7 +20,7 @@ from gradcli.ops.matmul import bmm
 from gradcli.ops.operands import listed
 from gradcli.ops.reduction import sum_dims
 from gradcli.ops.reshaping import movedim
-from gradcli.ops.shape import inverse_permutation, permute, reshape, unsqueeze
+from gradcli.ops.shape import inverse_permutation, permute, reshape, unsqueeze, view
 from gradcli.ops.slicing import diagonal
 
 _ELLIPSIS = "..."
@@ -117,9 +117,7 @@ def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
     dim = 0
     for subscript in subscripts:
         if subscript == _ELLIPSIS:
-            for _ in range(missing):
-                operand = unsqueeze.apply(operand, dim)
-            for k in range(order.covered):
+            for k in range(missing, order.covered):
                 place[order.position[subscript] + k] = dim
                 dim += 1
         elif subscript in own:
@@ -172,6 +170,8 @@ def _contracted(left: Tensor, right: Tensor, summed: Sequence[int]) -> Tensor:
             rows.append(dim)
         else:
             columns.append(dim)
+    if rows and columns and columns[-1] < rows[0]:  # then the product needs no turning
+        left, right, rows, columns, sizes, others = right, left, columns, rows, others, sizes
     batch = prod(sizes[dim] for dim in both)
     height = prod(sizes[dim] for dim in rows)
     width = prod(others[dim] for dim in columns)
@@ -184,7 +184,7 @@ def _contracted(left: Tensor, right: Tensor, summed: Sequence[int]) -> Tensor:
     shape = [sizes[dim] for dim in (*both, *rows)]
     shape += [1] * len(summed) + [others[dim] for dim in columns]
     return permute.apply(
-        reshape(product, tuple(shape)), inverse_permutation((*both, *rows, *summed, *columns))
+        view.apply(product, tuple(shape)), inverse_permutation((*both, *rows, *summed, *columns))
     )
 
 
@@ -291,4 +291,4 @@ def einsum(*args: Any) -> Tensor:
         result = _pair(result, operand, order.kept, uses)
     if order.count == order.kept:
         return result
-    return reshape(result, result.array.shape[: order.kept])
+    return view.apply(result, result.array.shape[: order.kept])

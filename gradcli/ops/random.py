@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.generator import Generator
+from gradcli.arrays.generator import SESSION_SEED, Generator
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -32,7 +32,7 @@ def generator_of(generator: Any) -> Generator:
     if generator is None:
         generators = active.state.generators
         if "cpu" not in generators:
-            generators["cpu"] = Generator()
+            generators["cpu"] = Generator().manual_seed(SESSION_SEED)
         return generators["cpu"]
     if not isinstance(generator, Generator):
         raise GradcliError(
