@@ -16,11 +16,18 @@ from gradcli.ops.arithmetic import conj, zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.joining import cat
-from gradcli.ops.linear_systems import adjoint_of, check_matrices, linear_algebra_error, turned
+from gradcli.ops.linear_systems import (
+    adjoint_of,
+    check_matrices,
+    column_major,
+    first,
+    linear_algebra_error,
+    turned,
+)
 from gradcli.ops.rearranging import diag_embed, tril, triu
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import unsqueeze
-from gradcli.ops.slicing import diagonal, slice_
+from gradcli.ops.slicing import diagonal
 from gradcli.ops.triangular import solve_triangular
 
 
@@ -30,11 +37,6 @@ def converged(name: str, function: Function, *arguments: Any, **options: Any) ->
         return function(*arguments, **options)
     except np.linalg.LinAlgError as failure:
         raise linear_algebra_error(name, f"the algorithm did not converge: {failure}") from failure
-
-
-def _first(value: Any, dim: int, count: int) -> Any:
-    """The first positions along a dimension."""
-    return value if value.shape[dim] == count else slice_(value, value.ndim + dim, 0, count, 1)
 
 
 def _diagonal_of(value: Any) -> Any:
@@ -48,11 +50,11 @@ def _on_diagonal(value: Any) -> Any:
 # --- QR -----------------------------------------------------------------------------------------
 
 
-def _qr_array(A: Any, mode: str) -> tuple[Any, Any]:
+def _qr_array(A: Any, mode: Any) -> tuple[Any, Any]:
     if mode == "r":
-        return np.empty(0, A.dtype), np.ascontiguousarray(np.linalg.qr(A, "r"))
+        return np.empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
     Q, R = np.linalg.qr(A, mode)
-    return np.ascontiguousarray(Q), np.ascontiguousarray(R)
+    return column_major(Q), column_major(R)
 
 
 def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
@@ -83,15 +85,13 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
         return solve_triangular(adjoint_of(R), gradient, False, False, False)
     # Only the left part of R, of as many columns as rows, is bound to be triangular.
     skew = Q @ tril(adjoint_of(inner) - inner, 0)
-    square = solve_triangular(adjoint_of(_first(R, -1, rows)), skew, False, False, False)
+    square = solve_triangular(adjoint_of(first(R, -1, rows)), skew, False, False, False)
     rest = zeros(square, (*square.shape[:-1], columns - rows))
     gradient = cat([square, rest], square.ndim - 1)
     return gradient if of_R is None else gradient + Q @ of_R
 
 
-qr: Op = op(
-    "linalg_qr", "LinalgQrBackward0", _qr_array, outputs=("Q", "R"), A=_qr_rule
-)
+qr: Op = op("linalg_qr", "LinalgQrBackward0", _qr_array, outputs=("Q", "R"), A=_qr_rule)
 _LINALG_QR = return_type("linalg_qr", ("Q", "R"))
 _QR = return_type("qr", ("Q", "R"))
 
@@ -124,7 +124,7 @@ def qr_(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 
 def _eigh_array(A: Any, UPLO: str) -> tuple[Any, Any]:
     values, vectors = converged("eigh", np.linalg.eigh, A, UPLO)
-    return values, np.ascontiguousarray(vectors)
+    return values, column_major(vectors)
 
 
 def _differences(values: Any) -> Any:
@@ -195,7 +195,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
 
 def _svd_array(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     U, S, Vh = converged("svd", np.linalg.svd, A, full_matrices)
-    return np.ascontiguousarray(U), S, np.ascontiguousarray(Vh)
+    return column_major(U), S, column_major(Vh)
 
 
 def _skew(value: Any) -> Any:
@@ -205,7 +205,7 @@ def _skew(value: Any) -> Any:
 def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any) -> Any:
     of_U, of_S, of_Vh = grads
     rows, columns, count = U.shape[-2], Vh.shape[-1], S.shape[-1]
-    U, Vh = _first(U, -1, count), _first(Vh, -2, count)
+    U, Vh = first(U, -1, count), first(Vh, -2, count)
     as_row, as_column = unsqueeze(S, S.ndim - 1), unsqueeze(S, S.ndim)
     if of_U is None and of_Vh is None:
         if of_S is None:
@@ -216,11 +216,11 @@ def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any) -> Any:
     inner = None if of_S is None else _on_diagonal(of_S)
     gaps = _differences(S * S)
     if of_U is not None:
-        of_U = _first(of_U, -1, count)
+        of_U = first(of_U, -1, count)
         part = (_skew(adjoint_of(U) @ of_U) / gaps) * as_row
         inner = part if inner is None else part + inner
     if of_Vh is not None:
-        of_Vh = _first(of_Vh, -2, count)
+        of_Vh = first(of_Vh, -2, count)
         part = as_column * (_skew(Vh @ adjoint_of(of_Vh)) / gaps)
         inner = part if inner is None else inner + part
     if rows > count and of_U is not None:
@@ -233,9 +233,7 @@ def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any) -> Any:
     return U @ (inner @ Vh) if rows >= columns else (U @ inner) @ Vh
 
 
-svd: Op = op(
-    "linalg_svd", "LinalgSvdBackward0", _svd_array, outputs=("U", "S", "Vh"), A=_svd_rule
-)
+svd: Op = op("linalg_svd", "LinalgSvdBackward0", _svd_array, outputs=("U", "S", "Vh"), A=_svd_rule)
 _LINALG_SVD = return_type("linalg_svd", ("U", "S", "Vh"))
 _SVD = return_type("svd", ("U", "S", "V"))
 
@@ -256,9 +254,7 @@ def linalg_svd(
 
 
 @function("svd", method=True)
-def svd_(
-    input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None
-) -> Any:
+def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
     refuse_out("svd", out)
     check_matrices("svd", square=False, input=input)
@@ -266,9 +262,7 @@ def svd_(
         U, S, Vh = svd.apply(input, not some)
         return _SVD((U, S, conj(turned(Vh))))
     *batch, rows, columns = input.array.shape
-    blank = [
-        Tensor(np.zeros((*batch, size, size), input.array.dtype)) for size in (rows, columns)
-    ]
+    blank = [Tensor(np.zeros((*batch, size, size), input.array.dtype)) for size in (rows, columns)]
     return _SVD((blank[0], svd.apply(input, False)[1], blank[1]))
 
 

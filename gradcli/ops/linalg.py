@@ -21,11 +21,11 @@ from gradcli.ops.linear_systems import (
     check_matrices,
     check_nonsingular,
     check_precision,
+    column_major,
     lu_arrays,
     lu_solved,
     permutation_sign,
     solved,
-    turned,
 )
 from gradcli.ops.rearranging import diag_embed
 from gradcli.ops.return_types import return_type
@@ -37,7 +37,7 @@ from gradcli.ops.shape import expand, permute, reshape, squeeze_dim, unsqueeze
 def _inverse_array(A: Any) -> tuple[Any, Any]:
     identity = np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape)
     inverse, info = solved(A, identity)
-    return inverse, info[()]
+    return column_major(inverse), info[()]
 
 
 inv_ex: Op = op(
@@ -96,7 +96,9 @@ def _solution_array(A: Any, B: Any, left: bool, vector: bool) -> tuple[Any, Any]
     else:
         solution, info = solved(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
         solution = np.ascontiguousarray(solution.swapaxes(-2, -1))
-    return solution[..., 0].copy() if vector else solution, info[()]
+    if vector:
+        return solution[..., 0].copy(), info[()]
+    return column_major(solution) if left else solution, info[()]
 
 
 def _solve_rule(
@@ -323,8 +325,6 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
     sizes = tuple(A.array.shape[B.array.ndim :])
     columns, rows = math.prod(sizes), B.array.size
     if columns * rows != A.array.size or columns != rows:
-        raise GradcliError(
-            "E301", f"tensorsolve(): {rows} equations for {columns} unknowns"
-        )
+        raise GradcliError("E301", f"tensorsolve(): {rows} equations for {columns} unknowns")
     solution = solve(reshape(A, (rows, columns)), reshape(B, (rows,)))
     return reshape(solution, sizes)

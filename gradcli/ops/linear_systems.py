@@ -15,6 +15,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import conj
 from gradcli.ops.shape import transpose
+from gradcli.ops.slicing import slice_
 
 # --- checks -------------------------------------------------------------------------------------
 
@@ -30,11 +31,16 @@ def check_matrices(name: str, square: bool = True, **operands: Any) -> None:
             raise GradcliError(
                 "E301", f"{name}(): {argument} needs two dimensions or more, not {len(shape)}"
             )
-        if square and shape[-1] != shape[-2]:
-            raise GradcliError(
-                "E301", f"{name}(): a tensor of shape {shape} holds no square matrices"
-            )
+        if square:
+            check_square(name, tensor)
         check_precision(name, tensor)
+
+
+def check_square(name: str, tensor: Tensor) -> None:
+    """Raise E301 unless the last two dimensions are of one size."""
+    shape = tuple(tensor.array.shape)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise GradcliError("E301", f"{name}(): a tensor of shape {shape} holds no square matrices")
 
 
 def check_precision(name: str, tensor: Tensor) -> None:
@@ -65,7 +71,7 @@ def check_nonsingular(name: str, info: Any) -> None:
     )
 
 
-# --- transposes ---------------------------------------------------------------------------------
+# --- parts and layouts --------------------------------------------------------------------------
 
 
 def turned(value: Any) -> Any:
@@ -78,6 +84,16 @@ def turned(value: Any) -> Any:
 def adjoint_of(value: Any) -> Any:
     """The matrices transposed and conjugated."""
     return conj(turned(value))
+
+
+def column_major(array: Any) -> Any:
+    """A copy whose columns lie in one piece, as LAPACK leaves its results."""
+    return np.ascontiguousarray(array.swapaxes(-2, -1)).swapaxes(-2, -1)
+
+
+def first(value: Any, dim: int, count: int) -> Any:
+    """The first positions along a dimension, counted from the back."""
+    return value if value.shape[dim] == count else slice_(value, value.ndim + dim, 0, count, 1)
 
 
 # --- LU -----------------------------------------------------------------------------------------

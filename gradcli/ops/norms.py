@@ -13,6 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.copying import to
+from gradcli.ops.decompositions import svdvals
 from gradcli.ops.dimensions import Dims, normal_dims
 from gradcli.ops.entry import op
 from gradcli.ops.extrema import amax_, amin_
@@ -30,7 +31,7 @@ from gradcli.ops.reduction import (
     sum_dims,
     wide,
 )
-from gradcli.ops.shape import restore_dims
+from gradcli.ops.shape import inverse_permutation, permute, restore_dims, unsqueeze
 
 Axes = tuple[int, ...] | None
 
@@ -138,9 +139,7 @@ def _matrix_norm(
     if ord == "fro":
         return _vector_norm(name, input, 2, (rows, columns), keepdim, dtype)
     if ord in (2, -2, "nuc"):
-        raise GradcliError(
-            "E205", f"{name}(): the order {ord!r} needs singular values, which are not there yet"
-        )
+        return _spectral_norm(input, ord, rows, columns, keepdim, dtype)
     if ord not in (1, -1, math.inf, -math.inf):
         raise GradcliError(
             "E204", f"{name}(): {ord!r} is no order of a matrix norm", raises="RuntimeError"
@@ -153,6 +152,23 @@ def _matrix_norm(
     return (amax_ if ord > 0 else amin_)(sums, compared, keepdim)
 
 
+def _spectral_norm(
+    input: Tensor, ord: Any, rows: int, columns: int, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    """The largest, smallest or summed singular value of each matrix."""
+    order = tuple(dim for dim in range(input.array.ndim) if dim not in (rows, columns))
+    order = (*order, rows, columns)
+    values = svdvals(permute.apply(to(input, dtype) if dtype else input, order))
+    last = values.array.ndim - 1
+    if ord == "nuc":
+        norm = sum_dims.apply(values, (last,), keepdim)
+    else:
+        norm = (amax_ if ord == 2 else amin_)(values, last, keepdim)
+    if not keepdim:
+        return norm
+    return permute.apply(unsqueeze.apply(norm, last + 1), inverse_permutation(order))
+
+
 @function("matrix_norm", module="torch.linalg")
 def matrix_norm(
     A: Tensor,
@@ -163,7 +179,9 @@ def matrix_norm(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The norm of the matrices in two dimensions: `ord` is "fro", 1, -1, inf or -inf."""
+    """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
+    sign.
+    """
     refuse_out("matrix_norm", out)
     return _matrix_norm("matrix_norm", A, ord, dim, keepdim, dtype)
 

@@ -1,4 +1,4 @@
-"""Products built on matmul: `tensordot inner kron multi_dot matrix_power trace bilinear`."""
+"""Products built on matmul: `tensordot inner kron multi_dot trace bilinear`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import add, conj, mul, zeros
 from gradcli.ops.catalogue import function, refuse_out
-from gradcli.ops.copying import clone, copy_
+from gradcli.ops.copying import clone
 from gradcli.ops.dimensions import normal_dims
 from gradcli.ops.entry import Op, op
 from gradcli.ops.index_select import index_fill_tensor
-from gradcli.ops.matmul import check_dtypes, dot, matmul, mm
+from gradcli.ops.matmul import check_dtypes, dot, mm
 from gradcli.ops.reduction import sum_
 from gradcli.ops.reshaping import flatten
-from gradcli.ops.sequences import eye
 from gradcli.ops.shape import permute, reshape, unsafe_view, unsqueeze, view
 
 # --- sums over chosen dimensions ----------------------------------------------------------------
@@ -196,45 +195,6 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
         return clone.apply(matrices[0])
     return multi_dot(matrices)
 
-
-def _check_square(name: str, tensor: Tensor) -> None:
-    shape = tuple(tensor.array.shape)
-    if len(shape) < 2 or shape[-1] != shape[-2]:
-        raise GradcliError("E301", f"{name}(): a tensor of shape {shape} holds no square matrices")
-
-
-@function("matrix_power", method=True)
-def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
-    """Square matrices multiplied n times, by repeated squaring. Raises E301 for others."""
-    refuse_out("matrix_power", out)
-    check_tensors("matrix_power", input=input)
-    _check_square("matrix_power", input)
-    if n < 0:
-        raise GradcliError(
-            "E205",
-            "matrix_power(): negative powers are outside the catalogue",
-            help="invert the matrix first",
-        )
-    if n == 0:
-        size = int(input.array.shape[-1])
-        return copy_(clone.apply(input), eye(size, dtype=input.dtype))
-    if n == 1:
-        return clone.apply(input)
-    if n == 3:
-        return matmul(matmul(input, input), input)
-    square, result = input, None
-    while True:
-        if n % 2:
-            result = square if result is None else matmul(result, square)
-        n //= 2
-        if not n:
-            break
-        square = matmul(square, square)
-    assert result is not None
-    return result
-
-
-function("matrix_power", module="torch.linalg")(matrix_power)
 
 # --- the trace ----------------------------------------------------------------------------------
 

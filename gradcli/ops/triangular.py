@@ -14,6 +14,7 @@ from gradcli.ops.entry import Op, op
 from gradcli.ops.linear_systems import (
     adjoint_of,
     check_matrices,
+    column_major,
     linear_algebra_error,
     substituted,
 )
@@ -25,9 +26,9 @@ from gradcli.ops.return_types import return_type
 
 def _substituted(A: Any, B: Any, upper: bool, left: bool, unitriangular: bool) -> Any:
     if left:
-        return substituted(A, B, upper, unitriangular)
+        return column_major(substituted(A, B, upper, unitriangular))
     turned = substituted(A.swapaxes(-2, -1), B.swapaxes(-2, -1), not upper, unitriangular)
-    return np.ascontiguousarray(turned.swapaxes(-2, -1))
+    return column_major(turned.swapaxes(-2, -1))
 
 
 def _triangle_of(value: Any, upper: bool, unitriangular: bool) -> Any:
@@ -98,7 +99,8 @@ def _older_array(
     self: Any, A: Any, upper: bool, transpose: bool, unitriangular: bool
 ) -> tuple[Any, Any]:
     matrices = A.swapaxes(-2, -1) if transpose else A
-    return substituted(matrices, self, upper != transpose, unitriangular), A.copy()
+    solution = substituted(matrices, self, upper != transpose, unitriangular)
+    return column_major(solution), column_major(A)
 
 
 def _older_rule(
@@ -184,8 +186,7 @@ def _first_minor(matrix: Any) -> int:
 def _cholesky_array(self: Any, upper: bool) -> tuple[Any, Any]:
     # Only one triangle is read.
     lower, info = _cholesky_arrays(self.conj().swapaxes(-2, -1) if upper else self)
-    factor = np.ascontiguousarray(lower.conj().swapaxes(-2, -1)) if upper else lower
-    return factor, info[()]
+    return column_major(lower.conj().swapaxes(-2, -1) if upper else lower), info[()]
 
 
 def _cholesky_rule(grads: Any, L: Any, upper: bool) -> Any:
@@ -269,7 +270,7 @@ def cholesky_(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
 def _cholesky_solved(self: Any, input2: Any, upper: bool) -> Any:
     factor = input2.conj().swapaxes(-2, -1) if upper else input2
     middle = substituted(factor, self, False)
-    return substituted(factor.conj().swapaxes(-2, -1), middle, True)
+    return column_major(substituted(factor.conj().swapaxes(-2, -1), middle, True))
 
 
 def _cholesky_solve_rule(
@@ -308,7 +309,7 @@ def _cholesky_inverted(self: Any, upper: bool) -> Any:
 def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> Any:
     common = grad + adjoint_of(grad)
     if upper:
-        return -((self @ (result @ (common @ result))))
+        return -(self @ (result @ (common @ result)))
     return -((result @ (common @ result)) @ self)
 
 

@@ -1,0 +1,215 @@
+"""Matrices of any rank: `pinv matrix_rank lstsq`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_same_dtype, check_tensors
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.decompositions import converged
+from gradcli.ops.entry import Op, op
+from gradcli.ops.linear_systems import adjoint_of, check_matrices, column_major
+from gradcli.ops.return_types import return_type
+from gradcli.ops.shape import squeeze_dim, unsqueeze
+
+# --- the pseudoinverse --------------------------------------------------------------------------
+
+
+def _tolerance(magnitudes: Any, shape: tuple[int, ...], atol: Any, rtol: Any) -> Any:
+    """Below what a singular value counts as 0: the larger of `atol` and `rtol` times the largest.
+
+    Where neither is given, `rtol` is the rounding unit times the larger size.
+    """
+    if rtol is None:
+        rtol = max(shape[-2:]) * float(np.finfo(magnitudes.dtype).eps)
+        if atol is not None:
+            rtol = np.where(np.asarray(atol) > 0, 0.0, rtol)
+    atol = 0.0 if atol is None else atol
+    largest = magnitudes.max(axis=-1, initial=0)
+    return np.maximum(atol, np.asarray(rtol) * largest)[..., None]
+
+
+def _plain(name: str, argument: str, value: Any) -> Any:
+    """A tolerance as a number or an array."""
+    if value is None or type(value) in (int, float):
+        return value
+    check_tensors(name, **{argument: value})
+    return value.array
+
+
+def _pseudoinverse_array(self: Any, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    if hermitian:
+        values, V = converged("pinv", np.linalg.eigh, self)
+        U, Vh = V, V.conj().swapaxes(-2, -1)
+        magnitudes = np.abs(values)
+    else:
+        U, values, Vh = converged("pinv", np.linalg.svd, self, False)
+        magnitudes = values
+    kept = magnitudes > _tolerance(magnitudes, self.shape, atol, rtol)
+    inverses = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
+    inverse = (Vh.conj().swapaxes(-2, -1) * inverses[..., None, :]) @ U.conj().swapaxes(-2, -1)
+    return np.ascontiguousarray(inverse)
+
+
+def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
+    inverse, turned, grad = result, adjoint_of(result), adjoint_of(grad)
+    # The smaller of the two possible inner products is made.
+    if self.shape[-2] <= self.shape[-1]:
+        inner = grad @ inverse
+        outer = inner @ turned
+        return (
+            -adjoint_of(inverse @ inner)
+            + outer
+            - (self @ inverse) @ outer
+            + (turned @ inverse) @ (grad - inner @ self)
+        )
+    inner = inverse @ grad
+    outer = turned @ inner
+    return (
+        -adjoint_of(inner @ inverse)
+        + ((grad - self @ inner) @ inverse) @ turned
+        + outer
+        - (outer @ inverse) @ self
+    )
+
+
+pinv: Op = op("linalg_pinv", "LinalgPinvBackward0", _pseudoinverse_array, self=_pseudoinverse_rule)
+
+
+@function("pinv", module="torch.linalg")
+def linalg_pinv(
+    A: Tensor,
+    rcond: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """The pseudoinverse of matrices, of any shape and rank.
+
+    Singular values up to `atol`, or `rtol` times the largest, count as 0; `rcond` is the older name
+    of `rtol`. With `hermitian` the matrices are symmetric.
+    """
+    refuse_out("pinv", out)
+    check_matrices("pinv", square=hermitian, A=A)
+    rtol = _plain("pinv", "rtol", rcond if rtol is None else rtol)
+    return pinv.apply(A, _plain("pinv", "atol", atol), rtol, hermitian)
+
+
+@function("pinverse", method=True)
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """The pseudoinverse of matrices; see `torch.linalg.pinv`."""
+    return linalg_pinv(input, rcond)
+
+
+@function("matrix_rank", module="torch.linalg")
+def matrix_rank(
+    A: Tensor,
+    tol: Any = None,
+    hermitian: bool = False,
+    *,
+    atol: Any = None,
+    rtol: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """How many singular values count as more than 0, int64; the tolerances are those of pinv()."""
+    refuse_out("matrix_rank", out)
+    check_matrices("matrix_rank", square=hermitian, A=A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    if hermitian:
+        magnitudes = np.abs(converged("matrix_rank", np.linalg.eigvalsh, A.array))
+    else:
+        magnitudes = converged("matrix_rank", np.linalg.svd, A.array, compute_uv=False)
+    given = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
+    counted = magnitudes > _tolerance(magnitudes, A.array.shape, *given)
+    return Tensor(np.int64(np.count_nonzero(counted)) if counted.ndim == 1 else counted.sum(-1))
+
+
+# --- least squares ------------------------------------------------------------------------------
+
+
+def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[Any, Any, Any, Any]:
+    rows, columns = self.shape[-2:]
+    inverse = _pseudoinverse_array(self, None, rcond, False)
+    solution = inverse @ b
+    values = converged("lstsq", np.linalg.svd, self, compute_uv=False)
+    rank = (values > rcond * values.max(axis=-1, initial=0)[..., None]).sum(-1)
+    residuals = empty = np.empty(0, self.dtype)
+    if driver != "gelsy" and rows > columns and np.all(rank == columns):
+        residuals = (np.abs(b - self @ solution) ** 2).sum(-2)
+    return (
+        column_major(solution),
+        residuals,
+        np.empty(0, np.int64) if driver == "gels" else rank[()],
+        values if driver in ("gelsd", "gelss") else empty,
+    )
+
+
+def _least_squares_rule(
+    grads: Any, self: Any, b: Any, solution: Any, rcond: float, needs: list[bool]
+) -> tuple[Any, Any]:
+    of_solution, of_residuals = grads[0], grads[1]
+    of_self = of_b = None
+    if of_solution is not None:
+        inverse = pinv(self, None, rcond, False)
+        of_b = adjoint_of(inverse) @ of_solution
+        if needs[0]:
+            of_self = _pseudoinverse_rule(of_solution @ adjoint_of(b), self, inverse)
+    if of_residuals is not None and of_residuals.shape[-1:] != (0,):
+        left_over = (self @ solution - b) * unsqueeze(of_residuals, of_residuals.ndim - 1) * 2
+        of_matrix = left_over @ adjoint_of(solution)
+        of_self = of_matrix if of_self is None else of_self + of_matrix
+        of_b = -left_over if of_b is None else of_b - left_over
+    return of_self, of_b
+
+
+_lstsq: Op = op(
+    "linalg_lstsq",
+    "LinalgLstsqBackward0",
+    _least_squares_array,
+    outputs=("solution", "residuals", "rank", "singular_values"),
+    differentiable=(0, 1),
+    inputs=("self", "b"),
+    joint=_least_squares_rule,
+)
+_LSTSQ = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
+
+
+@function("lstsq", module="torch.linalg")
+def lstsq(
+    input: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
+) -> Any:
+    """The X of least norm among those that make `input @ X - b` smallest.
+
+    Gives the solution, the sums of squares left over, the rank and the singular values; which of
+    the last three are empty depends on LAPACK's `driver`. By default, "gelsy", the rank is not.
+    """
+    check_matrices("lstsq", square=False, input=input)
+    driver = "gelsy" if driver is None else driver
+    if driver not in ("gels", "gelsy", "gelsd", "gelss"):
+        raise GradcliError(
+            "E204",
+            f"lstsq(): driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}",
+            raises="RuntimeError",
+        )
+    check_tensors("lstsq", b=b)
+    check_same_dtype("lstsq", input, b)
+    vector = b.array.ndim == input.array.ndim - 1
+    if b.array.shape[: b.array.ndim - (not vector)] != input.array.shape[:-1]:
+        raise GradcliError(
+            "E301",
+            f"lstsq(): matrices of {tuple(input.array.shape)} and right sides of"
+            f" {tuple(b.array.shape)} do not fit",
+        )
+    limit = max(input.array.shape[-2:]) * float(np.finfo(input.array.dtype).eps)
+    right = unsqueeze.apply(b, b.array.ndim) if vector else b
+    found = list(_lstsq.apply(input, right, limit if rcond is None else rcond, driver))
+    if vector:
+        found[0] = squeeze_dim.apply(found[0], found[0].array.ndim - 1)
+    return _LSTSQ(found)

@@ -1,0 +1,180 @@
+"""Functions of vectors along a dimension: `cross vander trapezoid cumulative_trapezoid`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_number, check_tensors
+from gradcli.ops.arithmetic import conj
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.cumulative import cumprod, cumsum
+from gradcli.ops.dimensions import normal_dim
+from gradcli.ops.entry import Op, op
+from gradcli.ops.joining import cat
+from gradcli.ops.rearranging import flip
+from gradcli.ops.reduction import sum_dims
+from gradcli.ops.shape import expand, expand_, unsqueeze, view
+from gradcli.ops.slicing import select, slice_
+
+# --- the cross product ----------------------------------------------------------------------------
+
+
+def _cross_array(self: Any, other: Any, dim: int) -> Any:
+    return np.ascontiguousarray(np.cross(self, other, axis=dim))
+
+
+cross: Op = op(
+    "linalg_cross",
+    "LinalgCrossBackward0",
+    _cross_array,
+    self=lambda grad, other, dim: cross(conj(other), grad, dim),
+    other=lambda grad, self, dim: cross(grad, conj(self), dim),
+)
+
+
+@function("cross", module="torch.linalg")
+def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
+    """The cross products of vectors of 3 elements along a dimension."""
+    refuse_out("cross", out)
+    return _cross("cross", input, other, dim)
+
+
+@function("cross", method=True)
+def cross_(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
+    """The cross products along a dimension, the first of 3 elements where none is given."""
+    refuse_out("cross", out)
+    check_tensors("cross", input=input, other=other)
+    if dim is None:
+        sizes = tuple(input.array.shape)
+        if 3 not in sizes:
+            raise GradcliError("E301", f"cross(): no dimension of {sizes} has 3 elements")
+        dim = sizes.index(3)
+    return _cross("cross", input, other, dim)
+
+
+def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
+    check_tensors(name, input=input, other=other)
+    if input.array.ndim != other.array.ndim:
+        raise GradcliError(
+            "E301",
+            f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions",
+        )
+    at = normal_dim(name, dim, input.array.ndim)
+    sizes = tuple(input.array.shape), tuple(other.array.shape)
+    if any(not shape or shape[at] != 3 for shape in sizes):
+        raise GradcliError("E301", f"{name}(): dimension {dim} must have 3 elements in both")
+    try:
+        common = np.broadcast_shapes(*sizes)
+    except ValueError:
+        raise GradcliError(
+            "E301", f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
+        ) from None
+    return cross.apply(_as_large(input, common), _as_large(other, common), at)
+
+
+def _as_large(value: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    return value if value.array.shape == sizes else expand_(value, *sizes)
+
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+@function("vander", module="torch.linalg")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 to N - 1 of each element along a new last dimension; N is x's size if None."""
+    check_tensors("vander", x=x)
+    if not x.array.ndim:
+        raise GradcliError("E301", "vander() needs one dimension or more")
+    count = x.array.shape[-1] if N is None else N
+    if count <= 1:
+        raise GradcliError("E204", "vander(): N must be above 1", raises="RuntimeError")
+    ndim = x.array.ndim
+    sizes = tuple(x.array.shape)
+    repeated = expand.apply(unsqueeze.apply(x, ndim), (*sizes, count - 1))
+    ones = Tensor(np.ones((*sizes, 1), x.array.dtype))
+    return cat.apply([ones, cumprod.apply(repeated, ndim, None)], ndim)
+
+
+@function("vander")
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of each element of a vector, the highest first unless `increasing`."""
+    check_tensors("vander", x=x)
+    if x.array.ndim != 1:
+        raise GradcliError("E301", "vander(): x must be one-dimensional")
+    count = x.array.shape[0] if N is None else N
+    powers = slice_.apply(linalg_vander(x, N=max(count, 2)), 1, 0, count, 1)
+    return powers if increasing else flip.apply(powers, (1,))
+
+
+# --- integrals ------------------------------------------------------------------------------------
+
+
+def _neighbours(value: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """All positions but the last, and all but the first."""
+    size = value.array.shape[dim]
+    last = max(size - 1, 0)
+    return slice_.apply(value, dim, 0, last, 1), slice_.apply(value, dim, min(1, size), size, 1)
+
+
+def _steps(x: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The distances between the places `x` of the values `y`."""
+    ndim = y.array.ndim
+    if x.array.ndim == 1:
+        sizes = [1] * ndim
+        sizes[dim] = x.array.shape[0]
+        x = view.apply(x, tuple(sizes))
+    elif x.array.ndim < ndim:
+        x = view.apply(x, (1,) * (ndim - x.array.ndim) + tuple(x.array.shape))
+    if x.array.shape[dim] != y.array.shape[dim]:
+        raise GradcliError(
+            "E301",
+            f"trapezoid(): {x.array.shape[dim]} places for {y.array.shape[dim]} values",
+        )
+    before, after = _neighbours(x, dim)
+    return after - before
+
+
+def _operands(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
+    """The dimension and the distance of neighbours, checked."""
+    check_tensors(name, y=y)
+    check_tensors(name, **({} if x is None else {"x": x}))
+    if x is not None and dx is not None:
+        raise GradcliError("E201", f"{name}(): give x or dx, not both")
+    dx = 1 if dx is None else dx
+    check_number(name, "dx", dx)
+    return normal_dim(name, dim, y.array.ndim), dx
+
+
+@function("trapezoid", "trapz")
+def trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+) -> Tensor:
+    """The integral along a dimension by the trapezoidal rule, with values y at the places x, or at
+    distances `dx`, 1.
+    """
+    at, step = _operands("trapezoid", y, x, dx, dim)
+    size = y.array.shape[at] if y.array.ndim else 0
+    if not size:
+        return Tensor(np.zeros(y.array.shape[:at] + y.array.shape[at + 1 :], y.array.dtype)[()])
+    if x is not None:
+        before, after = _neighbours(y, at)
+        areas = (before + after) * _steps(x, y, at)
+        return sum_dims.apply(areas, (at,), False) / 2.0
+    ends = select.apply(y, at, 0) + select.apply(y, at, size - 1)
+    return (sum_dims.apply(y, (at,), False) - ends * 0.5) * step
+
+
+@function("cumulative_trapezoid")
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
+) -> Tensor:
+    """The running integral along a dimension, one element shorter; see trapezoid()."""
+    at, step = _operands("cumulative_trapezoid", y, x, dx, dim)
+    before, after = _neighbours(y, at)
+    if x is not None:
+        return cumsum.apply((before + after) * _steps(x, y, at), at) / 2.0
+    return cumsum.apply((before + after) * (step / 2.0), at)
