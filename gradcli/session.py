@@ -211,8 +211,8 @@ class Session:
         every `.grad` is put back.
         """
         with self.running():
-            from gradcli.autograd.backward import backward
             from gradcli.arrays.storage import own
+            from gradcli.autograd.backward import backward
             from gradcli.autograd.graph import Graph
             from gradcli.autograd.recording import Recorder
             from gradcli.autograd.tensor import Tensor, meta_of

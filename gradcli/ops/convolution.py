@@ -83,9 +83,7 @@ def _spread(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
     samples, channels, *counts = grad.shape
     stack = grad.reshape(samples, groups, channels // groups, prod(counts))
     columns = np.matmul(_matrix(weight, groups).swapaxes(1, 2), stack)
-    columns = columns.reshape(
-        samples, weight.shape[1] * groups, prod(windows.kernel), prod(counts)
-    )
+    columns = columns.reshape(samples, weight.shape[1] * groups, prod(windows.kernel), prod(counts))
     return windows.folded(columns, sizes, tuple(counts)).astype(dtype, copy=False)
 
 
@@ -334,8 +332,7 @@ def _expose_transposed(ndim: int) -> None:
         )
         extra = per_dimension(name, "output_padding", output_padding, ndim, 0)
         if any(
-            e >= max(s, d)
-            for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
+            e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
         ):
             raise GradcliError(
                 "E204",

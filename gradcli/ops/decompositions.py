@@ -13,6 +13,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import conj, zeros
+from gradcli.ops.bidiagonal import svd_arrays
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.joining import cat
@@ -29,6 +30,7 @@ from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import unsqueeze
 from gradcli.ops.slicing import diagonal
 from gradcli.ops.triangular import solve_triangular
+from gradcli.ops.tridiagonal import eigh_arrays
 
 
 def converged(name: str, function: Function, *arguments: Any, **options: Any) -> Any:
@@ -45,6 +47,10 @@ def _diagonal_of(value: Any) -> Any:
 
 def _on_diagonal(value: Any) -> Any:
     return diag_embed(value, 0, value.ndim - 1, value.ndim)
+
+
+def _skew(value: Any) -> Any:
+    return value - adjoint_of(value)
 
 
 # --- QR -----------------------------------------------------------------------------------------
@@ -70,7 +76,7 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
             "qr(): with mode='complete' and more rows than columns Q is not determined",
             raises="RuntimeError",
         )
-    inner = None
+    inner: Any = None
     if of_R is not None:
         inner = of_R @ adjoint_of(R)
     if of_Q is not None:
@@ -84,7 +90,7 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
             gradient = gradient + of_Q
         return solve_triangular(adjoint_of(R), gradient, False, False, False)
     # Only the left part of R, of as many columns as rows, is bound to be triangular.
-    skew = Q @ tril(adjoint_of(inner) - inner, 0)
+    skew = Q @ tril(_skew(-inner), 0)
     square = solve_triangular(adjoint_of(first(R, -1, rows)), skew, False, False, False)
     rest = zeros(square, (*square.shape[:-1], columns - rows))
     gradient = cat([square, rest], square.ndim - 1)
@@ -123,7 +129,7 @@ def qr_(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
 
 
 def _eigh_array(A: Any, UPLO: str) -> tuple[Any, Any]:
-    values, vectors = converged("eigh", np.linalg.eigh, A, UPLO)
+    values, vectors = converged("eigh", eigh_arrays, A, UPLO)
     return values, column_major(vectors)
 
 
@@ -144,9 +150,8 @@ def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     V = eigenvectors
     if of_vectors is None:
         return (V * unsqueeze(of_values, of_values.ndim - 1)) @ adjoint_of(V)
-    inner = (adjoint_of(V) @ of_vectors) / _differences(eigenvalues)
-    # Vectors stay of length 1: what changes their length has no effect.
-    inner = inner - _on_diagonal(_diagonal_of(inner))
+    # The vectors only turn: the skew part of their change has an effect, with 0 on its diagonal.
+    inner = _skew(adjoint_of(V) @ of_vectors) * 0.5 / _differences(eigenvalues)
     if of_values is not None:
         inner = inner + _on_diagonal(of_values)
     return V @ (inner @ adjoint_of(V))
@@ -194,12 +199,8 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
 
 
 def _svd_array(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
-    U, S, Vh = converged("svd", np.linalg.svd, A, full_matrices)
+    U, S, Vh = converged("svd", svd_arrays, A, full_matrices)
     return column_major(U), S, column_major(Vh)
-
-
-def _skew(value: Any) -> Any:
-    return value - adjoint_of(value)
 
 
 def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any) -> Any:

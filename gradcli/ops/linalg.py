@@ -26,8 +26,10 @@ from gradcli.ops.linear_systems import (
     lu_solved,
     permutation_sign,
     solved,
+    turned,
 )
 from gradcli.ops.rearranging import diag_embed
+from gradcli.ops.reshaping import flatten
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import expand, permute, reshape, squeeze_dim, unsqueeze
 
@@ -217,7 +219,7 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
     if bool((np.abs(result.array) < limit).any()):
         number = unsqueeze(unsqueeze(grad, grad.ndim), grad.ndim + 1)
         return number * _adjugate(A)
-    return solve_ex(adjoint_of(A), _scaled_identity(scale, size), True, False)[0]
+    return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
 det: Op = op("linalg_det", "LinalgDetBackward0", _determinant_array, A=_det_rule)
@@ -326,5 +328,5 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> T
     columns, rows = math.prod(sizes), B.array.size
     if columns * rows != A.array.size or columns != rows:
         raise GradcliError("E301", f"tensorsolve(): {rows} equations for {columns} unknowns")
-    solution = solve(reshape(A, (rows, columns)), reshape(B, (rows,)))
+    solution = solve(reshape(A, (rows, columns)), flatten(B))
     return reshape(solution, sizes)

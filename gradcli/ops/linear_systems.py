@@ -1,7 +1,7 @@
 """Arrays of matrices: the LU decomposition, triangular substitution, and checks of the arguments.
 
-The arithmetic is LAPACK's, step by step in the arrays' own dtype, so that exact results stay exact.
-The leading dimensions are a batch.
+The arithmetic is done in the arrays' own dtype and in the order of MKL, which PyTorch calls, so
+that small systems round as they do there. The leading dimensions are a batch.
 """
 
 from __future__ import annotations
@@ -127,8 +127,11 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
             pivot = lu[:, k, k]
             zero = pivot == 0
             info[zero & (info == 0)] = k + 1
-            factor = np.where(zero, 1, 1 / np.where(zero, 1, pivot)).astype(lu.dtype)
-            lu[:, k + 1 :, k] *= factor[:, None]
+            divisor = np.where(zero, 1, pivot)[:, None]
+            if rows <= 4 and k == rows - 2:
+                lu[:, k + 1 :, k] /= divisor  # as MKL does for small matrices
+            else:
+                lu[:, k + 1 :, k] *= 1 / divisor
             lu[:, k + 1 :, k + 1 :] -= lu[:, k + 1 :, k, None] * lu[:, k, None, k + 1 :]
     return (
         lu.reshape(matrices.shape),
@@ -168,12 +171,24 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
     batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
     size = triangle.shape[-1]
     solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy()
+    # MKL sums up what is to be subtracted, and multiplies by reciprocals, in small systems only.
+    small = size < 8
+    sums = np.zeros_like(solution)
     with np.errstate(all="ignore"):
         for k in reversed(range(size)) if upper else range(size):
-            if not unit:
-                solution[..., k, :] /= triangle[..., k, k, None]
+            pivot = triangle[..., k, k, None]
             rest = slice(0, k) if upper else slice(k + 1, size)
-            solution[..., rest, :] -= triangle[..., rest, k, None] * solution[..., k, None, :]
+            if small:
+                solution[..., k, :] -= sums[..., k, :]
+            if not unit and small:
+                solution[..., k, :] *= 1 / pivot
+            elif not unit:
+                solution[..., k, :] /= pivot
+            step = triangle[..., rest, k, None] * solution[..., k, None, :]
+            if small:
+                sums[..., rest, :] += step
+            else:
+                solution[..., rest, :] -= step
     return solution
 
 
@@ -198,11 +213,6 @@ def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
 
 
 def solved(matrices: Any, right: Any) -> tuple[Any, Any]:
-    """The solution X of `matrices @ X = right`, and the LU decomposition's `info`.
-
-    Matrices that lie in row order are decomposed as their transposes, which PyTorch hands to
-    LAPACK without a copy.
-    """
-    adjoint = bool(matrices.flags.c_contiguous) and matrices.dtype.kind != "c"
-    lu, pivots, info = lu_arrays(matrices.swapaxes(-2, -1) if adjoint else matrices)
-    return lu_solved(lu, pivots, right, adjoint), info
+    """The solution X of `matrices @ X = right`, and the LU decomposition's `info`."""
+    lu, pivots, info = lu_arrays(matrices)
+    return lu_solved(lu, pivots, right), info

@@ -75,6 +75,7 @@ def _factors_gradient(of_L: Any, of_U: Any, P: Any, L: Any, U: Any) -> Any:
     square_L, square_U = first(L, -2, count), first(U, -1, count)
     below = adjoint_of(square_L) @ first(of_L, -2, count)
     above = first(of_U, -1, count) @ adjoint_of(square_U)
+    # What lies beyond the square part of one factor bears on the other one.
     if columns > count:
         below = below - _rest(of_U, -1, count) @ adjoint_of(_rest(U, -1, count))
     if rows > count:
@@ -212,9 +213,9 @@ linalg_lu_entry: Op = op(
     outputs=("P", "L", "U"),
     differentiable=(1, 2),
     A=lambda grads, P, L, U: _factors_gradient(
-        None if grads[1] is None else tril(grads[1], -1),
-        None if grads[2] is None else triu(grads[2], 0),
-        P,
+        grads[1],
+        grads[2],
+        _constant(_plain(P), L),
         L,
         U,
     ),

@@ -1,13 +1,11 @@
-"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d adaptive_avg_pool2d` and
-their like in 1 to 3 dimensions.
+"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d lp_pool2d` and their like
+in 1 to 3 dimensions.
 
 A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -17,11 +15,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, check_tensors
 from gradcli.ops.arithmetic import mul, zeros
-from gradcli.ops.catalogue import function, operators
+from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.gathering import gather
+from gradcli.ops.piecewise import relu_
 from gradcli.ops.pointwise import abs_, sign
-from gradcli.ops.reduction import mean_dims, wide
+from gradcli.ops.power import power
+from gradcli.ops.reduction import wide
 from gradcli.ops.shape import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.windows import Sizes, Windows, check_counts, per_dimension
 
@@ -69,38 +69,28 @@ def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, 
     return largest, indices
 
 
-def _put_at(grad_output: Any, self: Any, indices: Any) -> Any:
+def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int) -> Any:
     """The gradient added where the indices, places in the last dimensions, point."""
-    ndim = _pooled_dims(grad_output, self)
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
-    where = indices.reshape(planes, -1) + np.arange(planes)[:, None] * size
+    where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
     return total.reshape(self.shape).astype(grad_output.dtype)
 
 
-def _pooled_dims(output: Any, self: Any) -> int:
-    """How many dimensions a pool was over: those from the first that differs, two at least."""
-    shape, sizes = output.shape, self.shape
-    return max([2, *(len(sizes) - i for i in range(len(sizes)) if sizes[i] != shape[i])])
-
-
 def _taken_at(value: Any, indices: Any, ndim: int) -> Any:
     """The elements of the last dimensions that the indices point at."""
-    shape = indices.shape
-    leading = tuple(shape[:-ndim])
-    size = prod(value.shape[len(leading) :])
-    places = prod(shape[-ndim:])
-    rows = reshape(value, (*leading, size))
-    taken = gather(rows, len(leading), reshape(indices, (*leading, places)))
-    return reshape(taken, tuple(shape))
+    leading = tuple(value.shape[:-ndim])
+    rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
+    places = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
+    return reshape(gather(rows, len(leading), places), tuple(indices.shape))
 
 
-def _largest(name: str, node_name: str, ndim: int, forward: Function) -> Op:
-    """An entry that picks the largest element of each window and tells where it was."""
+def picking(name: str, node_name: str, ndim: int, forward: Function) -> Op:
+    """An entry that picks an element of each window and tells where it was."""
     backward: Op = op(
         f"{name}_backward",
         f"{node_name.removesuffix('0')}Backward0",
-        _put_at,
+        lambda grad_output, self, indices: _put_at(grad_output, self, indices, ndim),
         constant=("indices",),
         grad_output=lambda grad, indices: _taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
@@ -113,3 +103,291 @@ def _largest(name: str, node_name: str, ndim: int, forward: Function) -> Op:
         differentiable=(0,),
         self=lambda grads, self, result1: backward(grads[0], self, result1),
     )
+
+
+_MAX = {
+    ndim: picking(
+        f"max_pool{ndim}d_with_indices",
+        f"MaxPool{ndim}DWithIndicesBackward0",
+        ndim,
+        _max_pool_array,
+    )
+    for ndim in (2, 3)
+}
+
+# --- the mean of a window -----------------------------------------------------------------------
+
+
+class Averaging:
+    """How an average pool counts.
+
+    Attributes:
+        windows: the windows.
+        ceil_mode: whether the last window may stick out.
+        count_include_pad: whether the padding counts as elements.
+        divisor: what every sum is divided by; None for the number of elements.
+    """
+
+    __slots__ = ("ceil_mode", "count_include_pad", "divisor", "windows")
+
+    def __init__(
+        self, windows: Windows, ceil_mode: bool, count_include_pad: bool, divisor: int | None
+    ) -> None:
+        self.windows = windows
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor = divisor
+
+    def divisors(self, sizes: Sizes, counts: Sizes) -> Any:
+        """The number that each window's sum is divided by."""
+        if self.divisor is not None:
+            return self.divisor
+        windows = self.windows
+        total: Any = 1
+        for dim, (size, count, k, s, p) in enumerate(
+            zip(sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True)
+        ):
+            start = np.arange(count) * s - p
+            end = np.minimum(start + k, size + p)
+            if not self.count_include_pad:
+                start, end = np.maximum(start, 0), np.minimum(end, size)
+            shape = [1] * len(sizes)
+            shape[dim] = -1
+            total = total * (end - start).reshape(shape)
+        return total
+
+
+def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
+    windows = averaging.windows
+    sizes = self.shape[-len(windows.kernel) :]
+    counts = windows.counts(sizes, averaging.ceil_mode)
+    padded = windows.pad(wide(self), counts)
+    total = np.zeros((*self.shape[: -len(sizes)], *counts), padded.dtype)
+    for _, where in windows.elements(counts):
+        total += padded[where]
+    divisors = averaging.divisors(sizes, counts)
+    if total.dtype.kind in "iu":
+        return np.trunc(total / divisors).astype(self.dtype)
+    return (total / divisors).astype(self.dtype, copy=False)
+
+
+def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) -> Any:
+    windows = averaging.windows
+    ndim = len(windows.kernel)
+    sizes, counts = self.shape[-ndim:], grad_output.shape[-ndim:]
+    share = (wide(grad_output) / averaging.divisors(sizes, counts)).astype(grad_output.dtype)
+    leading, places = grad_output.shape[:-ndim], prod(counts)
+    columns = np.broadcast_to(
+        share.reshape(*leading, 1, places), (*leading, prod(windows.kernel), places)
+    )
+    return windows.folded(columns, sizes, counts)
+
+
+def linear_pool(name: str, node_name: str, forward: Function, transposed: Function) -> Op:
+    """An entry that is linear in its input, with its transpose; both take one argument more."""
+    backward: Op = op(
+        f"{name}_backward",
+        f"{node_name.removesuffix('0')}Backward0",
+        lambda grad_output, self, argument: transposed(grad_output, self, argument),
+        grad_output=lambda grad, argument: pool(grad, argument),
+        self=lambda grad, self_sizes: zeros(grad, self_sizes),
+    )
+    pool: Op = op(
+        name,
+        node_name,
+        lambda self, argument: forward(self, argument),
+        self=lambda grad, self, argument: backward(grad, self, argument),
+    )
+    return pool
+
+
+_AVERAGE = {
+    ndim: linear_pool(
+        f"avg_pool{ndim}d",
+        f"AvgPool{ndim}DBackward0",
+        _avg_pool_array,
+        _avg_pool_backward_array,
+    )
+    for ndim in (2, 3)
+}
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def check_pooled(name: str, input: Tensor, ndim: int) -> None:
+    check_tensors(name, input=input)
+    shape = input.array.shape
+    if len(shape) not in (ndim + 1, ndim + 2):
+        raise GradcliError(
+            "E301", f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
+        )
+    if not all(shape[-ndim - 1 :]):
+        raise GradcliError("E301", f"{name}(): a tensor of shape {tuple(shape)} has no elements")
+    check_real(name, input.array)
+
+
+def _windows(
+    name: str, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
+) -> Windows:
+    kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+    strides = kernel
+    if stride is not None and stride != ():
+        strides = per_dimension(name, "stride", stride, ndim)
+    paddings = per_dimension(name, "padding", padding, ndim, 0)
+    if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
+        raise GradcliError(
+            "E204",
+            f"{name}(): a padding of {padding} is more than half of the window",
+            raises="RuntimeError",
+        )
+    return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
+
+
+def _flattened(windows: Windows) -> Windows:
+    """Windows over one dimension as windows over two, of which the first has size 1."""
+    return Windows(
+        (1, *windows.kernel), (1, *windows.stride), (0, *windows.padding), (1, *windows.dilation)
+    )
+
+
+def _max_pool(
+    name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool
+) -> tuple[Tensor, Tensor]:
+    """The largest of every window, and where it was."""
+    check_pooled(name, input, ndim)
+    sizes = input.array.shape[-ndim:]
+    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+    if ndim > 1:
+        values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
+        return values, indices
+    dim = input.array.ndim - 1
+    raised = unsqueeze.apply(input, dim)
+    values, indices = _MAX[2].apply(raised, _flattened(windows), ceil_mode)
+    return squeeze_dim.apply(values, dim), squeeze_dim.apply(indices, dim)
+
+
+def _expose_max_pool(ndim: int) -> None:
+    name = f"max_pool{ndim}d"
+
+    def of_functional(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        windows = _windows(name, ndim, kernel_size, stride, padding, dilation)
+        results = _max_pool(name, input, ndim, windows, ceil_mode)
+        return results if return_indices else results[0]
+
+    def of_torch(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        result: Tensor = of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return result
+
+    for body in (of_functional, of_torch):
+        body.__name__ = body.__qualname__ = name
+    function(name, module="torch.nn.functional")(of_functional)
+    function(name)(of_torch)
+
+
+def _avg_pool(name: str, input: Tensor, ndim: int, averaging: Averaging) -> Tensor:
+    """The mean of every window."""
+    check_pooled(name, input, ndim)
+    sizes = input.array.shape[-ndim:]
+    check_counts(name, sizes, averaging.windows.counts(sizes, averaging.ceil_mode))
+    if ndim > 1:
+        return _AVERAGE[ndim].apply(input, averaging)
+    dim = input.array.ndim - 1
+    averaging.windows = _flattened(averaging.windows)
+    return squeeze_dim.apply(_AVERAGE[2].apply(unsqueeze.apply(input, dim), averaging), dim)
+
+
+def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
+    """The mean of every window of two or three dimensions."""
+    return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
+
+
+@function("avg_pool1d")
+@function("avg_pool1d", module="torch.nn.functional")
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of every window over the last dimension; see `avg_pool2d`."""
+    windows = _windows("avg_pool1d", 1, kernel_size, stride, padding)
+    averaging = Averaging(windows, ceil_mode, count_include_pad, None)
+    return _avg_pool("avg_pool1d", input, 1, averaging)
+
+
+def _expose_avg_pool(ndim: int) -> None:
+    name = f"avg_pool{ndim}d"
+
+    def avg_pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        windows = _windows(name, ndim, kernel_size, stride, padding)
+        if divisor_override == 0:
+            raise GradcliError("E204", f"{name}(): divisor must not be 0", raises="RuntimeError")
+        averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
+        return _avg_pool(name, input, ndim, averaging)
+
+    avg_pool.__name__ = avg_pool.__qualname__ = name
+    function(name, module="torch.nn.functional")(avg_pool)
+
+
+_expose_max_pool(1)
+for _ndim in (2, 3):
+    _expose_max_pool(_ndim)
+    _expose_avg_pool(_ndim)
+
+
+def _root(pooled: Tensor, count: int, norm_type: Any) -> Tensor:
+    """From the means of powers to the norm of every window."""
+    positive = mul.apply(sign.apply(pooled), relu_.apply(abs_.apply(pooled)))
+    return power(mul.apply(positive, count), 1.0 / norm_type)
+
+
+def _expose_lp_pool(ndim: int) -> None:
+    name = f"lp_pool{ndim}d"
+
+    def lp_pool(
+        input: Tensor,
+        norm_type: Any,
+        kernel_size: Any,
+        stride: Any = None,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        check_tensors(name, input=input)
+        if ndim == 1 and type(kernel_size) is not int:
+            raise GradcliError("E202", f"{name}(): kernel_size must be an integer")
+        windows = _windows(name, ndim, kernel_size, stride, 0)
+        count = prod(windows.kernel)
+        averaging = Averaging(windows, ceil_mode, True, None)
+        pooled = _avg_pool(name, power(input, norm_type), ndim, averaging)
+        return _root(pooled, count, norm_type)
+
+    lp_pool.__name__ = lp_pool.__qualname__ = name
+    function(name, module="torch.nn.functional")(lp_pool)
+
+
+for _ndim in (1, 2, 3):
+    _expose_lp_pool(_ndim)

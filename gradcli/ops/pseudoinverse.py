@@ -162,10 +162,12 @@ def _least_squares_rule(
         if needs[0]:
             of_self = _pseudoinverse_rule(of_solution @ adjoint_of(b), self, inverse)
     if of_residuals is not None and of_residuals.shape[-1:] != (0,):
-        left_over = (self @ solution - b) * unsqueeze(of_residuals, of_residuals.ndim - 1) * 2
-        of_matrix = left_over @ adjoint_of(solution)
+        left_over = self @ solution - b
+        weight = unsqueeze(of_residuals, of_residuals.ndim - 1)
+        of_matrix = (weight * left_over) @ adjoint_of(solution) * 2
         of_self = of_matrix if of_self is None else of_self + of_matrix
-        of_b = -left_over if of_b is None else of_b - left_over
+        through_b = weight * -2 * left_over
+        of_b = through_b if of_b is None else of_b + through_b
     return of_self, of_b
 
 

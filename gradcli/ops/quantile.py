@@ -17,7 +17,6 @@ from gradcli.ops.gathering import gather
 from gradcli.ops.matmul import mm
 from gradcli.ops.multivariate import lerp_tensor
 from gradcli.ops.pointwise import sqrt
-from gradcli.ops.rearranging import diag
 from gradcli.ops.reduction import check_reduced, reduction, sum_all, sum_dims
 from gradcli.ops.reshaping import flatten
 from gradcli.ops.shape import (
@@ -31,6 +30,7 @@ from gradcli.ops.shape import (
     unsqueezed_in_place,
     view,
 )
+from gradcli.ops.slicing import diagonal
 from gradcli.ops.sorting import sort
 
 # --- quantiles ------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def corrcoef(input: Tensor) -> Tensor:
     covariance = cov(input)
     if not covariance.array.ndim:
         return div.apply(covariance, covariance)
-    deviation = sqrt.apply(diag(covariance))
+    deviation = sqrt.apply(diagonal.apply(covariance, 0, 0, 1))
     size = deviation.array.shape[0]
     by_row = div.apply(covariance, view.apply(deviation, (size, 1)))
     return clamp(div.apply(by_row, view.apply(deviation, (1, size))), -1, 1)

@@ -115,13 +115,13 @@ def _older_rule(
     of_solution, of_copy = grads
     of_self = of_A = None
     if of_solution is not None:
-        matrices = A if transpose else adjoint_of(A)
-        of_self = solve_triangular(matrices, of_solution, upper == transpose, True, unitriangular)
+        of_self = _triangular_solve(of_solution, A, upper, not transpose, unitriangular)[0]
         if needs[1]:
-            product = of_self @ adjoint_of(solution)
-            of_A = _triangle_of(
-                -(adjoint_of(product) if transpose else product), upper, unitriangular
-            )
+            if transpose:
+                product = solution @ adjoint_of(of_self)
+            else:
+                product = of_self @ adjoint_of(solution)
+            of_A = _triangle_of(-product, upper, unitriangular)
     if of_copy is not None:
         of_A = of_copy if of_A is None else of_A + of_copy
     return of_self, of_A

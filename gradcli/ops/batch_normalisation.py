@@ -1,0 +1,221 @@
+"""Normalisation over a batch: `batch_norm instance_norm`, and `local_response_norm`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.inplace import write
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arithmetic import add, div, mul
+from gradcli.ops.catalogue import function
+from gradcli.ops.normalisation import Statistics, check_affine, check_several, native_batch_norm
+from gradcli.ops.padding import constant_pad
+from gradcli.ops.pooling import mean_of_windows
+from gradcli.ops.power import power
+from gradcli.ops.rearranging import repeat_
+from gradcli.ops.reduction import wide
+from gradcli.ops.shape import reshape, squeeze_dim, unsqueeze
+from gradcli.ops.windows import Windows
+
+Sizes = tuple[int, ...]
+
+# --- batch norm ---------------------------------------------------------------------------------
+
+
+def _update(running: Tensor, value: Any, momentum: float) -> None:
+    """Move a running mean or variance towards the batch's."""
+    moved = running.array * (1 - momentum) + momentum * value
+    write(running, Tensor(moved.astype(running.array.dtype)))
+
+
+def _batch_normed(
+    name: str,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running: tuple[Tensor | None, Tensor | None],
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise GradcliError("E301", f"{name}(): expected two dimensions or more")
+    channels = shape[1]
+    check_affine(name, input, (channels,), weight=weight, bias=bias)
+    running_mean, running_var = running
+    for tensor in running:
+        if tensor is not None and tensor.array.shape != (channels,):
+            raise GradcliError(
+                "E301", f"{name}(): running statistics of {channels} channels needed"
+            )
+    along = (1, channels, *(1,) * (len(shape) - 2))
+    given = None
+    if not training:
+        if running_mean is None or running_var is None:
+            raise GradcliError(
+                "E204",
+                f"{name}(): without `training` it needs running_mean and running_var",
+                raises="RuntimeError",
+            )
+        given = (running_mean.array.reshape(along), running_var.array.reshape(along))
+    statistics = Statistics(shape, (0, *range(2, len(shape))), along, eps, given)
+    result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
+    if training:
+        if running_mean is not None:
+            _update(running_mean, mean.array.reshape(-1), momentum)
+        if running_var is not None:
+            count = input.array.size // channels
+            variance = np.var(wide(input.array), axis=statistics.dims)
+            _update(running_var, variance * (count / (count - 1)), momentum)
+    return result
+
+
+@function("batch_norm", module="torch.nn.functional")
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel normalised over the batch, then times a weight per channel plus a bias.
+
+    With `training`, by the batch's own statistics, and the running ones are moved towards them;
+    otherwise by the running ones. Raises E203, E204 or E301 where operands do not go together.
+    """
+    check_tensors("batch_norm", input=input)
+    if training:
+        check_several("batch_norm", *_split(input.array.shape))
+    return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _split(shape: Sizes) -> tuple[int, Sizes]:
+    return (shape[0] if shape else 1), tuple(shape[2:])
+
+
+@function("batch_norm")
+def torch_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`torch.batch_norm`; see `batch_norm`."""
+    check_tensors("batch_norm", input=input)
+    running = (running_mean, running_var)
+    return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+
+
+@function("instance_norm", module="torch.nn.functional")
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each sample normalised by itself, or by the running statistics.
+
+    Raises E203, E204 or E301 where the operands do not go together.
+    """
+    check_tensors("instance_norm", input=input)
+    shape = input.array.shape
+    if len(shape) < 3:
+        raise GradcliError("E301", "instance_norm(): expected three dimensions or more")
+    samples, channels = shape[:2]
+    check_affine("instance_norm", input, (channels,), weight=weight, bias=bias)
+    if use_input_stats and prod(shape[2:]) == 1:
+        raise GradcliError(
+            "E204", "instance_norm(): more than one value per channel and sample is needed"
+        )
+
+    def repeated(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else repeat_(tensor, samples)
+
+    statistics = (repeated(running_mean), repeated(running_var))
+    result = _batch_normed(
+        "instance_norm",
+        reshape(input, (1, samples * channels, *shape[2:])),
+        repeated(weight),
+        repeated(bias),
+        statistics,
+        use_input_stats,
+        momentum,
+        eps,
+    )
+    if use_input_stats:
+        for running, moved in zip((running_mean, running_var), statistics, strict=True):
+            if running is not None and moved is not None:
+                each = moved.array.reshape(samples, channels)
+                write(running, Tensor(np.mean(each, axis=0).astype(each.dtype)))
+    return reshape(result, shape)
+
+
+@function("instance_norm")
+def torch_instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`torch.instance_norm`; see `instance_norm`."""
+    return instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+# --- local response norm ------------------------------------------------------------------------
+
+
+@function("local_response_norm", module="torch.nn.functional")
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Each element over a power of k plus alpha times the mean of the squares of `size` channels
+    around its own. Raises E204 for fewer than three dimensions.
+    """
+    check_tensors("local_response_norm", input=input)
+    shape = input.array.shape
+    if len(shape) < 3:
+        raise GradcliError("E204", "local_response_norm(): expected three dimensions or more")
+    if not input.array.size:
+        return input
+    squares = mul.apply(input, input)
+    around = (size // 2, (size - 1) // 2)
+    if len(shape) == 3:
+        padded = constant_pad(unsqueeze.apply(squares, 1), (0, 0, *around), 0)
+        means = squeeze_dim.apply(mean_of_windows(padded, _ahead((size, 1))), 1)
+    else:
+        sizes = (shape[0], 1, shape[1], shape[2], prod(shape[3:]))
+        padded = constant_pad(reshape(squares, sizes), (0, 0, 0, 0, *around), 0)
+        means = squeeze_dim.apply(mean_of_windows(padded, _ahead((size, 1, 1))), 1)
+        means = reshape(means, shape)
+    return div.apply(input, power(add.apply(mul.apply(means, alpha), k), beta))
+
+
+def _ahead(kernel: Sizes) -> Windows:
+    """Windows that move on by one element."""
+    ones, zeros = (1,) * len(kernel), (0,) * len(kernel)
+    return Windows(kernel, ones, zeros, ones)

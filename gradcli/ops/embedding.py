@@ -1,0 +1,320 @@
+"""Rows of a table by index: `embedding embedding_bag one_hot`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_same_dtype, check_tensors
+from gradcli.ops.catalogue import function
+from gradcli.ops.entry import Op, op
+from gradcli.ops.gathering import check_range
+from gradcli.ops.reduction import sum_dims, wide
+from gradcli.ops.shape import reshape, unsqueeze
+
+# --- embedding ----------------------------------------------------------------------------------
+
+
+def _added_rows(
+    grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_by_freq: bool
+) -> Any:
+    """Every row of the gradient added to the row of the table that it was read from."""
+    where = indices.reshape(-1)
+    rows = wide(grad_output).reshape(where.size, grad_output.shape[-1])
+    if padding_idx >= 0:
+        rows = rows * (where != padding_idx)[:, None]
+    if scale_by_freq:
+        rows = rows / np.bincount(where, minlength=num_weights)[where][:, None]
+    table = np.zeros((num_weights, rows.shape[1]), rows.dtype)
+    np.add.at(table, where, rows.astype(table.dtype))
+    return table.astype(grad_output.dtype, copy=False)
+
+
+def _read_rows(
+    grad_weight: Any, indices: Any, num_weights: int, padding_idx: int, scale_by_freq: bool
+) -> Any:
+    """The transpose of `_added_rows`."""
+    where = np.asarray(indices)
+    rows = grad_weight[where]
+    if padding_idx >= 0:
+        rows = rows * (where != padding_idx)[..., None]
+    if scale_by_freq:
+        counts = np.bincount(where.reshape(-1), minlength=num_weights)
+        rows = rows / counts[where][..., None]
+    return rows.astype(grad_weight.dtype, copy=False)
+
+
+embedding_dense_backward: Op = op(
+    "embedding_dense_backward",
+    "EmbeddingDenseBackwardBackward0",
+    _added_rows,
+    constant=("indices",),
+    grad_output=lambda grad, indices, num_weights, padding_idx, scale_by_freq: (
+        embedding_double_backward(grad, indices, num_weights, padding_idx, scale_by_freq)
+    ),
+)
+
+embedding_double_backward: Op = op(
+    "embedding_dense_double_backward",
+    "EmbeddingDenseDoubleBackwardBackward0",
+    _read_rows,
+    constant=("indices",),
+    grad_weight=lambda grad, indices, num_weights, padding_idx, scale_by_freq: (
+        embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_by_freq)
+    ),
+)
+
+embedding: Op = op(
+    "embedding",
+    "EmbeddingBackward0",
+    lambda weight, indices, padding_idx, scale_by_freq: weight[np.asarray(indices)],
+    constant=("indices",),
+    weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
+        grad, indices, weight_sizes[0], padding_idx, scale_by_freq
+    ),
+)
+
+
+def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "IndexError") -> None:
+    """Raise E202, E203, E205, E301 or E302 unless the indices are rows of the table."""
+    check_tensors(name, input=indices, weight=weight)
+    if sparse:
+        raise GradcliError("E205", f"{name}(): sparse gradients are outside the catalogue")
+    if indices.dtype not in (dtypes.int64, dtypes.int32):
+        raise GradcliError(
+            "E203",
+            f"{name}(): the indices must be torch.int64, and these are {indices.dtype}",
+            help="use `.long()`",
+        )
+    if weight.array.ndim != 2:
+        raise GradcliError(
+            "E301", f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}"
+        )
+    check_range(name, indices.array, weight.array.shape[0], 0, raises)
+
+
+def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
+    """The row that stays out of the gradient, counted from the front; -1 for none."""
+    if padding_idx is None:
+        return -1
+    if not -count <= padding_idx < count:
+        raise GradcliError(
+            "E204",
+            f"{name}(): padding_idx {padding_idx} is no row of {count}",
+            raises="AssertionError",
+        )
+    return padding_idx % count
+
+
+@function("embedding", module="torch.nn.functional")
+def functional_embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of a table that an index tensor names; the gradients of a repeated row add up.
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it was read.
+
+    Raises E203, E204, E205, E301 or E302 where the operands do not go together.
+    """
+    _check("embedding", input, weight, sparse)
+    if max_norm is not None:
+        raise GradcliError("E205", "embedding(): max_norm is outside the catalogue")
+    row = _padding_row("embedding", padding_idx, weight.array.shape[0])
+    return embedding.apply(weight, input, row, scale_grad_by_freq)
+
+
+@function("embedding")
+def torch_embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """`torch.embedding`, which takes the table first; see `functional_embedding`."""
+    _check("embedding", indices, weight, sparse)
+    return embedding.apply(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+# --- bags ---------------------------------------------------------------------------------------
+
+
+def _bags_array(
+    weight: Any, indices: Any, bags: Any, share: Any, count: int, per_sample_weights: Any = None
+) -> Any:
+    rows = wide(weight)[indices] * wide(share)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    result = np.zeros((count, weight.shape[1]), rows.dtype)
+    np.add.at(result, bags, rows)
+    return result.astype(weight.dtype, copy=False)
+
+
+def _bag_rows(grad: Any, bags: Any, share: Any) -> Any:
+    """The gradient of every row that was read, by its share of its bag."""
+    return embedding(grad, bags, -1, False) * share
+
+
+def _bag_weight_rule(
+    grad: Any, weight_sizes: Any, indices: Any, bags: Any, share: Any, per_sample_weights: Any
+) -> Any:
+    rows = _bag_rows(grad, bags, share)
+    if per_sample_weights is not None:
+        rows = rows * unsqueeze(per_sample_weights, 1)
+    return embedding_dense_backward(rows, indices, weight_sizes[0], -1, False)
+
+
+# The share of an element in its bag is one for a sum, one over the size for a mean, and for the
+# largest one where it is that.
+embedding_bag_: Op = op(
+    "_embedding_bag",
+    "EmbeddingBagBackward0",
+    _bags_array,
+    constant=("indices", "bags", "share"),
+    weight=_bag_weight_rule,
+    per_sample_weights=lambda grad, weight, indices, bags, share: sum_dims(
+        _bag_rows(grad, bags, share) * embedding(weight, indices, -1, False), (1,), False
+    ),
+)
+
+
+def _shares(table: Any, indices: Any, bags: Any, count: int, mode: str, row: int) -> Any:
+    """What each row that is read counts in its bag; the row `row` counts nothing."""
+    kept = indices != row
+    if mode == "max":
+        share = np.zeros((indices.size, table.shape[1]), table.dtype)
+        columns = np.arange(table.shape[1])
+        for bag in range(count):
+            where = np.flatnonzero((bags == bag) & kept)
+            if where.size:
+                share[where[np.argmax(table[indices[where]], axis=0)], columns] = 1
+        return share
+    share = kept.astype(table.dtype)
+    if mode == "mean":
+        sizes = np.bincount(bags, weights=kept, minlength=count)
+        share /= np.maximum(sizes, 1)[bags].astype(table.dtype)
+    return share[:, None]
+
+
+def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Any, int]:
+    """The bag of each index, and how many bags there are."""
+    indices = input.array
+    if indices.ndim == 2:
+        if offsets is not None:
+            raise GradcliError("E204", "embedding_bag(): rows are bags, and need no `offsets`")
+        return np.repeat(np.arange(len(indices)), indices.shape[1]), len(indices)
+    if indices.ndim != 1:
+        raise GradcliError(
+            "E301",
+            f"embedding_bag(): expected 1 or 2 dimensions, not {indices.ndim}",
+            raises="ValueError",
+        )
+    if offsets is None:
+        raise GradcliError("E204", "embedding_bag(): a vector of indices needs `offsets`")
+    check_tensors("embedding_bag", offsets=offsets)
+    starts = offsets.array
+    if starts.ndim != 1:
+        raise GradcliError(
+            "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
+        )
+    if not starts.size or starts[0] or (starts > indices.size).any():
+        raise GradcliError(
+            "E204",
+            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
+            raises="RuntimeError",
+        )
+    bags = np.searchsorted(starts, np.arange(indices.size), side="right") - 1
+    return bags, starts.size - bool(include_last_offset)
+
+
+@function("embedding_bag", module="torch.nn.functional")
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or largest of the table's rows in each bag of indices.
+
+    A bag is a row of a matrix of indices, or a part of a vector that starts at an offset. Raises
+    E203, E204, E205, E301 or E302 where the operands do not go together.
+    """
+    _check("embedding_bag", input, weight, sparse, "RuntimeError")
+    if max_norm is not None or scale_grad_by_freq:
+        raise GradcliError(
+            "E205", "embedding_bag(): max_norm and scale_grad_by_freq are outside the catalogue"
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise GradcliError("E204", f"embedding_bag(): no mode {mode!r}")
+    bags, count = _bags_of(input, offsets, include_last_offset)
+    weights = None
+    if per_sample_weights is not None:
+        check_tensors("embedding_bag", per_sample_weights=per_sample_weights)
+        check_same_dtype("embedding_bag", weight, per_sample_weights)
+        if mode != "sum":
+            raise GradcliError(
+                "E204",
+                "embedding_bag(): per_sample_weights go with mode='sum'",
+                raises="NotImplementedError",
+            )
+        if per_sample_weights.array.shape != input.array.shape:
+            raise GradcliError(
+                "E301",
+                "embedding_bag(): per_sample_weights must have the shape of the indices",
+                raises="ValueError",
+            )
+        weights = reshape(per_sample_weights, (input.array.size,))
+    row = _padding_row("embedding_bag", padding_idx, weight.array.shape[0])
+    indices = input.array.reshape(-1)
+    share = _shares(weight.array, indices, bags, count, mode, row)
+    result: Tensor = embedding_bag_.apply(
+        weight, Tensor(indices), Tensor(bags), Tensor(share), count, weights
+    )
+    return result
+
+
+# --- one hot ------------------------------------------------------------------------------------
+
+
+@function("one_hot", module="torch.nn.functional")
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
+    number needs when not given. Raises E203 or E204 for what are no class numbers.
+    """
+    check_tensors("one_hot", tensor=tensor)
+    if tensor.dtype is not dtypes.int64:
+        raise GradcliError(
+            "E203",
+            f"one_hot(): class numbers must be torch.int64, not {tensor.dtype}",
+            help="use `.long()`",
+        )
+    classes = np.asarray(tensor.array)
+    if num_classes == -1 and classes.size:
+        num_classes = int(classes.max()) + 1
+    outside = ((classes < 0) | (classes >= num_classes)).any()
+    if outside or num_classes < (0 if classes.size else 1):
+        raise GradcliError(
+            "E204",
+            f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
+            raises="RuntimeError",
+        )
+    return Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64))

@@ -1,0 +1,406 @@
+"""Normalisation: `layer_norm group_norm rms_norm`, and the formula that `batch_norm` shares.
+
+Layer, group and batch norm are one formula over different dimensions: the elements less their
+mean, times one over their standard deviation, times a weight, plus a bias.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.arithmetic import add_number, mul
+from gradcli.ops.catalogue import function
+from gradcli.ops.copying import to
+from gradcli.ops.dimensions import sizes_of
+from gradcli.ops.entry import Op, op
+from gradcli.ops.pointwise import rsqrt
+from gradcli.ops.power import power
+from gradcli.ops.reduction import mean_dims, sum_dims, wide
+from gradcli.ops.shape import expand, reshape
+
+Sizes = tuple[int, ...]
+
+
+class Statistics:
+    """Which elements are normalised together, and how.
+
+    Attributes:
+        shape: the shape to see the input in.
+        dims: the dimensions of it that mean and deviation are taken over.
+        weight_shape: the shape to see weight and bias in; it broadcasts to `shape`.
+        eps: what is added to the variance.
+        given: the mean and variance to use, arrays that broadcast to `shape`; None for the input's
+            own, which the gradient then goes through.
+    """
+
+    __slots__ = ("dims", "eps", "given", "shape", "weight_shape")
+
+    def __init__(
+        self,
+        shape: Sizes,
+        dims: Sizes,
+        weight_shape: Sizes,
+        eps: float,
+        given: tuple[Any, Any] | None = None,
+    ) -> None:
+        self.shape = shape
+        self.dims = dims
+        self.weight_shape = weight_shape
+        self.eps = eps
+        self.given = given
+
+    def of(self, values: Any) -> tuple[Any, Any]:
+        """The mean, and one over the standard deviation."""
+        if self.given is None:
+            mean = np.mean(values, axis=self.dims, keepdims=True)
+            centred = values - mean
+            variance = np.mean(centred * centred, axis=self.dims, keepdims=True)
+        else:
+            mean, variance = self.given
+        return mean, (1 / np.sqrt(variance + self.eps)).astype(values.dtype)
+
+    def projected(self, value: Any, normal: Any) -> Any:
+        """What is left of a gradient after the mean and the deviation took their share of it: its
+        part across both the constant and the normalised elements.
+        """
+        if self.given is not None:
+            return value
+        return value - self.average(value) - normal * self.average(value * normal)
+
+    def average(self, value: Any) -> Any:
+        """The mean over the dimensions, which stay."""
+        count = prod(self.shape[dim] for dim in self.dims)
+        return sum_dims(value, self.dims, True) / count
+
+    def to_weight(self, value: Any, sizes: Sizes) -> Any:
+        """A gradient summed to the weight's shape."""
+        dims = tuple(i for i, size in enumerate(self.weight_shape) if size == 1)
+        dims = tuple(i for i in dims if self.shape[i] != 1)
+        total = sum_dims(value, dims, True) if dims else value
+        return reshape(total, sizes)
+
+
+# --- the formula --------------------------------------------------------------------------------
+
+
+def _normal_array(
+    input: Any, weight: Any = None, bias: Any = None, statistics: Statistics | None = None
+) -> tuple[Any, Any, Any]:
+    """The normalised elements, the mean, and one over the standard deviation."""
+    assert statistics is not None
+    values = wide(input).reshape(statistics.shape)
+    mean, rstd = statistics.of(values)
+    result = (values - mean) * rstd
+    if weight is not None:
+        result *= wide(weight).reshape(statistics.weight_shape)
+    if bias is not None:
+        result += wide(bias).reshape(statistics.weight_shape)
+    return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
+
+
+def _backward_array(
+    grad_out: Any,
+    input: Any,
+    mean: Any,
+    rstd: Any,
+    weight: Any = None,
+    bias: Any = None,
+    statistics: Statistics | None = None,
+    output_mask: Any = (True, True, True),
+) -> tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias; an empty array for one that is not needed."""
+    assert statistics is not None
+    dtype = input.dtype
+    grad = wide(grad_out).reshape(statistics.shape)
+    normal = (wide(input).reshape(statistics.shape) - mean) * rstd
+    unused = np.empty(0, dtype)
+    grads = [unused, unused, unused]
+    if output_mask[0]:
+        scaled = grad
+        if weight is not None:
+            scaled = grad * wide(weight).reshape(statistics.weight_shape)
+        grads[0] = (rstd * statistics.projected(scaled, normal)).reshape(input.shape)
+    if output_mask[1]:
+        grads[1] = statistics.to_weight(grad * normal, weight.shape)
+    if output_mask[2]:
+        grads[2] = statistics.to_weight(grad, bias.shape)
+    return (
+        grads[0].astype(dtype, copy=False),
+        grads[1].astype(dtype, copy=False),
+        grads[2].astype(dtype, copy=False),
+    )
+
+
+def _double_backward(
+    grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, statistics: Any
+) -> dict[str, Any]:
+    """The gradients of what `_backward_array` computes, by the name of its operand.
+
+    With n the normalised elements, r one over the deviation, g the gradient times the weight and P
+    the projection of `Statistics`, it computes r P(g), the sums of grad_out n, and of grad_out.
+    """
+    shape, sizes = statistics.shape, input.shape
+    # Mean and deviation are functions of the input here, whose gradient is written out.
+    mean, rstd = _plain(mean), _plain(rstd)
+    incoming = reshape(grad_out, shape)
+    normal = (reshape(input, shape) - mean) * rstd
+    by_weight = incoming
+    weights = None
+    if weight is not None:
+        weights = reshape(weight, statistics.weight_shape)
+        by_weight = incoming * weights
+    to_grad: Any = None
+    to_normal: Any = None
+    to_input: Any = None
+    to_weight: Any = None
+    for_input, for_weight, for_bias = grads
+    if for_input is not None:
+        direction = reshape(for_input, shape)
+        projected = rstd * statistics.projected(direction, normal)
+        to_grad = projected if weights is None else projected * weights
+        if weight is not None:
+            to_weight = statistics.to_weight(projected * incoming, weight.shape)
+        if statistics.given is None:
+            to_normal = -rstd * (
+                direction * statistics.average(by_weight * normal)
+                + by_weight * statistics.average(direction * normal)
+            )
+            # By the deviation alone: r changes by -r * r * n / count per element.
+            to_input = -rstd * normal * statistics.average(projected * by_weight)
+    if for_weight is not None:
+        spread = reshape(for_weight, statistics.weight_shape)
+        to_grad = _plus(to_grad, spread * normal)
+        to_normal = _plus(to_normal, spread * incoming)
+    if for_bias is not None:
+        spread = expand(reshape(for_bias, statistics.weight_shape), tuple(shape))
+        to_grad = _plus(to_grad, spread)
+    if to_normal is not None:
+        to_input = _plus(to_input, rstd * statistics.projected(to_normal, normal))
+    return {
+        "grad_out": None if to_grad is None else reshape(to_grad, sizes),
+        "input": None if to_input is None else reshape(to_input, sizes),
+        "weight": to_weight,
+    }
+
+
+def _plain(value: Any) -> Any:
+    return Tensor(value.array) if type(value) is Tensor else value
+
+
+def _plus(total: Any, term: Any) -> Any:
+    return term if total is None else total + term
+
+
+def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
+    """An entry of the formula, and of its backward, whose node has its edges in the order of
+    `operands`. Mean and deviation get no gradient of their own: what they owe the input is in its.
+    """
+
+    def double_rule(
+        grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, statistics: Any
+    ) -> Any:
+        found = _double_backward(grads, grad_out, input, mean, rstd, weight, statistics)
+        return [found.get(operand) for operand in operands]
+
+    backward: Op = op(
+        f"{name}_backward",
+        f"{node_name.removesuffix('0')}Backward0",
+        _backward_array,
+        outputs=("result0", "result1", "result2"),
+        inputs=operands,
+        constant=() if "bias" in operands else ("bias",),
+        joint=double_rule,
+    )
+
+    def rule(
+        grads: Any,
+        input: Any,
+        result1: Any,
+        result2: Any,
+        weight: Any,
+        bias: Any,
+        statistics: Any,
+        needs: Any,
+    ) -> Any:
+        mean, rstd = _plain(result1), _plain(result2)
+        found = backward(grads[0], input, mean, rstd, weight, bias, statistics, tuple(needs))
+        return [grad if need else None for grad, need in zip(found, needs, strict=True)]
+
+    return op(
+        name,
+        node_name,
+        _normal_array,
+        outputs=("result0", "result1", "result2"),
+        differentiable=(0,),
+        inputs=("input", "weight", "bias"),
+        joint=rule,
+    )
+
+
+_OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
+_native_layer_norm = _normalising(
+    "native_layer_norm",
+    "NativeLayerNormBackward0",
+    ("grad_out", "input", "mean", "rstd", "weight", "bias"),
+)
+_native_group_norm = _normalising("native_group_norm", "NativeGroupNormBackward0", _OPERANDS)
+native_batch_norm = _normalising("native_batch_norm", "NativeBatchNormBackward0", _OPERANDS)
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None) -> None:
+    """Raise E202, E203 or E301 where the input and what goes with it do not fit."""
+    check_tensors(name, input=input)
+    check_floating(name, input)
+    for argument, tensor in affine.items():
+        if tensor is None:
+            continue
+        check_tensors(name, **{argument: tensor})
+        check_same_dtype(name, input, tensor)
+        if tensor.array.shape != sizes:
+            raise GradcliError(
+                "E301",
+                f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
+                f" {sizes}",
+            )
+
+
+def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
+    """The sizes to normalise over; raises E301 unless they are the input's last."""
+    check_tensors(name, input=input)
+    sizes = sizes_of(name, (normalized_shape,))
+    shape = input.array.shape
+    if not sizes or tuple(shape[-len(sizes) :]) != sizes:
+        raise GradcliError("E301", f"{name}(): {sizes} is not how the shape {tuple(shape)} ends")
+    return sizes
+
+
+def check_several(name: str, first: int, others: Sizes) -> None:
+    """Raise E204 where there is one value per channel, which has no deviation."""
+    if first * prod(others) == 1:
+        raise GradcliError("E204", f"{name}(): more than one value per channel is needed")
+
+
+# --- layer norm and root mean square ------------------------------------------------------------
+
+
+@function("layer_norm", module="torch.nn.functional")
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """The input normalised over its last dimensions, then times `weight` plus `bias`.
+
+    Raises E203 or E301 where the operands do not go together.
+    """
+    sizes = _normalized_sizes("layer_norm", input, normalized_shape)
+    check_affine("layer_norm", input, sizes, weight=weight, bias=bias)
+    shape = input.array.shape
+    first = len(shape) - len(sizes)
+    statistics = Statistics(shape, tuple(range(first, len(shape))), (1,) * first + sizes, eps)
+    result: Tensor = _native_layer_norm.apply(input, weight, bias, statistics)[0]
+    return result
+
+
+@function("layer_norm")
+def torch_layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """`torch.layer_norm`; see `layer_norm`."""
+    return layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+@function("rms_norm")
+@function("rms_norm", module="torch.nn.functional")
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """The input over the root of the mean of its squares over its last dimensions."""
+    sizes = _normalized_sizes("rms_norm", input, normalized_shape)
+    check_floating("rms_norm", input)
+    if weight is not None:
+        check_tensors("rms_norm", weight=weight)
+        if weight.array.shape != sizes:
+            raise GradcliError(
+                "E301",
+                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}",
+            )
+    dtype = input.dtype
+    if dtype.itemsize == 2:
+        input = to(input, dtypes.float32)
+    if eps is None:
+        eps = float(np.finfo(input.array.dtype).eps)
+    ndim = input.array.ndim
+    squares = mean_dims.apply(power(input, 2), tuple(range(ndim - len(sizes), ndim)), True)
+    result = mul.apply(input, rsqrt.apply(add_number.apply(squares, eps)))
+    if weight is not None:
+        result = mul.apply(result, weight)
+    return result if dtype is result.dtype else to(result, dtype)
+
+
+# --- group norm ---------------------------------------------------------------------------------
+
+
+@function("group_norm", module="torch.nn.functional")
+def group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each sample's channels normalised in groups, then times a weight per channel plus a bias.
+
+    Raises E203, E204 or E301 where the operands do not go together.
+    """
+    check_tensors("group_norm", input=input)
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise GradcliError("E301", "group_norm(): expected two dimensions or more")
+    channels = shape[1]
+    if type(num_groups) is not int or num_groups < 1 or channels % num_groups:
+        raise GradcliError(
+            "E204",
+            f"group_norm(): {channels} channels do not make {num_groups} groups",
+            raises="RuntimeError",
+        )
+    check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
+    check_several("group_norm", shape[0] * channels // num_groups, shape[2:])
+    grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
+    statistics = Statistics(
+        grouped,
+        tuple(range(2, len(grouped))),
+        (1, num_groups, channels // num_groups, *(1,) * (len(shape) - 2)),
+        eps,
+    )
+    result: Tensor = _native_group_norm.apply(input, weight, bias, statistics)[0]
+    return result
+
+
+@function("group_norm")
+def torch_group_norm(
+    input: Tensor,
+    num_groups: int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`torch.group_norm`; see `group_norm`."""
+    return group_norm(input, num_groups, weight, bias, eps)
