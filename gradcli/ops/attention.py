@@ -176,6 +176,5 @@ def scaled_dot_product_attention(
         and all(tensor.array.size for tensor in (query, key, value))
     )
     if fused:
-        result: Tensor = fused_attention.apply(query, key, value, mask, scale)
-        return result
+        return fused_attention.apply(query, key, value, mask, scale)
     return _attended(query, key, value, mask, dropout_p, scale)

@@ -45,7 +45,9 @@ def _batch_normed(
 ) -> Tensor:
     shape = input.array.shape
     if len(shape) < 2:
-        raise GradcliError("E301", f"{name}(): expected two dimensions or more")
+        raise GradcliError(
+            "E301", f"{name}(): expected two dimensions or more", raises="IndexError"
+        )
     channels = shape[1]
     check_affine(name, input, (channels,), weight=weight, bias=bias)
     running_mean, running_var = running
@@ -138,7 +140,9 @@ def instance_norm(
     check_tensors("instance_norm", input=input)
     shape = input.array.shape
     if len(shape) < 3:
-        raise GradcliError("E301", "instance_norm(): expected three dimensions or more")
+        raise GradcliError(
+            "E301", "instance_norm(): expected three dimensions or more", raises="ValueError"
+        )
     samples, channels = shape[:2]
     check_affine("instance_norm", input, (channels,), weight=weight, bias=bias)
     if use_input_stats and prod(shape[2:]) == 1:

@@ -19,7 +19,7 @@ from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.padding import constant_pad
-from gradcli.ops.reduction import sum_dims
+from gradcli.ops.reduction import wide
 from gradcli.ops.shape import expand, reshape, squeeze_dim, unsqueeze
 from gradcli.ops.windows import Sizes, Windows, per_dimension
 
@@ -87,6 +87,11 @@ def _spread(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
     return windows.folded(columns, sizes, tuple(counts)).astype(dtype, copy=False)
 
 
+_FEW = 4096
+"""So many products are added up line by line, as PyTorch does, and not by the BLAS: what is left
+where they cancel is then the same on every machine."""
+
+
 def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
     """The transpose of `_correlated` in its weights."""
     dtype = grad.dtype
@@ -95,10 +100,31 @@ def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
     samples, channels, *counts = grad.shape
     columns = _grouped(windows.columns(input, tuple(counts)), groups)
     stack = grad.reshape(samples, groups, channels // groups, prod(counts))
-    products = np.matmul(stack, columns.swapaxes(2, 3))
-    total = np.add.reduce(products, axis=0)
     shape = (channels, input.shape[1] // groups, *windows.kernel)
+    if columns.size * (channels // groups) <= _FEW:
+        terms = stack[:, :, :, None] * columns[:, :, None]
+        lines = terms.reshape(*terms.shape[:4], prod(counts[:-1]), counts[-1]).sum(-1)
+        total = np.add.reduce(lines, axis=(0, -1))
+        return total.reshape(shape).astype(dtype, copy=False)
+    total = np.zeros((groups, channels // groups, columns.shape[2]), columns.dtype)
+    for rows, others in zip(stack, columns, strict=True):  # no stack of products to add up later
+        for group in range(groups):
+            total[group] += rows[group] @ others[group].T
     return total.reshape(shape).astype(dtype, copy=False)
+
+
+def _channel_sums(grad: Any) -> Any:
+    """The sum of each channel, added in the order in which PyTorch adds: rounding then leaves the
+    same noise where terms cancel. Lanes of 32 bytes are added up first, what they leave over
+    and the lanes one after another last.
+    """
+    values = wide(grad).reshape(*grad.shape[:2], prod(grad.shape[2:]))
+    lanes = 32 // values.dtype.itemsize
+    covered = values.shape[2] // lanes * lanes
+    rows = values[..., :covered].reshape(*values.shape[:2], covered // lanes, lanes)
+    parts = [values[..., covered:], np.add.reduce(rows, axis=2)]
+    each = np.add.accumulate(np.concatenate(parts, axis=2), axis=2)[..., -1]
+    return np.add.reduce(each, axis=0).astype(grad.dtype, copy=False)
 
 
 # --- convolution --------------------------------------------------------------------------------
@@ -132,7 +158,7 @@ def _convolution_backward_array(
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _paired(read, placed, geometry)
     if needs[2]:
-        grads[2] = sum_dims(grad_output, (0, *range(2, grad_output.ndim)), False)
+        grads[2] = _channel_sums(grad_output)
     return grads[0], grads[1], grads[2]
 
 

@@ -286,10 +286,9 @@ def embedding_bag(
     row = _padding_row("embedding_bag", padding_idx, weight.array.shape[0])
     indices = input.array.reshape(-1)
     share = _shares(weight.array, indices, bags, count, mode, row)
-    result: Tensor = embedding_bag_.apply(
+    return embedding_bag_.apply(
         weight, Tensor(indices), Tensor(bags), Tensor(share), count, weights
     )
-    return result
 
 
 # --- one hot ------------------------------------------------------------------------------------

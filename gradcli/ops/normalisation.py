@@ -59,12 +59,12 @@ class Statistics:
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation."""
         if self.given is None:
-            mean = np.mean(values, axis=self.dims, keepdims=True)
-            centred = values - mean
-            variance = np.mean(centred * centred, axis=self.dims, keepdims=True)
+            mean = np.mean(values, self.dims, np.float64, keepdims=True)
+            variance = np.mean((values - mean) ** 2, self.dims, keepdims=True)
         else:
             mean, variance = self.given
-        return mean, (1 / np.sqrt(variance + self.eps)).astype(values.dtype)
+        rstd = 1 / np.sqrt(variance + self.eps)
+        return mean.astype(values.dtype, copy=False), rstd.astype(values.dtype, copy=False)
 
     def projected(self, value: Any, normal: Any) -> Any:
         """What is left of a gradient after the mean and the deviation took their share of it: its
@@ -105,6 +105,30 @@ def _normal_array(
     return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
 
 
+def _mean(values: Any, dims: Sizes) -> Any:
+    return np.mean(values, dims, np.float64, keepdims=True).astype(values.dtype)
+
+
+def _input_gradient(
+    grad: Any, centred: Any, rstd: Any, weights: Any, statistics: Statistics
+) -> Any:
+    """The gradient of the input. Sums are taken in float64 and rounded, and a weight that is one
+    for all the elements of a sum stays out of it, as in PyTorch: what is left where terms cancel
+    depends on it.
+    """
+    factor = None
+    if weights is not None:
+        if all(statistics.weight_shape[dim] == 1 for dim in statistics.dims):
+            factor = weights
+        else:
+            grad = grad * weights
+    if statistics.given is None:
+        slope = _mean(centred * grad, statistics.dims) * rstd * rstd
+        grad = grad - _mean(grad, statistics.dims) - centred * slope
+    grad = grad * rstd
+    return grad if factor is None else grad * factor
+
+
 def _backward_array(
     grad_out: Any,
     input: Any,
@@ -119,16 +143,14 @@ def _backward_array(
     assert statistics is not None
     dtype = input.dtype
     grad = wide(grad_out).reshape(statistics.shape)
-    normal = (wide(input).reshape(statistics.shape) - mean) * rstd
+    centred = wide(input).reshape(statistics.shape) - mean
     unused = np.empty(0, dtype)
     grads = [unused, unused, unused]
     if output_mask[0]:
-        scaled = grad
-        if weight is not None:
-            scaled = grad * wide(weight).reshape(statistics.weight_shape)
-        grads[0] = (rstd * statistics.projected(scaled, normal)).reshape(input.shape)
+        weights = None if weight is None else wide(weight).reshape(statistics.weight_shape)
+        grads[0] = _input_gradient(grad, centred, rstd, weights, statistics).reshape(input.shape)
     if output_mask[1]:
-        grads[1] = statistics.to_weight(grad * normal, weight.shape)
+        grads[1] = statistics.to_weight(grad * (centred * rstd), weight.shape)
     if output_mask[2]:
         grads[2] = statistics.to_weight(grad, bias.shape)
     return (
@@ -276,6 +298,8 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
 def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
     """The sizes to normalise over; raises E301 unless they are the input's last."""
     check_tensors(name, input=input)
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise GradcliError("E202", f"{name}(): normalized_shape must be a tuple of integers")
     sizes = sizes_of(name, (normalized_shape,))
     shape = input.array.shape
     if not sizes or tuple(shape[-len(sizes) :]) != sizes:
@@ -309,8 +333,7 @@ def layer_norm(
     shape = input.array.shape
     first = len(shape) - len(sizes)
     statistics = Statistics(shape, tuple(range(first, len(shape))), (1,) * first + sizes, eps)
-    result: Tensor = _native_layer_norm.apply(input, weight, bias, statistics)[0]
-    return result
+    return _native_layer_norm.apply(input, weight, bias, statistics)[0]
 
 
 @function("layer_norm")
@@ -389,8 +412,7 @@ def group_norm(
         (1, num_groups, channels // num_groups, *(1,) * (len(shape) - 2)),
         eps,
     )
-    result: Tensor = _native_group_norm.apply(input, weight, bias, statistics)[0]
-    return result
+    return _native_group_norm.apply(input, weight, bias, statistics)[0]
 
 
 @function("group_norm")

@@ -290,8 +290,7 @@ def _expose_max_pool(ndim: int) -> None:
         dilation: Any = 1,
         ceil_mode: bool = False,
     ) -> Tensor:
-        result: Tensor = of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
-        return result
+        return of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
 
     for body in (of_functional, of_torch):
         body.__name__ = body.__qualname__ = name

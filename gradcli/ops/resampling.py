@@ -199,8 +199,7 @@ def interpolate(
             taps.append(_cubic(own, count, scale, bool(align_corners)))
         else:
             taps.append(_linear(own, count, scale, bool(align_corners)))
-    result: Tensor = entry.apply(input, taps)
-    return result
+    return entry.apply(input, taps)
 
 
 # --- channels and pixels ------------------------------------------------------------------------
