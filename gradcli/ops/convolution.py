@@ -88,8 +88,8 @@ def _spread(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
 
 
 _FEW = 4096
-"""So many products are added up line by line, as PyTorch does, and not by the BLAS: what is left
-where they cancel is then the same on every machine."""
+"""So many products are added up line by line and not by the BLAS: what is left where they cancel is
+then the same on every machine, and what PyTorch recorded for a small convolution."""
 
 
 def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
@@ -130,10 +130,7 @@ def _channel_sums(grad: Any) -> Any:
 # --- convolution --------------------------------------------------------------------------------
 
 
-def _convolution_array(
-    input: Any, weight: Any, bias: Any = None, geometry: Geometry | None = None
-) -> Any:
-    assert geometry is not None
+def _convolution_array(input: Any, weight: Any, bias: Any = None, geometry: Any = None) -> Any:
     if geometry.transposed:
         output = _spread(input, weight, geometry, geometry.sizes)
     else:
@@ -145,19 +142,19 @@ def _convolution_array(
 
 
 def _convolution_backward_array(
-    grad_output: Any, input: Any, weight: Any, geometry: Geometry, needs: Any
+    grad_output: Any, input: Any, weight: Any, geometry: Geometry, output_mask: Any
 ) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias; an empty array for one that is not needed."""
     unused = np.empty(0, grad_output.dtype)
     grads = [unused, unused, unused]
-    if needs[0] and geometry.transposed:
+    if output_mask[0] and geometry.transposed:
         grads[0] = _correlated(grad_output, weight, geometry, input.shape[2:])
-    elif needs[0]:
+    elif output_mask[0]:
         grads[0] = _spread(grad_output, weight, geometry, input.shape[2:])
-    if needs[1]:
+    if output_mask[1]:
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _paired(read, placed, geometry)
-    if needs[2]:
+    if output_mask[2]:
         grads[2] = _channel_sums(grad_output)
     return grads[0], grads[1], grads[2]
 
@@ -200,9 +197,7 @@ def _convolution_double_backward(
 convolution_backward: Op = op(
     "convolution_backward",
     "ConvolutionBackwardBackward0",
-    lambda grad_output, input, weight, geometry, output_mask: _convolution_backward_array(
-        grad_output, input, weight, geometry, output_mask
-    ),
+    _convolution_backward_array,
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
     joint=_convolution_double_backward,

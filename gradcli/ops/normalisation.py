@@ -91,10 +91,9 @@ class Statistics:
 
 
 def _normal_array(
-    input: Any, weight: Any = None, bias: Any = None, statistics: Statistics | None = None
+    input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The normalised elements, the mean, and one over the standard deviation."""
-    assert statistics is not None
     values = wide(input).reshape(statistics.shape)
     mean, rstd = statistics.of(values)
     result = (values - mean) * rstd
@@ -136,11 +135,10 @@ def _backward_array(
     rstd: Any,
     weight: Any = None,
     bias: Any = None,
-    statistics: Statistics | None = None,
+    statistics: Any = None,
     output_mask: Any = (True, True, True),
 ) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias; an empty array for one that is not needed."""
-    assert statistics is not None
     dtype = input.dtype
     grad = wide(grad_out).reshape(statistics.shape)
     centred = wide(input).reshape(statistics.shape) - mean
@@ -397,14 +395,20 @@ def group_norm(
     if len(shape) < 2:
         raise GradcliError("E301", "group_norm(): expected two dimensions or more")
     channels = shape[1]
-    if type(num_groups) is not int or num_groups < 1 or channels % num_groups:
+    if type(num_groups) is not int or not num_groups:
+        raise GradcliError(
+            "E204",
+            "group_norm(): num_groups must be a positive integer",
+            raises="ZeroDivisionError" if num_groups == 0 else "TypeError",
+        )
+    check_several("group_norm", shape[0] * channels // num_groups, shape[2:])
+    if num_groups < 0 or channels % num_groups:
         raise GradcliError(
             "E204",
             f"group_norm(): {channels} channels do not make {num_groups} groups",
             raises="RuntimeError",
         )
     check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
-    check_several("group_norm", shape[0] * channels // num_groups, shape[2:])
     grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
     statistics = Statistics(
         grouped,

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_real, check_tensors
+from gradcli.ops.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.arithmetic import mul, zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Function, Op, op
@@ -260,6 +260,7 @@ def _max_pool(
     if ndim > 1:
         values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
         return values, indices
+    check_floating(name, input)
     dim = input.array.ndim - 1
     raised = unsqueeze.apply(input, dim)
     values, indices = _MAX[2].apply(raised, _flattened(windows), ceil_mode)
