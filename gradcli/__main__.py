@@ -1,5 +1,10 @@
 """`python -m gradcli`."""
 
-from gradcli.cli import main
+import os
+
+try:
+    from gradcli.cli import main
+except KeyboardInterrupt:  # nothing has begun
+    os._exit(130)
 
 main()

@@ -1,34 +1,8 @@
-"""The codes of errors: one per kind of mistake, with the text that `gradcli help CODE` shows.
-
-Imports nothing of gradcli.
-"""
+"""The codes of errors: one per kind of mistake, with the text that `gradcli help CODE` shows."""
 
 from __future__ import annotations
 
-
-class Code:
-    """What a code stands for: the Python class it raises, the stage it belongs to, its exit code
-    and its long text.
-    """
-
-    __slots__ = ("example", "exit_code", "explanation", "raises", "stage", "title")
-
-    def __init__(
-        self,
-        title: str,
-        raises: str,
-        stage: str,
-        explanation: str,
-        example: str = "",
-        exit_code: int = 3,
-    ) -> None:
-        self.title = title
-        self.raises = raises
-        self.stage = stage
-        self.explanation = explanation
-        self.example = example
-        self.exit_code = exit_code
-
+from gradcli.code import Code
 
 # One code per kind of mistake. The hundreds follow the stages: E0 text that is no program, E1
 # names, E2 calls and types, E3 shapes and indices, E4 differentiation, E5 values from outside, E6
@@ -97,7 +71,7 @@ CODES: dict[str, Code] = {
         "AttributeError",
         "evaluating",
         "The value has no attribute or method of this name in the language. Attributes of"
-        " Python's own machinery (`__class__` and its like) are never reachable.",
+        " Python's own machinery (`__dict__` and its like) are never reachable.",
         "tensor(1.).foo",
     ),
     "E103": Code(
@@ -106,6 +80,24 @@ CODES: dict[str, Code] = {
         "evaluating",
         "Only torch, its sub-modules that the language knows, numpy and math can be imported.",
         "import os",
+    ),
+    "E104": Code(
+        "no such dot-command",
+        "NameError",
+        "evaluating",
+        "A statement that starts with `.` and a letter is a command for the session, and there is"
+        " none of this name: `.help` lists them. An expression that goes on in the next line needs"
+        " brackets around it.",
+        ".varz",
+        exit_code=2,
+    ),
+    "E105": Code(
+        "wrong arguments of a dot-command",
+        "ValueError",
+        "evaluating",
+        "The dot-command does not take these words: `.help` shows what each one takes.",
+        ".timer perhaps",
+        exit_code=2,
     ),
     "E201": Code(
         "wrong arguments",
@@ -183,9 +175,8 @@ CODES: dict[str, Code] = {
         "RuntimeError",
         "differentiating",
         "A backward pass starts from a gradient of the output. Only a one-element output has an"
-        " obvious one, 1; any other"
-        " needs a seed of the output's shape: `y.backward(ones(3))`,"
-        " or `--seed 'ones(3)'` in a one-shot.",
+        " obvious one, 1; any other needs a seed of the output's shape: `y.backward(ones(3))`, or"
+        " `--seed 'ones(3)'` in a one-shot.",
         "(ones(3, requires_grad=True) * 2).backward()",
     ),
     "E402": Code(
@@ -201,8 +192,7 @@ CODES: dict[str, Code] = {
         "RuntimeError",
         "differentiating",
         "A backward pass frees the values that its nodes saved. A second pass through the same"
-        " nodes needs"
-        " `retain_graph=True` on the first.",
+        " nodes needs `retain_graph=True` on the first.",
         "x = ones(1, requires_grad=True)\ny = x * x\ny.backward()\ny.backward()",
     ),
     "E404": Code(
@@ -218,9 +208,8 @@ CODES: dict[str, Code] = {
         "RuntimeError",
         "evaluating",
         "A leaf that requires grad, a view of one, or a tensor whose elements share memory cannot"
-        " be changed in place"
-        " while gradients are recorded. Write under `torch.no_grad()`, or"
-        " build a new tensor.",
+        " be changed in place while gradients are recorded. Write under `torch.no_grad()`, or build"
+        " a new tensor.",
         "x = ones(2, requires_grad=True)\nx += 1",
     ),
     "E406": Code(
@@ -235,11 +224,9 @@ CODES: dict[str, Code] = {
         "RuntimeError",
         "differentiating",
         "`torch.autograd.grad` was asked for the gradient of a tensor that the outputs do not"
-        " depend on; allow_unused=True"
-        " gives None for it.",
-        "x = ones(1,"
-        " requires_grad=True)\ny = ones(1, requires_grad=True)\ntorch.autograd.grad((x *"
-        " 2).sum(), [y])",
+        " depend on; allow_unused=True gives None for it.",
+        "x = ones(1, requires_grad=True)\ny = ones(1, requires_grad=True)\n"
+        "torch.autograd.grad((x * 2).sum(), [y])",
     ),
     "E408": Code(
         "cannot require grad",
@@ -261,6 +248,26 @@ CODES: dict[str, Code] = {
         "differentiating",
         "A backward rule returned a gradient of a number, shape or dtype that does not fit its"
         " input.",
+    ),
+    "E411": Code(
+        "nan in a backward pass",
+        "RuntimeError",
+        "differentiating",
+        "Anomaly detection is on (`torch.autograd.detect_anomaly()`), and the backward rule of an"
+        " operation returned a nan. The operation is often at the edge of its domain: the square"
+        " root or the logarithm of 0, 0 divided by 0.",
+        "x = tensor(0., requires_grad=True)\nwith torch.autograd.detect_anomaly():\n"
+        "    (sqrt(x) * 0).backward()",
+    ),
+    "E412": Code(
+        "gradient check failed",
+        "GradcheckError",
+        "differentiating",
+        "`torch.autograd.gradcheck` compared the gradients of a function with differences of its"
+        " values, and they do not agree. Differences need float64; a function that uses"
+        " `.detach()`, rounds, or has a kink at the input fails for good reason.",
+        "x = tensor(2., dtype=float64, requires_grad=True)\n"
+        "torch.autograd.gradcheck(lambda x: x.detach() * x, x)",
     ),
     "E501": Code(
         "unreadable value",
@@ -285,6 +292,37 @@ CODES: dict[str, Code] = {
         "A program file is missing, unreadable or not UTF-8 text.",
         exit_code=2,
     ),
+    "E504": Code(
+        "damaged file",
+        "ValueError",
+        "reading",
+        "A file of data is not what its format says: it ends too early, its header does not fit its"
+        " content, a row is too short, or a name stands twice. The message names the line or byte.",
+        exit_code=4,
+    ),
+    "E505": Code(
+        "no numbers of PyTorch's",
+        "ValueError",
+        "reading",
+        "A file of data holds what makes no tensor: a cell that is no number, a ragged list, Python"
+        " objects (a pickle, which could run any code), or a dtype that PyTorch has not.",
+        exit_code=4,
+    ),
+    "E506": Code(
+        "no such part of a file",
+        "KeyError",
+        "reading",
+        "The array, column or name behind `FILE:` is not in the file, or the file holds several and"
+        " none was named.",
+        exit_code=4,
+    ),
+    "E507": Code(
+        "wrong record",
+        "ValueError",
+        "reading",
+        "A line of `--inputs` is no JSON object of names and values.",
+        exit_code=4,
+    ),
     "E601": Code(
         "too many calls",
         "RecursionError",
@@ -297,7 +335,8 @@ CODES: dict[str, Code] = {
         "too much work",
         "MemoryError",
         "evaluating",
-        "The program asked for a value larger than the limits allow.",
+        "The program asked for a value larger than the limits allow: see `--max-elements` and"
+        " `--max-memory`.",
         "'a' * 10**12",
         exit_code=5,
     ),
@@ -315,6 +354,37 @@ CODES: dict[str, Code] = {
         "The program asked for a GPU, and CuPy is not installed or finds none. `gradcli info` lists"
         " what there is.",
         "torch.ones(2, device='cuda')",
+        exit_code=5,
+    ),
+    "E605": Code(
+        "too many steps",
+        "TimeoutError",
+        "evaluating",
+        "The loops and calls of the program used up their steps: most likely a loop does not end."
+        " `--max-steps` raises the limit.",
+        "while True: pass",
+        exit_code=5,
+    ),
+    "E606": Code(
+        "files are out of bounds",
+        "PermissionError",
+        "evaluating",
+        "The run was started with `--sandbox`, and its program or a `NAME=@FILE` asked for a file.",
+        exit_code=5,
+    ),
+    "E607": Code(
+        "out of time",
+        "TimeoutError",
+        "evaluating",
+        "The program ran for longer than `--timeout` allows.",
+        exit_code=5,
+    ),
+    "E608": Code(
+        "lost process",
+        "RuntimeError",
+        "evaluating",
+        "A process of `--jobs` ended before its work was done, most likely ended by the system for"
+        " its memory.",
         exit_code=5,
     ),
     "E701": Code(

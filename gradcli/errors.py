@@ -85,6 +85,26 @@ class Label:
         self.text = text
 
 
+class Warned:
+    """A warning: what is likely a slip, where, and the mend."""
+
+    __slots__ = ("code", "help", "labels", "message", "span")
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        span: Span | None = None,
+        help: str | None = None,
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        self.code = code
+        self.message = message
+        self.span = span
+        self.help = help
+        self.labels = labels
+
+
 class GradcliError(Exception):
     """Any failure that gradcli reports, as data.
 
@@ -124,6 +144,18 @@ class GradcliError(Exception):
     def exit_code(self) -> int:
         """The exit code of a run that this error ends."""
         return CODES[self.code].exit_code
+
+
+def internal_error(failure: Exception, span: Span | None = None) -> GradcliError:
+    """The error of a failure of ours, E901, which is its cause."""
+    error = GradcliError(
+        "E901",
+        f"{type(failure).__name__}: {failure}",
+        span=span,
+        help="this is a bug of gradcli: please report it with the output of `gradcli info`",
+    )
+    error.__cause__ = failure
+    return error
 
 
 class SyntaxErrors(GradcliError):

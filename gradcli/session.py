@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gradcli.errors import GradcliError, Source, Span
+from gradcli.errors import GradcliError, Source, Span, internal_error
 from gradcli.language.parser import parse_program, statements_of
+from gradcli.language.syntax import Command
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.interpreter import Interpreter
     from gradcli.language.syntax import Statement
+    from gradcli.limits import Limits
 
 
 class StatementResult:
@@ -29,13 +32,15 @@ class StatementResult:
     Attributes:
         statement: the statement.
         value: the value of an expression statement, None for others.
+        seconds: how long it ran.
     """
 
-    __slots__ = ("statement", "value")
+    __slots__ = ("seconds", "statement", "value")
 
-    def __init__(self, statement: Statement, value: Any) -> None:
+    def __init__(self, statement: Statement, value: Any, seconds: float) -> None:
         self.statement = statement
         self.value = value
+        self.seconds = seconds
 
     @property
     def span(self) -> Span:
@@ -51,9 +56,15 @@ class Session:
         default_dtype: the name of the dtype of new floating tensors.
         record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
             backward steps besides, "all" operations too.
+        limits: how much its programs may use.
+
+    Attributes:
+        command: carries out the lines that are for the session (`.vars`, `exp?`); without it they
+            are errors.
+        ended: whether such a line has ended the session: no further statement runs.
     """
 
-    __slots__ = ("_interpreter", "emit", "record", "state")
+    __slots__ = ("_interpreter", "command", "default_dtype", "emit", "ended", "record", "state")
 
     def __init__(
         self,
@@ -61,11 +72,15 @@ class Session:
         *,
         default_dtype: str = "float32",
         record: str | None = None,
+        limits: Limits | None = None,
     ) -> None:
-        self.state = State(emit)
+        self.state = State(emit, limits)
         self.state.default_dtype = default_dtype
+        self.default_dtype = default_dtype
         self.emit = self.state.emit
         self.record = record
+        self.command: Callable[[Command], None] = no_commands
+        self.ended = False
         self._interpreter: Interpreter | None = None
 
     @property
@@ -114,12 +129,7 @@ class Session:
             made.span = place
             raise made from error
         except Exception as error:
-            raise GradcliError(
-                "E901",
-                f"{type(error).__name__}: {error}",
-                span=place,
-                help="this is a bug of gradcli: please report it with the output of `gradcli info`",
-            ) from error
+            raise internal_error(error, place) from error
         finally:
             active.state = before
 
@@ -140,8 +150,7 @@ class Session:
 
     def run_stream(self, lines: Iterator[str], name: str) -> Iterator[StatementResult]:
         """Run a program statement by statement as its lines arrive."""
-        for statement in self.parse_stream(lines, name):
-            yield from self.execute([statement])
+        return self.execute(self.parse_stream(lines, name))
 
     @staticmethod
     def parse(text: str, name: str, first_line: int = 1) -> list[Statement]:
@@ -155,11 +164,18 @@ class Session:
             yield from parse_program(source)
 
     def execute(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
-        """Run statements one after the other."""
+        """Run statements one after the other, up to one that ends the session."""
         for statement in statements:
+            value = None
+            before = perf_counter()
             with self.running(statement.span):
-                value = self.interpreter.execute(statement)
-            yield StatementResult(statement, value)
+                if type(statement) is Command:
+                    self.command(statement)
+                else:
+                    value = self.interpreter.execute(statement)
+            yield StatementResult(statement, value, perf_counter() - before)
+            if self.ended:
+                return
 
     def evaluate(self, source: Source) -> Any:
         """The value of a text that is one expression, computed outside the graph."""
@@ -171,6 +187,13 @@ class Session:
                 self.state.grad_enabled = before
 
     # --- values ---------------------------------------------------------------------------------
+
+    def reset(self) -> None:
+        """Forget all values and begin anew, with the same settings and limits."""
+        fresh = State(self.emit, self.state.limits)
+        fresh.default_dtype = self.default_dtype
+        self.state = fresh
+        self._interpreter = None
 
     def bind(self, name: str, value: Any) -> None:
         """Give a name a value; a tensor gets the name too."""
@@ -241,3 +264,13 @@ class Session:
 
             recorder = self.state.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
+
+
+def no_commands(command: Command) -> None:
+    """The answer of a session that carries out no commands: raises E104."""
+    raise GradcliError(
+        "E104",
+        f"`{command.span.text}` is a line for the command line's sessions",
+        span=command.span,
+        help="a statement that starts with `.` on a line of its own is never part of a program",
+    )

@@ -2,17 +2,25 @@
 
 One slotted object per session, reached as `active.state`; sessions do not share it, and one thread
 runs one session. Nothing else in gradcli holds state. This module imports nothing of gradcli but
-`errors`.
+`errors` and `limits`.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakSet, WeakValueDictionary
+
+from gradcli.errors import Warned
+from gradcli.limits import Limits, Steps
 
 if TYPE_CHECKING:
-    from gradcli.errors import Span
+    from gradcli.errors import Label, Span
+
+
+DEFER_FROM = 1 << 16
+"""Elements from which on a pass over memory costs more than a plan for it."""
 
 
 class PrintOptions:
@@ -40,27 +48,46 @@ class State:
         place: the source text of the operation at hand, or None outside a program.
         stack: the language functions being called, outermost first: `(name, place of the call)`.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
+        defer_from: pointwise ops on arrays of so many elements are deferred.
+        deferred_sums: the sums that are not computed yet.
         print_options: how tensors are written.
         recorder: receives every operation and every backward step, or None when nobody asked.
+        duals: the levels of forward mode, None while no program asked for one.
         emit: receives what a program shows (text, traces) as it runs.
         generators: random generators by device, made when first used.
+        sources: the memory that plans read, by the `id` of its array.
+        limits: how much the session may use, and whether it may touch files.
+        steps: what is left of the limit of steps.
+        unfinished: the temporary files that are being written, by whatever session of the process.
+        warned: the warnings that were emitted, by code and place.
     """
 
     __slots__ = (
         "default_dtype",
+        "defer_from",
+        "deferred_sums",
+        "duals",
         "emit",
         "generators",
         "grad_enabled",
         "inference",
+        "limits",
         "object_ids",
         "place",
         "print_options",
         "recorder",
         "sequence_nr",
+        "sources",
         "stack",
+        "steps",
+        "warned",
     )
 
-    def __init__(self, emit: Callable[[Any], None] | None = None) -> None:
+    unfinished: ClassVar[set[str]] = set()
+
+    def __init__(
+        self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None
+    ) -> None:
         self.grad_enabled = True
         self.inference = False
         self.sequence_nr = 0
@@ -68,10 +95,33 @@ class State:
         self.place: Span | None = None
         self.stack: list[tuple[str, Span | None]] = []
         self.default_dtype = "float32"
+        self.defer_from = DEFER_FROM
+        self.deferred_sums: WeakSet[Any] = WeakSet()
+        self.sources: WeakValueDictionary[int, Any] = WeakValueDictionary()
         self.print_options = PrintOptions()
         self.recorder: Any = None
+        self.duals: Any = None
         self.emit: Callable[[Any], None] = emit or (lambda event: None)
         self.generators: dict[str, Any] = {}
+        self.limits = limits or Limits()
+        self.steps = Steps(self.limits.steps)
+        self.warned: set[tuple[Any, ...]] = set()
+
+    def warn(
+        self,
+        code: str,
+        message: str,
+        *,
+        help: str | None = None,
+        span: Span | None = None,
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        """Emit a warning about the operation at hand, or about `span`: once for each place."""
+        place = span or self.place
+        where = message if place is None else (place.source, place.start, place.end)
+        if (code, where) not in self.warned:
+            self.warned.add((code, where))
+            self.emit(Warned(code, message, place, help, labels))
 
 
 class _Active(threading.local):

@@ -251,6 +251,10 @@ def _Def(t: syntax.Def) -> ast.AST:
     return ast.FunctionDef(t.name, *parts)
 
 
+def _Class(t: syntax.Class) -> ast.AST:
+    return ast.ClassDef(t.name, convert(t.bases), [], convert(t.body), convert(t.decorators))
+
+
 def _Return(t: syntax.Return) -> ast.AST:
     return ast.Return(convert(t.value))
 

@@ -12,8 +12,13 @@ import numpy as np
 import pytest
 
 from gradcli import __version__
+from gradcli.autograd.graph import Graph
+from gradcli.autograd.tensor import Tensor
 from gradcli.cli.commands import joined
 from gradcli.cli.mentions import mentions
+from gradcli.explain.result import Result
+from gradcli.render.style import Style
+from gradcli.render.table import table
 from gradcli.session import Session
 from tests.command_line import CommandLine, process, start
 
@@ -145,7 +150,7 @@ def test_names_without_a_value(gradcli: CommandLine) -> None:
 def test_unused_arguments(gradcli: CommandLine) -> None:
     shown = gradcli("y = alpha * 2", "alpha=1", "beta=2", "ahpla=3")
     assert shown.code == 0
-    assert shown.err.count("warning: the program does not use") == 2
+    assert shown.err.count("warning[W009]: the program does not use") == 2
     assert "its names are alpha, y" in shown.err
     shown = gradcli("y = alpha * 2", "alhpa=1")
     assert shown.code == 3
@@ -191,6 +196,57 @@ def test_json(gradcli: CommandLine) -> None:
     assert "steps" not in found
     assert "steps" in json.loads(gradcli(*TOY_WORDS, "--json", "--trace=steps").out)
     assert json.loads(gradcli("1 + 1", "--json").out)["outputs"] == []
+
+
+TABLE = """\
+name  shape   dtype    value             gradient
+y     ()      float32  21.42
+a     (2)     float32  [1., 2.]          [7.14, 7.14]
+b     (2, 1)  float32  [[3.14], [4.00]]  [[3.], [3.]]
+"""
+
+
+def test_table(gradcli: CommandLine) -> None:
+    words = ("y = (a * b).sum()", "a=[1,2]", "b=[[3.14159],[4]]", "--format", "table", "-q")
+    assert gradcli(*words, "--precision", "2").out == TABLE
+    shown = gradcli(
+        "y = (x * k).sum()", "x=arange(3.)", "k=tensor(2)", "--format=table", "--seed=5"
+    )
+    rows = [line.split("  ") for line in shown.out.splitlines()]
+    assert [row[0] for row in rows] == ["name", "y", "seed", "x", "k"]
+    assert "torch.int64 carries no gradient" in shown.out
+    large = gradcli("y = x * 1", "x=rand(2000)", "--seed=ones(2000)", "--format=table")
+    assert "..., " in large.out
+    full = gradcli("y = x * 1", "x=rand(2000)", "--seed=ones(2000)", "--format=table", "--full")
+    assert len(full.out.splitlines()[1].split()) > 2000
+    assert gradcli("1 + 1", "--format=table").out == "2\n"
+
+
+def test_tables_fit_the_terminal() -> None:
+    x = Tensor(np.linspace(0, 1, 100, dtype=np.float32), True)
+    result = Result("x", x, None, [], Graph(x))
+    line = table(result, Style(width=60)).splitlines()[1]
+    assert line.endswith("…")
+    assert len(line) == 60 - len("  gradient")
+    assert len(table(result, Style(width=60), full=True).splitlines()[1]) > 700
+    assert table(result, Style()) == table(result, Style(), full=True)
+
+
+def test_digits_and_large_tensors(gradcli: CommandLine) -> None:
+    assert gradcli("print(tensor(1 / 3))", "--precision", "8").out == "tensor(0.33333334)\n"
+    assert "..." in gradcli("print(zeros(2000))").out
+    assert gradcli("print(zeros(2000))", "--full").out.count("0.") == 2000
+    found = json.loads(gradcli("y = x * 1", "x=1/3", "--precision=1", "--json").out)
+    assert found["outputs"][0]["value"] == float(np.float32(1 / 3))
+
+
+def test_json_on_one_line(gradcli: CommandLine) -> None:
+    line = gradcli(*TOY_WORDS, "--format", "jsonl").out
+    assert line.count("\n") == 1
+    assert json.loads(line) == json.loads(gradcli(*TOY_WORDS, "--format", "json").out)
+    escaped = gradcli("print('a\x9b1mb')", "--json").out
+    assert "\x9b" not in escaped
+    assert json.loads(escaped)["printed"] == "a\x9b1mb\n"
 
 
 # --- values -------------------------------------------------------------------------------------
@@ -405,7 +461,7 @@ def test_programs_that_cannot_be_read(gradcli: CommandLine, here: Path) -> None:
         (["y = x * 1", "x=1", "--of", "z"], "the program has no `z`"),
         (["n = 1", "--of", "n"], "`n` is no tensor"),
         (["y = x * 1", "x=1", "--wrt", "xs"], "the program has no `xs`"),
-        (["y = x", "x=1", "-o", "out.txt"], ".npz, .json"),
+        (["y = x", "x=1", "-o", "out.txt"], ".npy, .npz, .csv, .json"),
         (["y = x", "x=1", "--trace=picture"], "picture"),
         (["run"], "needs a file"),
         (["run", "a.grad", "b.grad", "-o", "x.npz"], "-o holds the result of one file"),

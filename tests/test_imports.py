@@ -17,12 +17,17 @@ PACKAGE = Path(gradcli.__file__).parent
 # From the bottom up; a room may import itself and what stands in a line above its own. Rooms of one
 # line do not see each other. `""` is the package itself, which everyone may ask for its version.
 ORDER = [
-    {"", "codes"},
+    {"", "code"},
+    {"codes", "warning_codes"},
     {"errors"},
+    {"limits"},
     {"state"},
     {"arrays"},
-    {"autograd"},
+    {"autograd", "files"},
     {"ops"},
+    {"nn"},
+    {"optim"},
+    {"functional"},
     {"explain", "language"},
     {"build_backend"},
     {"session"},

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gradcli.autograd.graph import Graph
-from gradcli.errors import GradcliError, Label, Source, Span
+from gradcli.errors import GradcliError, Label, Source, Span, Warned
 from gradcli.explain.gradients import Gradient
 from gradcli.explain.result import Result
 from gradcli.render.diagnostics import diagnostic, usage_error, warning
@@ -355,8 +355,9 @@ def test_all_syntax_errors_at_once() -> None:
 
 
 def test_color() -> None:
-    assert "\x1b[" not in warning("slip", None, "mend")
-    assert "\x1b[1;33mwarning" in warning("slip", None, None, Style(color=True))
+    slip = Warned("W001", "slip", None, "mend")
+    assert "\x1b[" not in warning(slip)
+    assert "\x1b[1;33mwarning" in warning(slip, Style(color=True))
     place = Span(Source("a", "x + y"), 4, 5)
     error = GradcliError("E101", "no", span=place, labels=(Label(Span(place.source, 0, 1), "l"),))
     colored = diagnostic(error, Style(color=True))

@@ -1,30 +1,32 @@
-"""The REPL: entries run in one session, and the editor in a real terminal."""
+"""The REPL inside the test process: entries, history, completion, colours."""
 
 from __future__ import annotations
 
 import io
-import os
-import pty
-import select
-import signal
 import stat
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from prompt_toolkit.completion import CompleteEvent
+from prompt_toolkit.document import Document
 
 from gradcli.cli.options import Options
-from gradcli.cli.repl import history_path, plain_reader, repl, run_entry
+from gradcli.cli.repl import repl, run_entry
+from gradcli.cli.repl.completion import EntryCompleter
+from gradcli.cli.repl.editor import pasted
+from gradcli.cli.repl.highlighting import pieces
+from gradcli.cli.repl.history import EntryHistory, history_path
+from gradcli.cli.repl.plain import plain_reader
 from gradcli.cli.running import Run
 from gradcli.cli.terminal import Terminal
-from tests.command_line import ROOT
 
 
 @pytest.fixture
 def run() -> Run:
-    return Run(Terminal("never"), Options(), "graph")
+    made = Run(Terminal("never"), Options(), "graph")
+    made.shows_values = True
+    return made
 
 
 def entered(run: Run, capsys: pytest.CaptureFixture[str], text: str) -> str:
@@ -32,6 +34,9 @@ def entered(run: Run, capsys: pytest.CaptureFixture[str], text: str) -> str:
     run_entry(run, text, "entry 1")
     captured = capsys.readouterr()
     return captured.out + captured.err
+
+
+# --- entries ------------------------------------------------------------------------------------
 
 
 def test_values_are_echoed(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,9 +53,10 @@ def test_values_are_echoed(run: Run, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_errors_leave_values_intact(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     entered(run, capsys, "x = 1\ny = [1]")
-    shown = entered(run, capsys, "x = 2\nx = undefined\nx = 3")
+    shown = entered(run, capsys, "x = 2\nx = undefined\nx = 3\nx = 4")
     assert "error[E101]" in shown
     assert " --> entry 1:2:5" in shown
+    assert shown.endswith("note: 2 statements behind it did not run\n")
     assert "error[E001]" in entered(run, capsys, "x = 9\nx = = 4")
     assert entered(run, capsys, "x, y") == "(2, [1])\n"
     entered(run, capsys, "with no_grad():\n    1 / 0")
@@ -58,92 +64,241 @@ def test_errors_leave_values_intact(run: Run, capsys: pytest.CaptureFixture[str]
 
 
 def test_plain_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = "x = (1 +\n2)\n\ndef f():\n    return 1\n\nf()"
+    typed = "x = (1 +\n2)\n\ndef f():\n    return 1\n\nf()\n.vars"
     monkeypatch.setattr("sys.stdin", io.StringIO(typed))
     read = plain_reader()
-    assert [read() for _ in range(4)] == ["x = (1 +\n2)", "", "def f():\n    return 1\n", "f()"]
+    entries = ["x = (1 +\n2)", "", "def f():\n    return 1\n", "f()", ".vars"]
+    assert [read() for _ in entries] == entries
     with pytest.raises(EOFError):
         read()
 
 
+@pytest.mark.parametrize("leave", ["exit()", "quit", ".quit"])
 def test_without_an_editor(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    leave: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TERM", "dumb")
-    monkeypatch.setattr("sys.stdin", io.StringIO("1 + 1\nexit()\n2 + 2\n"))
-    assert repl(Terminal("never")) == 0
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"1 + 1\n\n{leave}\n2 + 2\n"))
+    assert repl(Terminal("never"), Options()) == 0
     captured = capsys.readouterr()
     assert captured.out == "2\n"
     assert ">>> " in captured.err
 
 
+def test_an_editor_that_fails_is_replaced(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(run: Run) -> None:
+        raise OSError("no such terminal")
+
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("gradcli.cli.repl.editor.editor", broken)
+    monkeypatch.setattr("sys.stdin", io.StringIO("1 + 1\n2 + 2\n"))
+    assert repl(Terminal("never"), Options()) == 0
+    captured = capsys.readouterr()
+    assert captured.out == "2\n4\n"
+    assert captured.err.count("entries are read without an editor: no such terminal") == 1
+
+
+def test_a_name_that_leaves_can_be_used(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    monkeypatch.setattr("sys.stdin", io.StringIO("quit = 3\nquit\n4\n"))
+    assert repl(Terminal("never"), Options()) == 0
+    assert capsys.readouterr().out == "3\n4\n"
+
+
+# --- history ------------------------------------------------------------------------------------
+
+
 def test_history_lies_in_the_folder_of_states(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADCLI_HISTORY", raising=False)
     monkeypatch.setenv("XDG_STATE_HOME", "/state")
     assert history_path() == "/state/gradcli/history"
     monkeypatch.setenv("XDG_STATE_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/somebody")
     assert history_path() == "/home/somebody/.local/state/gradcli/history"
+    monkeypatch.setenv("GRADCLI_HISTORY", "~/mine")
+    assert history_path() == "/home/somebody/mine"
+    monkeypatch.setenv("GRADCLI_HISTORY", "")
+    assert history_path() == ""
 
 
-class Screen:
-    """A REPL in a pseudo-terminal."""
+def test_sessions_share_a_history(tmp_path: Path) -> None:
+    """Entries of several lines come back whole, in the order in which they were given."""
+    path = tmp_path / "folder" / "history"
+    said: list[str] = []
+    first = EntryHistory(str(path), said.append)
+    second = EntryHistory(str(path), said.append)
+    first.append_string("def f(t):\n    return t\n")
+    second.append_string("'ä\\n'")
+    first.append_string("f(1)")
+    first.append_string("f(1)")
+    third = EntryHistory(str(path), said.append)
+    loaded = ["f(1)", "'ä\\n'", "def f(t):\n    return t"]
+    assert list(third.load_history_strings()) == loaded
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert said == []
 
-    def __init__(self, descriptor: int) -> None:
-        self.descriptor = descriptor
-        self.seen = ""
 
-    def read_until(self, text: str, seconds: float = 20) -> str:
-        """What the terminal got until a text appeared."""
-        end = time.monotonic() + seconds
-        while text not in self.seen:
-            assert time.monotonic() < end, f"no {text!r} in {self.seen!r}"
-            if select.select([self.descriptor], [], [], 0.1)[0]:
-                new = os.read(self.descriptor, 65536).decode("utf-8", "replace")
-                if "\x1b[6n" in new:  # the editor asks where the cursor is
-                    os.write(self.descriptor, b"\x1b[1;1R")
-                self.seen += new
-        seen, _, self.seen = self.seen.partition(text)
-        return seen
+def test_history_survives_damage(tmp_path: Path) -> None:
+    path = tmp_path / "history"
+    path.write_bytes(b'"cut\n\xff\xfe\n17\n"x = 1"\n')
+    path.chmod(0o644)
+    assert list(EntryHistory(str(path), print).load_history_strings()) == ["x = 1"]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
-    def type(self, keys: str) -> None:
-        os.write(self.descriptor, keys.encode())
+
+@pytest.mark.parametrize("name", ["file/history", "folder"])
+def test_a_history_that_cannot_be_written_is_a_note(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    said: list[str] = []
+    history = EntryHistory(str(tmp_path / name), said.append)
+    history.append_string("x = 1")
+    assert history.get_strings() == ["x = 1"]
+    assert list(history.load_history_strings()) == []
+    assert len(said) == 1
+    assert said[0].startswith("the history lasts for this session only: ")
+
+
+def test_no_history_is_written_without_a_path(tmp_path: Path) -> None:
+    history = EntryHistory("", print)
+    history.append_string("x = 1")
+    assert history.get_strings() == ["x = 1"]
+
+
+# --- completion ---------------------------------------------------------------------------------
+
+PROGRAM = """\
+xenon = ones(2, requires_grad=True)
+def scale(value, *, factor=2):
+    return value * factor
+text = "abc"
+"""
 
 
 @pytest.fixture
-def screen(tmp_path: Path) -> Iterator[Screen]:
-    process, descriptor = pty.fork()
-    if process == 0:
-        os.environ.update(
-            PYTHONPATH=str(ROOT), XDG_STATE_HOME=str(tmp_path), TERM="xterm", NO_COLOR="1"
-        )
-        os.execv(sys.executable, [sys.executable, "-m", "gradcli"])
-    try:
-        yield Screen(descriptor)
-    finally:
-        os.close(descriptor)
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
+def completer(run: Run) -> EntryCompleter:
+    run_entry(run, PROGRAM, "entry 1")
+    return EntryCompleter(run.session)
 
 
-def test_editor(screen: Screen, tmp_path: Path) -> None:
-    """An entry of several lines, a loop that is interrupted, and a value that outlives it."""
-    screen.read_until(">>>")
-    screen.type("def f(t):\r")
-    screen.read_until("...")
-    screen.type("return t * 21\r\r")
-    screen.read_until(">>>")
-    screen.type("f(2)\r")
-    screen.read_until("42")
-    screen.type("i = 0\rwhile True: i += 1; i == 1 and print('spin' + 'ning')\r\r")
-    screen.read_until("spinning")
-    screen.type("\x03")
-    screen.read_until("interrupted")
-    screen.type("x = 5 +\x03")
-    screen.type("f(3)\r")
-    screen.read_until("63")
-    screen.type("i > 0\r")
-    screen.read_until("True")
-    screen.type("\x04")
-    history = tmp_path / "gradcli" / "history"
-    assert stat.S_IMODE(history.stat().st_mode) == 0o600
-    assert "+def f(t):\n+    return t * 21" in history.read_text()
+def completed(completer: EntryCompleter, typed: str) -> dict[str, str]:
+    """What completion offers at the end of a text, with what stands beside it."""
+    found = completer.get_completions(Document(typed), CompleteEvent())
+    return {each.text: each.display_meta_text for each in found}
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered", "beside"),
+    [
+        ("xe", "xenon", "float32[2] requires_grad"),
+        ("y = xe", "xenon", "float32[2] requires_grad"),
+        ("y = (1 +\nxe", "xenon", "float32[2] requires_grad"),
+        ("if xenon:\n    xe", "xenon", "float32[2] requires_grad"),
+        ("xenon\nsig", "sigmoid", "(input)"),
+        ("whi", "while", "keyword"),
+        ("torch.log_so", "log_softmax", "(input, dim, dtype=None)"),
+        ("torch.nn.functional.softs", "softsign", "(input)"),
+        ("xenon.requires_grad", "requires_grad_", "(requires_grad=True)"),
+        ("xenon.grad", "grad_fn", ""),
+        ("xenon.exp().", "sum", "(dim=None, keepdim=False, *, dtype=None, out=None)"),
+        ("text.up", "upper", ""),
+        ("'abc'.up", "upper", ""),
+        ("scale(", "factor=", "=…"),
+        ("scale(fa", "factor=", "=…"),
+        ("scale(xenon, ", "factor=", "=…"),
+        ("scale(sum([1, 2]), fa", "factor=", "=…"),
+        ("xenon.sum(keep", "keepdim=", "=False"),
+        ("f'{xe", "xenon", "float32[2] requires_grad"),
+        (".ti", ".timer", "show how long statements take"),
+        (".timer o", "off", ""),
+        (".trace xe", "xenon", "float32[2] requires_grad"),
+        (".trace xenon st", "steps", ""),
+        (".help lang", "language", ""),
+        (".help sigm", "sigmoid", "(input)"),
+    ],
+)
+def test_completion(completer: EntryCompleter, typed: str, offered: str, beside: str) -> None:
+    assert completed(completer, typed).get(offered) == beside
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["12", "x = 1.", "'xe", '"""xe', "# xe", "1 # xe", "def xe", "xenon.sum() xe", ".vars xe"],
+)
+def test_no_completion(completer: EntryCompleter, typed: str) -> None:
+    assert completed(completer, typed) == {}
+
+
+def test_used_keywords_are_not_offered(completer: EntryCompleter) -> None:
+    assert "value=" in completed(completer, "scale(")
+    assert "factor=" not in completed(completer, "scale(factor=xenon, ")
+    assert "factor=" not in completed(completer, "scale(factor=")
+
+
+@pytest.mark.parametrize("typed", ["load('", "x = load('", ".read ", ".save "])
+def test_files_are_completed(
+    completer: EntryCompleter, typed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "data.npy").touch()
+    (tmp_path / ".hidden").touch()
+    monkeypatch.chdir(tmp_path)
+    assert completed(completer, typed).keys() == {"inner/"}
+    assert completed(completer, f"{typed}inner/da").keys() == {"data.npy"}
+    assert completed(completer, f"{typed}.h").keys() == {".hidden"}
+
+
+def test_completion_has_no_effect_and_is_fast(run: Run, completer: EntryCompleter) -> None:
+    numbers = run.session.state.sequence_nr, run.session.state.object_ids
+    for typed in ("xenon.T.", "xenon.sum().", "text.", "torch.", "x"):
+        start = time.perf_counter()
+        assert completed(completer, typed)
+        assert time.perf_counter() - start < 1
+    assert (run.session.state.sequence_nr, run.session.state.object_ids) == numbers
+    start = time.perf_counter()
+    list(completer.get_completions(Document("torch."), CompleteEvent()))
+    assert time.perf_counter() - start < 0.1
+
+
+# --- colours ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "colored"),
+    [
+        ("x = 1.5", {"1.5": "number"}),
+        ("if x: f(x)", {"if": "keyword", "f": "call"}),
+        ("y = 'a#b'  # c 'd", {"'a#b'": "string", "# c 'd": "comment"}),
+        ("'open", {"'open": "string"}),
+        ("f'{x}b'", {"f'": "string", "b": "string", "'": "string"}),
+        (".vars", {".vars": "command"}),
+        ("x $ y", {"$": "wrong"}),
+    ],
+)
+def test_colours(text: str, colored: dict[str, str]) -> None:
+    found = list(pieces(text))
+    assert "".join(piece for _, piece in found) == text
+    assert {piece: style.removeprefix("class:") for style, piece in found if style} == colored
+
+
+@pytest.mark.parametrize("path", ["train.grad", "broken"])
+def test_pieces_are_the_text(path: str) -> None:
+    text = {
+        "train.grad": PROGRAM,
+        "broken": "def (:\n\tx = '''a\n\n  $ f'{a!r:>{b}}' \\\n (]\n",
+    }[path]
+    assert "".join(piece for _, piece in pieces(text)) == text
+
+
+def test_prompts_and_margins_are_not_pasted() -> None:
+    assert pasted(">>> x = 1\n>>> for i in y:\n...     x\n...\n1\n") == (
+        "x = 1\nfor i in y:\n    x\n"
+    )
+    assert pasted("    x = 1\n    if x:\n        y\n") == "x = 1\nif x:\n    y\n"
+    assert pasted("x = '>>> 1'\n  y") == "x = '>>> 1'\n  y"

@@ -20,6 +20,7 @@ from gradcli.language.attributes import Method, Module, attribute_names, get_att
 from gradcli.language.classes import LanguageType
 from gradcli.language.interpreter import Interpreter
 from gradcli.language.namespace import MODULES, PREDEFINED
+from gradcli.limits import Limits
 from gradcli.state import active
 from tests.running import OutOfTime, run, time_limit
 
@@ -37,8 +38,49 @@ ATTACKS = [
     ("input()", "E101"),
     ("__builtins__", "E101"),
     ("__name__", "E101"),
-    ("object()", "E101"),
-    ("super()", "E101"),
+    ("super()", "E204"),
+    ("super(int, 1).__class__", "E202"),
+    ("object().__class__.__mro__", "E102"),
+    ("object().__class__.__subclasses__()", "E102"),
+    ("object.__subclasses__()", "E102"),
+    ("object().__dict__", "E102"),
+    ("object().__init__.__globals__", "E102"),
+    ("class A: pass\nA.host", "E102"),
+    ("class A: pass\nA.__mro__", "E102"),
+    ("class A: pass\nA.__bases__", "E102"),
+    ("class A: pass\nA().__dict__", "E102"),
+    ("class A: pass\nA().values", "E102"),
+    ("class A: pass\nA().language_class", "E102"),
+    ("class A: pass\nA().__class__ = A", "E102"),
+    ("class A: pass\nA.__getattribute__ = print", "E205"),
+    ("class A:\n  def __getattribute__(self, n): return 1", "E205"),
+    ("class A:\n  def __del__(self): pass", "E205"),
+    ("class A:\n  def __new__(cls): pass", "E205"),
+    ("class A:\n  __slots__ = ('a',)", "E205"),
+    ("class A:\n  __class__ = int", "E205"),
+    ("class A:\n  def f(self): pass\nA().f.__self__", "E102"),
+    ("class A:\n  def f(self): pass\nA().f.function", "E102"),
+    ("class A:\n  def f(self): super().__init_subclass__()\nA().f()", "E102"),
+    ("class A:\n  def f(self): return super().language_getattr\nA().f()", "E102"),
+    ("class A:\n  def __getattr__(self, n): return n\nA().__globals__", "E102"),
+    ("class A:\n  x = property(print)\nA.x.fget", "E102"),
+    ("class A(Exception): pass\nA().__traceback__", "E102"),
+    ("class A(Exception): pass\nA().with_traceback", "E102"),
+    ("class A(Exception): pass\nA().span", "E102"),
+    ("class A(Exception): pass\nA().values", "E102"),
+    ("class A(type): pass", "E205"),
+    ("class A(int): pass", "E205"),
+    ("class A(torch.Tensor): pass", "E205"),
+    ("class A(print): pass", "E202"),
+    ("class A(torch.autograd.Function): pass\nA.node_class", "E102"),
+    ("class A(torch.autograd.Function): pass\nA.apply.__func__", "E102"),
+    (
+        "class A(torch.autograd.Function):\n  def forward(ctx, x): return ctx.function\n"
+        "A.apply(ones(1, requires_grad=True))",
+        "E102",
+    ),
+    ("class A(nn.Module): pass\nA()._hooks", "E102"),
+    ("class A(nn.Module): pass\nA().register", "E102"),
     ("import os", "E103"),
     ("import torch.os", "E103"),
     ("from torch import __builtins__", "E103"),
@@ -256,10 +298,9 @@ def test_endless_work_is_refused(program: str, code: str) -> None:
     ],
 )
 def test_endless_iterators_are_not_drawn_to_their_end(
-    program: str, monkeypatch: pytest.MonkeyPatch
+    program: str,
 ) -> None:
-    monkeypatch.setattr("gradcli.language.iteration.LARGEST_COLLECTION", 10_000)
-    error = run(program).error
+    error = run(program, limits=Limits(elements=10_000)).error
     assert error is not None
     assert error.code == "E602"
 

@@ -78,6 +78,19 @@ class Generator:
         self.manual_seed(randbits(64))
         return self.seed_value
 
+    def snapshot(self) -> Any:
+        """Where it stands, for `restore`; two that are equal draw the same numbers."""
+        state = self._bits.state["state"]
+        return self.seed_value, state["key"].tobytes(), state["pos"], self._spare
+
+    def restore(self, snapshot: Any) -> None:
+        """Go back to where it stood at a `snapshot`."""
+        self.seed_value, words, position, self._spare = snapshot
+        self._bits.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": np.frombuffer(words, np.uint32), "pos": position},
+        }
+
     # --- bits ---------------------------------------------------------------------------------
 
     def words(self, count: int) -> Any:

@@ -137,5 +137,5 @@ def _no_device(what: str) -> GradcliError:
         "E204",
         f"{what}: there is no such device",
         raises="RuntimeError",
-        help="devices are 'cpu', 'cuda' and 'cuda:0'",
+        help="devices are 'cpu', 'cuda' and 'cuda:0'; a dtype is written torch.float64",
     )

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.deferred import DEFERRED
+
 
 class Storage:
     """The version that aliases share, counting the writes to their memory.
@@ -21,5 +23,9 @@ class Storage:
 
 
 def own(array: Any) -> Any:
-    """An array that nobody else sees: a copy, or the scalar itself, which nobody can write to."""
+    """An array that nobody else sees: a copy, or the scalar itself, which nobody can write to; a
+    deferred array as a plan of its own.
+    """
+    if type(array) in DEFERRED:
+        return array.claimed()
     return array if isinstance(array, np.generic) else array.copy()

@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.deferred import forced
 from gradcli.arrays.storage import own
 from gradcli.autograd import engine
+from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import Root, Target, run_backward
 from gradcli.autograd.node import AccumulateGrad, extra_of
 from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
@@ -22,8 +24,10 @@ Tensors = Tensor | Sequence[Tensor]
 def _several(value: Any, what: str) -> list[Any]:
     if isinstance(value, Tensor):
         return [value]
+    if isinstance(value, GradientEdge):
+        return [value.tensor()]
     if isinstance(value, (list, tuple)):
-        return list(value)
+        return [each.tensor() if isinstance(each, GradientEdge) else each for each in value]
     raise GradcliError(
         "E202", f"{what} must be a tensor or a sequence of tensors, not {type(value).__name__}"
     )
@@ -63,7 +67,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             f" {tuple(array.shape)}",
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
         )
-    value = gradient if create_graph else gradient.array
+    value = gradient if create_graph else forced(gradient.array)
     return value if gradient.array.dtype is array.dtype else engine.cast(value, array.dtype)
 
 
@@ -89,7 +93,8 @@ def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) 
             raise GradcliError(
                 "E402",
                 "the tensor does not require grad and has no grad_fn",
-                help="make an input with requires_grad=True, and compute the output from it",
+                help="make an input with requires_grad=True, and compute the output from it;"
+                " detach(), item() and torch.no_grad() cut the graph",
                 labels=labels,
             )
         roots.append((node, output_nr, seed))

@@ -18,9 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.deferred import DEFERRED, before_write, forced
 from gradcli.arrays.storage import own
 from gradcli.autograd import hooks
-from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed
 from gradcli.errors import GradcliError
 from gradcli.state import State, active
@@ -72,7 +73,14 @@ def run_backward(
 
 
 class _Pass:
-    """One run of the engine."""
+    """One run of the engine.
+
+    Attributes:
+        waiting: for each node, how many edges to it have not been settled yet.
+        buffers: the gradients that arrived at nodes which wait for more.
+        deferred: the gradients of leaves whose arrays are deferred.
+        ready: a heap of `(-sequence number, node, its gradient or gradients)`.
+    """
 
     def __init__(
         self,
@@ -89,39 +97,33 @@ class _Pass:
         self.accumulate = accumulate
         self.targets = targets
         self.captured: dict[Target, Any] = {}
+        self.deferred: list[Tensor] = []
         self.waiting: dict[Node, int] = {}
         self.needed: set[Node] | None = None
         self.buffers: dict[Node, Any] = {}
-        self.ready: list[tuple[int, Node]] = []
+        self.ready: list[tuple[int, Node, Any]] = []
 
     def run(self, roots: Sequence[Root]) -> list[Any]:
-        self._count_dependencies([node for node, _, _ in roots])
+        nodes = list(dict.fromkeys([node for node, _, _ in roots]))
+        self._count_dependencies(nodes)
         if self.targets is not None:
-            self._find_needed([node for node, _, _ in roots])
-        arrived: list[Node] = []
+            self._find_needed(nodes)
         for node, output_nr, gradient in roots:
             self._receive(node, output_nr, gradient)
-            if node not in arrived:
-                arrived.append(node)
-        for node in arrived:
+        for node in nodes:
             # A root that is also reached from another root waits for it.
-            if self.waiting.get(node, 0) == 0:
-                self._make_ready(node)
-        while self.ready:
-            node = heappop(self.ready)[1]
-            if type(node) is AccumulateGrad:
-                self._arrive(node)
-            else:
-                self._run_node(node)
+            if self.waiting[node] == 0:
+                self._make_ready(node, self.buffers.pop(node))
+        self._run_ready()
+        self._finish()
         return [self.captured.get(target) for target in self.targets or ()]
 
     # --- before ---------------------------------------------------------------------------------
 
     def _count_dependencies(self, roots: list[Node]) -> None:
         """Count for each node how many edges lead to it."""
-        waiting = self.waiting
-        seen = set(roots)
-        stack = list(seen)
+        waiting = self.waiting = dict.fromkeys(roots, 0)
+        stack = roots.copy()
         while stack:
             for following in stack.pop().next_nodes:
                 if following is not None:
@@ -129,8 +131,6 @@ class _Pass:
                         waiting[following] += 1
                     else:
                         waiting[following] = 1
-                    if following not in seen:
-                        seen.add(following)
                         stack.append(following)
 
     def _find_needed(self, roots: list[Node]) -> None:
@@ -153,6 +153,73 @@ class _Pass:
 
     # --- during ---------------------------------------------------------------------------------
 
+    def _run_ready(self) -> None:
+        """Run the nodes that are ready until there are none.
+
+        One loop over local names, as it runs once for every node of every backward pass. A gradient
+        whose node waits for nothing else goes to the heap with it and never sees a buffer.
+        """
+        state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
+        needed, waiting, buffers, ready = self.needed, self.waiting, self.buffers, self.ready
+        scalar_metadata = SCALAR_METADATA.get
+        while ready:
+            _, node, grads = heappop(ready)
+            if node.extra is not None:
+                grads = self._serve_extra(node, grads)
+            if needed is not None:
+                self._capture(node, grads)
+                if node not in needed:
+                    continue
+            state.place = node.place
+            gradients = (node.run_recorded if recorded else node.run)(grads, keep)
+            if node.extra is not None and node.extra.hooks:
+                gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads)
+            next_nodes = node.next_nodes
+            if len(gradients) != len(next_nodes):
+                raise _miscounted(node, len(gradients))
+            if recorder is not None:
+                fitted = self._fitted(node, gradients)
+                recorder.step(node, grads, gradients, fitted)
+                gradients = tuple(fitted)
+            leaves = None
+            for following, output_nr, gradient in zip(
+                next_nodes, node.input_nrs, gradients, strict=True
+            ):
+                if following is None:
+                    continue
+                metadata = following.metadata
+                if metadata is not scalar_metadata(type(gradient)) and gradient is not None:
+                    array = gradient.array if recorded else gradient
+                    shape, dtype = metadata[output_nr]
+                    if array.shape != shape or array.dtype is not dtype:
+                        gradient = _fit(node, gradient, array, shape, dtype)
+                    if not following.deferrable and type(gradient) in DEFERRED:
+                        gradient = gradient.force()
+                left = waiting[following] - 1
+                if left:
+                    waiting[following] = left
+                    if gradient is not None:
+                        self._receive(following, output_nr, gradient)
+                    continue
+                if following.multiple:
+                    if gradient is not None:
+                        self._receive(following, output_nr, gradient)
+                    gradient = buffers.pop(following, None)
+                elif following in buffers:
+                    held = buffers.pop(following)
+                    gradient = held if gradient is None else self._sum(following, held, gradient)
+                if gradient is None:
+                    self._skip(following)
+                elif type(following) is not AccumulateGrad:
+                    heappush(ready, (-following.sequence_nr, following, gradient))
+                elif leaves is None:
+                    leaves = [(following, gradient)]
+                else:
+                    leaves.append((following, gradient))
+            if leaves is not None:
+                for leaf, gradient in leaves:
+                    self._arrive(leaf, gradient)
+
     def _receive(self, node: Node, output_nr: int, gradient: Any) -> None:
         """Put a gradient into the buffer of the node that it flows to, adding to what is there."""
         if not node.multiple:
@@ -171,64 +238,17 @@ class _Pass:
             self.recorder.accumulation(node, old, incoming, total)
         return total
 
-    def _make_ready(self, node: Node) -> None:
-        heappush(self.ready, (-node.sequence_nr, node))
-
-    def _run_node(self, node: Node) -> None:
-        grads = self.buffers.pop(node)
-        if node.extra is not None:
-            grads = self._serve_extra(node, grads)
-        if self.targets is not None:
-            self._capture(node, grads)
-            assert self.needed is not None
-            if node not in self.needed:
-                return
-        self.state.place = node.place
-        run = node.run_recorded if self.create_graph else node.run
-        gradients = run(grads, self.keep)
-        if node.extra is not None and node.extra.hooks:
-            gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads)
-        if len(gradients) != len(node.next_nodes):
-            raise GradcliError(
-                "E410",
-                f"{node.node_name} returned {len(gradients)} gradients for"
-                f" {len(node.next_nodes)} inputs",
-            )
-        self._pass_on(node, grads, gradients)
-
-    def _pass_on(self, node: Node, grads: Any, gradients: tuple[Any, ...]) -> None:
-        """Check a node's gradients and hand them to the next nodes."""
-        waiting = self.waiting
-        leaves: list[AccumulateGrad] = []
-        fitted: list[Any] = []
-        next_nodes = node.next_nodes
-        for i, following in enumerate(next_nodes):
-            gradient = gradients[i]
+    def _fitted(self, node: Node, gradients: Sequence[Any]) -> list[Any]:
+        """A node's gradients as they are passed on."""
+        fitted = []
+        for following, output_nr, gradient in zip(
+            node.next_nodes, node.input_nrs, gradients, strict=True
+        ):
             if following is not None and gradient is not None:
-                shape, dtype = following.metadata[node.input_nrs[i]]
                 array = gradient.array if self.create_graph else gradient
-                if array.shape != shape or array.dtype is not dtype:
-                    gradient = _fit(node, i, gradient, array, shape, dtype)
+                gradient = _fit(node, gradient, array, *following.metadata[output_nr])
             fitted.append(gradient)
-        if self.recorder is not None:
-            self.recorder.step(node, grads, gradients, fitted)
-        for i, following in enumerate(next_nodes):
-            if following is None:
-                continue
-            gradient = fitted[i]
-            if gradient is not None:
-                self._receive(following, node.input_nrs[i], gradient)
-            left = waiting[following] - 1
-            waiting[following] = left
-            if left == 0 and following in self.buffers:
-                if type(following) is AccumulateGrad:
-                    leaves.append(following)
-                else:
-                    heappush(self.ready, (-following.sequence_nr, following))
-            elif left == 0:
-                self._skip(following)
-        for leaf in leaves:
-            self._arrive(leaf)
+        return fitted
 
     def _skip(self, node: Node) -> None:
         """A node that no gradient reached does not run, and neither do those behind it, unless
@@ -241,18 +261,24 @@ class _Pass:
                     continue
                 self.waiting[following] -= 1
                 if self.waiting[following] == 0:
-                    if following not in self.buffers:
+                    gradient = self.buffers.pop(following, None)
+                    if gradient is None:
                         stack.append(following)
-                    elif type(following) is AccumulateGrad:
-                        self._arrive(following)
                     else:
-                        self._make_ready(following)
+                        self._make_ready(following, gradient)
 
-    def _arrive(self, leaf: AccumulateGrad) -> None:
-        gradient = self.buffers.pop(leaf)
+    def _make_ready(self, node: Node, gradient: Any) -> None:
+        """A leaf gets its gradient at once; any other node waits for those made after it."""
+        if isinstance(node, AccumulateGrad):
+            self._arrive(node, gradient)
+        else:
+            heappush(self.ready, (-node.sequence_nr, node, gradient))
+
+    def _arrive(self, leaf: AccumulateGrad, gradient: Any) -> None:
+        """Hand a leaf its gradient."""
         meta = meta_of(leaf.variable)
         if meta.hooks:
-            gradient = hooks.call_tensor_hooks(meta.hooks, gradient)
+            gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
         if self.targets is not None:
@@ -262,11 +288,29 @@ class _Pass:
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
                 return
-        accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+        kept = accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+        if type(kept.array) in DEFERRED:
+            self.deferred.append(kept)
         if leaf.extra is not None and leaf.extra.hooks:
             hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
-        for hook in list(meta.accumulated_hooks.values()):
-            hook(leaf.variable)
+        if meta.accumulated_hooks:
+            for hook in list(meta.accumulated_hooks.values()):
+                hook(leaf.variable)
+
+    # --- after ----------------------------------------------------------------------------------
+
+    def _finish(self) -> None:
+        """Compute what the pass leaves behind deferred, all in one go."""
+        if self.create_graph:
+            return
+        captured = [each for each in self.captured.values() if type(each) in DEFERRED]
+        if self.deferred or captured:
+            from gradcli.arrays.fusion import evaluate
+
+            evaluate([tensor.array for tensor in self.deferred] + captured)
+            for tensor in self.deferred:
+                tensor.array = forced(tensor.array)
+            self.captured = {target: forced(each) for target, each in self.captured.items()}
 
     # --- what few nodes have --------------------------------------------------------------------
 
@@ -274,6 +318,7 @@ class _Pass:
         """Call the hooks before a node runs, and keep the gradients of tensors that retain them."""
         extra = node.extra
         assert extra is not None
+        grads = forced(grads)
         for output_nr, of_tensor in extra.tensor_hooks.items():
             if isinstance(grads, list):
                 if grads[output_nr] is not None:
@@ -297,17 +342,22 @@ class _Pass:
                 self.captured[target, output_nr] = gradient
 
 
-def _fit(
-    node: Node, number: int, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any
-) -> Any:
+def _miscounted(node: Node, count: int) -> GradcliError:
+    return GradcliError(
+        "E410",
+        f"{node.node_name} returned {count} gradients for {len(node.next_nodes)} inputs",
+    )
+
+
+def _fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
     be."""
     if array.shape != shape:
         if not _expands(shape, array.shape):
             raise GradcliError(
                 "E410",
-                f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for input"
-                f" {number} of shape {shape}",
+                f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for an input"
+                f" of shape {shape}",
             )
         gradient = sum_to(gradient, shape)
     if array.dtype is not dtype:
@@ -323,9 +373,12 @@ def _expands(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
     return all(have in (1, want) for have, want in zip(shape, tail, strict=True))
 
 
-def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:
-    """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is
-    recorded."""
+def accumulate_grad(
+    leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any
+) -> Tensor:
+    """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is recorded.
+    Returns that `.grad`.
+    """
     variable = leaf.variable
     meta = meta_of(variable)
     old = meta.grad
@@ -340,8 +393,9 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         meta.grad = add(old, gradient)
         new = meta.grad.array
     else:
-        new = old.array + gradient
+        new = forced(old.array + gradient)
         if isinstance(old.array, np.ndarray):
+            before_write(old.array)
             old.array[...] = new
             new = old.array
         else:
@@ -350,3 +404,5 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
             old.storage.version += 1
     if recorder is not None:
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
+    assert meta.grad is not None
+    return meta.grad

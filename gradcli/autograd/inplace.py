@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.deferred import before_write, forced
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
@@ -169,6 +170,13 @@ def _check_creation(view: Tensor, what: str) -> None:
             f"a view {what}, and it is one of several that {made_by} returned",
             help="take the part with an index or narrow(), or clone() it before writing",
         )
+    if creation == "custom_function":
+        raise GradcliError(
+            "E405",
+            f"a view {what}, and a custom function returned it: the change would go past the"
+            " function's own backward",
+            help="clone() what the function returned",
+        )
     if creation == "no_grad":
         raise GradcliError(
             "E405",
@@ -201,6 +209,8 @@ def overwrite(tensor: Tensor, array: Any) -> None:
     does, without a result in between. Raises E301 where the shape does not fit.
     """
     storage = storage_of(tensor)
+    array = forced(array)
+    before_write(tensor.array)
     try:
         tensor.array[...] = array
     except ValueError:
@@ -245,13 +255,15 @@ def write(tensor: Tensor, result: Tensor) -> None:
             assert node is not None
         _keep_old_value(node, tensor)
     if array is not tensor.array:
+        array = forced(array)
+        before_write(tensor.array)
         tensor.array[...] = array
     storage.version += 1
     if node is None:
         return
     node.metadata = ((tensor.array.shape, tensor.array.dtype),)
     node.save_result_storage(0, storage)
-    _rebase(tensor, node)
+    rebase(tensor, node)
 
 
 def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
@@ -280,25 +292,25 @@ def _keep_old_value(node: Any, tensor: Tensor) -> None:
         node.version_self = 0
 
 
-def _rebase(tensor: Tensor, node: Node) -> None:
+def rebase(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
     """Put a node that wrote to a tensor on top of its history, or of its base's."""
     base = tensor.base
     if base is not None:
         _replace_history(base, CopySlices(base, tensor, node))
         refresh(tensor)
     else:
-        _replace_history(tensor, node)
+        _replace_history(tensor, node, output_nr)
 
 
-def _replace_history(tensor: Tensor, node: Node) -> None:
+def _replace_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
     old = tensor.grad_fn
     if tensor.retains_grad and old is not None:
         reference = extra_of(old).retained.pop(tensor.output_nr)
-        extra_of(node).retained[0] = reference
+        extra_of(node).retained[output_nr] = reference
     if old is not None and node.assigned is None:
         node.assigned = old.assigned
     tensor.grad_fn = node
-    tensor.output_nr = 0
+    tensor.output_nr = output_nr
     tensor.requires_grad = True
 
 

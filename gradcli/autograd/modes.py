@@ -36,6 +36,8 @@ class GradMode:
             with self:
                 return function(*args, **kwargs)
 
+        # In a class it is a method, as the function itself would be.
+        vars(in_mode)["language_decorated"] = True
         return in_mode
 
 
@@ -45,6 +47,10 @@ class NoGrad(GradMode):
     __slots__ = ()
 
     language_name = "torch.autograd.grad_mode.no_grad"
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The mode; `@torch.no_grad` without parentheses gives the function in it."""
+        return object.__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
         super().__init__(False)
@@ -56,6 +62,10 @@ class EnableGrad(GradMode):
     __slots__ = ()
 
     language_name = "torch.autograd.grad_mode.enable_grad"
+
+    def __new__(cls, function: Callable[..., Any] | None = None) -> Any:
+        """The mode, or the function in it, as for `no_grad`."""
+        return object.__new__(cls) if function is None else cls()(function)
 
     def __init__(self) -> None:
         super().__init__(True)

@@ -10,6 +10,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active
 
@@ -19,6 +21,13 @@ if TYPE_CHECKING:
 
 Metadata = tuple[tuple[tuple[int, ...], Any], ...]
 """Shape and NumPy dtype of each output of the operation that made a node."""
+
+SCALAR_METADATA: dict[type, Metadata] = {
+    kind: (((), np.dtype(kind)),) for kind in (np.float32, np.float64, np.float16)
+}
+"""The metadata of one 0-dim output, by the type of its NumPy scalar: shared, so that the engine
+knows a fitting gradient by identity.
+"""
 
 
 class _Freed:
@@ -112,6 +121,7 @@ class Node:
         assigned: the variable that the output was assigned to first, None if it has no name.
         extra: hooks and the like, None while there are none.
         multiple: whether the operation returns several outputs, be it in a list of one.
+        deferrable: whether it takes gradients that are deferred arrays.
     """
 
     __slots__ = (
@@ -134,7 +144,8 @@ class Node:
     extra: NodeExtra | None
 
     node_name: ClassVar[str] = "Node"
-    multiple: ClassVar[bool] = False
+    multiple: bool = False
+    deferrable: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )
@@ -197,12 +208,14 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     node_name = "AccumulateGrad"
+    deferrable = True
     language_attributes = Node.language_attributes | {"variable"}
 
     def __init__(self, variable: Tensor) -> None:
         self.next_nodes = ()
         self.input_nrs = ()
-        self.metadata = ((variable.array.shape, variable.array.dtype),)
+        shape, dtype = variable.array.shape, variable.array.dtype
+        self.metadata = (not shape and SCALAR_METADATA.get(dtype.type)) or ((shape, dtype),)
         self.sequence_nr = _NEVER_FREED
         self.place = None
         self.assigned = None

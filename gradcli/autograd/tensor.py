@@ -14,11 +14,13 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of
+from gradcli.arrays.deferred import forced
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import Storage
 from gradcli.arrays.text import format_tensor
 from gradcli.autograd.node import AccumulateGrad
 from gradcli.errors import GradcliError
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Hooks, Node
@@ -44,8 +46,8 @@ class TensorMeta:
         name: the variable that a tensor without grad_fn was assigned to first.
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
-        creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad" or
-            "multi_output".
+        creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad",
+            "multi_output" or "custom_function".
         attr_version: the storage's version when the view's grad_fn was last made.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.
@@ -187,14 +189,16 @@ class Tensor:
         """The one element as a Python number; raises E202 where there is not exactly one."""
         if self.array.size != 1:
             raise GradcliError(
-                "E203", f"a tensor with {self.array.size} elements cannot be turned into one number"
+                "E203",
+                f"a tensor with {self.array.size} elements cannot be turned into one number",
+                help="reduce it first, `x.mean().item()`; `x.tolist()` gives all its numbers",
             )
         return self.array.item()
 
     # --- Python's protocols -------------------------------------------------------------------
 
     def __repr__(self) -> str:
-        text = format_tensor(self.array, self._suffixes())
+        text = format_tensor(forced(self.array), self._suffixes())
         return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
 
     def _suffixes(self) -> tuple[str, ...]:
@@ -204,8 +208,11 @@ class Tensor:
             except GradcliError:  # its history cannot follow a write; its value can
                 return ("grad_fn=<Invalid>",)
         if self.grad_fn is not None:
-            return (f"grad_fn=<{self.grad_fn.node_name}>",)
-        return ("requires_grad=True",) if self.requires_grad else ()
+            shown: tuple[str, ...] = (f"grad_fn=<{self.grad_fn.node_name}>",)
+        else:
+            shown = ("requires_grad=True",) if self.requires_grad else ()
+        duals = active.state.duals
+        return shown if duals is None else duals.suffixes(self, shown)
 
     def __hash__(self) -> int:
         return id(self)
@@ -289,8 +296,7 @@ def storage_of(tensor: Tensor) -> Storage:
     """
     if tensor.storage is None:
         tensor.storage = Storage()
-        if isinstance(tensor.array, np.generic):
-            tensor.array = np.asarray(tensor.array)
+        tensor.array = np.asarray(forced(tensor.array))
         if tensor.grad_fn is not None:
             tensor.grad_fn.save_result_storage(tensor.output_nr, tensor.storage)
     return tensor.storage

@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sys
-from typing import NoReturn
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 
+_UNWRITABLE = frozenset({errno.EIO, errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
+"""What the host says of a standard output that takes no more."""
 
-def main(args: list[str] | None = None) -> NoReturn:
-    """Run a command line and leave with its exit code.
+
+def main(args: list[str] | None = None) -> None:
+    """Run a command line and leave with its exit code, which raises SystemExit or ends the process.
 
     Args:
         args: the words behind `gradcli`; those of this process when None.
     """
     if args is not None:
         raise SystemExit(run(args))
-    # A tape is a great many live objects, which the collector would walk over and over.
-    gc.set_threshold(100_000, 20, 100)
-    code = run(sys.argv[1:])
+    try:
+        from gradcli.cli.interruption import leave_on_signals
+
+        leave_on_signals()
+        # A tape is a great many live objects, which the collector would walk over and over.
+        gc.set_threshold(100_000, 20, 100)
+        code = run(sys.argv[1:])
+    except KeyboardInterrupt:  # before there was a handler
+        code = INTERRUPTED
     # Everything is flushed, and taking a large heap apart object by object takes a while.
     os._exit(code)
 
@@ -30,12 +39,11 @@ def run(args: list[str]) -> int:
     """Run a command line and give its exit code; nothing is left unwritten, and no failure of ours
     shows a traceback.
     """
-    for name in ("stdout", "stderr"):
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
     try:
         code = _run(args)
-        sys.stdout.flush()
     except KeyboardInterrupt:
         return _leave(INTERRUPTED)
     except BrokenPipeError:
@@ -44,24 +52,26 @@ def run(args: list[str]) -> int:
 
 
 def _run(args: list[str]) -> int:
-    from gradcli.errors import GradcliError
+    from gradcli.errors import GradcliError, internal_error
 
     try:
-        return _invoke(args)
+        code = _invoke(args)
+        sys.stdout.flush()
+        return code
     except (KeyboardInterrupt, BrokenPipeError):
         raise
     except GradcliError as error:
         failure = error
     except Exception as error:
-        failure = GradcliError(
-            "E901",
-            f"{type(error).__name__}: {error}",
-            help="please report it with the output of `gradcli info`",
-        )
-        failure.__cause__ = error
-    from gradcli.cli.terminal import Terminal
+        if isinstance(error, OSError) and error.errno in _UNWRITABLE:
+            from gradcli.cli.terminal import output_lost
 
-    Terminal().error(failure)
+            failure = output_lost(error)
+        else:
+            failure = internal_error(error)
+    from gradcli.cli.terminal import Terminal, error_format_of
+
+    Terminal(error_format=error_format_of(args)).error(failure)
     return failure.exit_code
 
 
@@ -71,6 +81,11 @@ def _invoke(args: list[str]) -> int:
 
     from gradcli.cli.commands import gradcli, joined
 
+    asked = os.environ.get("_GRADCLI_COMPLETE")
+    if asked:
+        from gradcli.cli.completion import answer
+
+        return answer(gradcli, asked)
     try:
         with gradcli.make_context("gradcli", joined(args)) as context:
             return gradcli.invoke(context) or 0
@@ -79,13 +94,19 @@ def _invoke(args: list[str]) -> int:
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
-        from gradcli.cli.terminal import Terminal
+        from gradcli.cli.terminal import Terminal, error_format_of
 
         help = "`gradcli --help` shows the usage"
-        if isinstance(error, click.NoSuchOption):
-            help += "; a program that begins with `-` goes behind -e"
         message = error.format_message().removesuffix(".")
-        Terminal().usage_error(message[:1].lower() + message[1:], help)
+        if isinstance(error, click.NoSuchOption):
+            from gradcli.language.suggestions import closest
+
+            near = closest(error.option_name, error.possibilities or ())
+            message = f"no such option '{error.option_name}'"
+            help += "; a program that begins with `-` goes behind -e"
+            help = help if near is None else f"did you mean `{near}`?"
+        terminal = Terminal(error_format=error_format_of(args))
+        terminal.usage_error(message[:1].lower() + message[1:], help)
         return error.exit_code
 
 

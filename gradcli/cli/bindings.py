@@ -4,11 +4,12 @@ replace the first value that it gives one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.mentions import ASSIGNED, BOUND, INSIDE, READ, mentions
 from gradcli.cli.values import Argument, as_input, taking_kind, value_of
+from gradcli.errors import Warned
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
@@ -112,24 +113,29 @@ class Bindings:
         """
         for statement in statements if self.bindings else ():
             self.names.update(dict.fromkeys(mentions(statement)))
-        unused = [
-            name
-            for name, binding in self.bindings.items()
-            if name not in self.names or binding.useless
-        ]
-        if not unused:
-            return
-        from gradcli.language.namespace import table_of
-        from gradcli.language.suggestions import closest
+        for name, binding in self.bindings.items():
+            if name not in self.names or binding.useless:
+                warned = unused(binding.argument, self.names, self.bindings)
+                if binding.useless:
+                    warned.help = "it sets the name itself, and not by an assignment"
+                terminal.warning(warned)
 
-        own = [name for name in self.names if table_of(name) is None]
-        for name in unused:
-            near = closest(name, [each for each in own if each not in self.bindings])
-            help = None if not own else f"its names are {', '.join(own[:_MOST_NAMES])}"
-            if self.bindings[name].useless:
-                help = "it sets the name itself, and not by an assignment"
-            terminal.warning(
-                f"the program does not use `{name}`",
-                self.bindings[name].argument.span,
-                help if near is None else f"did you mean `{near}`?",
-            )
+
+def unused(argument: Argument, names: Iterable[str], given: Container[str]) -> Warned:
+    """The warning of an argument that a program does not use.
+
+    Args:
+        argument: the argument.
+        names: the names that the program mentions.
+        given: the names of all arguments.
+    """
+    from gradcli.language.namespace import table_of
+    from gradcli.language.suggestions import closest
+
+    own = [name for name in names if table_of(name) is None]
+    near = closest(argument.name, [name for name in own if name not in given])
+    help = f"did you mean `{near}`?" if near is not None else None
+    if near is None and own:
+        help = f"its names are {', '.join(own[:_MOST_NAMES])}"
+    message = f"the program does not use `{argument.name}`"
+    return Warned("W009", message, argument.span, help)

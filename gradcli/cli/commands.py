@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from gradcli.cli.batch import STDIN, batch
+from gradcli.cli.command_options import (
+    check_inputs,
+    check_stdin,
+    stdin_options,
+    with_limits,
+    with_options,
+)
 from gradcli.cli.files import check_output
+from gradcli.cli.interruption import raising_on_signals
 from gradcli.cli.one_shot import one_shot
-from gradcli.cli.options import DTYPES, TRACES, Options
+from gradcli.cli.options import TRACES, Options, limits_of
 from gradcli.cli.terminal import Terminal
 from gradcli.cli.values import Argument, read_argument
 
@@ -27,8 +35,9 @@ gradcli [COMMAND]"""
 _EXAMPLES = """\
   gradcli 'e = (a + b) * d' a=2 b=3 d=4
   gradcli 'z = x * y' x=[0,2,8] y=[5,1,7] --seed '[0.1, 1, 10]'
-  gradcli 'loss = ((x @ w - y) ** 2).mean()' x=@x.npy y=@y.npy w=[0.5,-1] --wrt w
+  gradcli 'loss = ((x @ w - y) ** 2).mean()' x=@x.npy y=@y.npy w=[2,1] --wrt w
   gradcli run train.grad steps=10 lr=0.1
+  gradcli help softmax           what an op does, its formula and its gradient's
   gradcli                        a session to work in
 """
 
@@ -39,9 +48,16 @@ class Gradcli(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Put the hidden command in front of a program."""
         first = args[0] if args else ""
-        if first not in self.commands and first != "--version":
+        completing = ctx.resilient_parsing and not args
+        if first not in self.commands and first != "--version" and not completing:
             args = [_PROGRAM, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """The first word is a command, or an option of a program."""
+        return super().shell_complete(ctx, incomplete) + self.commands[_PROGRAM].shell_complete(
+            ctx, incomplete
+        )
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Examples first; the options are those of a program."""
@@ -75,41 +91,22 @@ def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None
         ctx.exit()
 
 
-Decorator = Callable[[Any], Any]
+def _topics(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
+    from gradcli.cli.completion import topics
 
-_SHARED: list[Decorator] = [
-    click.option("--seed", metavar="VALUE", help="The gradient that backward starts from."),
-    click.option("--of", metavar="NAME", help="The output: the tensor assigned last by default."),
-    click.option("--wrt", metavar="A,B", help="The inputs whose gradients are wanted."),
-    click.option(
-        "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
-    ),
-    click.option("--no-trace", is_flag=True, help="Print no trace."),
-    click.option("--json", is_flag=True, help="Print the result as JSON."),
-    click.option(
-        "-o", "--output", metavar="FILE", help="Write the result to a .npz or .json file."
-    ),
-    click.option(
-        "--dtype",
-        type=click.Choice(list(DTYPES)),
-        metavar="DTYPE",
-        help="The dtype of inputs: float16, bfloat16, float32 or float64.",
-    ),
-    click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
-    click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        help="Whether text is coloured.",
-    ),
-]
+    return topics(incomplete)
 
 
-def _shared(command: Any) -> Any:
-    """Give a command the options that one-shot and batch share."""
-    for option in reversed(_SHARED):
-        command = option(command)
-    return command
+def _ops(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
+    from gradcli.cli.completion import ops
+
+    return ops(incomplete)
+
+
+def _values(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
+    from gradcli.cli.completion import values
+
+    return values(incomplete)
 
 
 @click.group(
@@ -147,23 +144,26 @@ def gradcli() -> None:
     callback=_help,
     help="Show this.",
 )
-@_shared
-@click.argument("words", nargs=-1)
+@with_options
+@click.argument("words", nargs=-1, shell_complete=_values)
 def program(programs: Sequence[str], words: Sequence[str], color: str, **given: Any) -> int:
     """Run a program given in the words themselves."""
     if not programs and not words:
         return start(color, given)
-    terminal = Terminal(color, given["quiet"])
+    terminal = _terminal(color, given)
     if not programs:
         programs, words = words[:1], words[1:]
         _check_program(programs[0])
-    return one_shot(terminal, "\n".join(programs), _arguments(words), _options(given))
+    options, arguments = _options(given), _arguments(words)
+    check_stdin(arguments, stdin_options(options))
+    code = one_shot(terminal, "\n".join(programs), arguments, options)
+    return terminal.checked(code)
 
 
 @gradcli.command()
-@_shared
+@with_options
 @click.option("--keep-going", is_flag=True, help="Run further files after one failed.")
-@click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…")
+@click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=_values)
 def run(words: Sequence[str], color: str, **given: Any) -> int:
     """Run program files; `-` is standard input."""
     paths = [word for word in words if read_argument(word) is None]
@@ -172,33 +172,78 @@ def run(words: Sequence[str], color: str, **given: Any) -> int:
         raise click.UsageError("`gradcli run` needs a file, or `-` for standard input")
     if given["output"] is not None and len(paths) > 1:
         raise click.UsageError("-o holds the result of one file, and there are several")
-    return batch(Terminal(color, given["quiet"]), paths, arguments, _options(given))
+    terminal = _terminal(color, given)
+    options = _options(given)
+    if options.inputs is not None and len(paths) > 1:
+        raise click.UsageError("--inputs runs one file, and there are several")
+    check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
+    return terminal.checked(batch(terminal, paths, arguments, options))
 
 
 @gradcli.command()
-@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
-def repl(color: str) -> int:
+@click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Whether text is coloured.",
+)
+@with_limits
+def repl(color: str, **given: Any) -> int:
     """Work in a session: one statement after another."""
-    return start(color, {})
+    return start(color, given)
 
 
 @gradcli.command()
-@click.argument("topic", required=False)
+@click.argument("topic", required=False, shell_complete=_topics)
 def help(topic: str | None) -> int:
-    """Explain a topic or the code of an error."""
-    from gradcli.render.help import TOPICS, overview
-    from gradcli.render.help import topic as text_of
+    """Explain a topic, an op, or the code of an error."""
+    from gradcli.render.help import names, overview, page
 
     terminal = Terminal()
-    if topic is None:
-        terminal.write(overview(terminal.style))
-        return 0
-    text = text_of(topic, terminal.style)
+    text = overview(terminal.style) if topic is None else page(topic, terminal.style)
     if text is None:
-        from gradcli.codes import CODES
-
-        raise _unknown("topic", topic, ["codes", *TOPICS, *CODES])
+        assert topic is not None
+        raise _unknown("topic or op", topic, names())
     terminal.write(text)
+    return 0
+
+
+@gradcli.command()
+@click.argument("pattern", required=False, shell_complete=_ops)
+@click.option("--json", is_flag=True, help="Print the list as JSON.")
+def ops(pattern: str | None, json: bool) -> int:
+    """List the ops by family.
+
+    PATTERN is a part of a name or of a node's name, or a glob such as '*_loss'. In a pipe each op
+    is a line: its name, its node and what it does, with tabs between.
+    """
+    from gradcli.cli.listing import listing
+
+    terminal = Terminal()
+    text = listing(pattern, json, terminal.style)
+    if not text:
+        from gradcli.render.help import names
+
+        raise _unknown("op like", pattern or "", names())
+    terminal.write(text)
+    return 0
+
+
+@gradcli.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print a script for completion in a shell.
+
+    It completes commands, options, topics, ops and files.
+
+    \b
+    bash: eval "$(gradcli completion bash)"      in ~/.bashrc
+    zsh:  eval "$(gradcli completion zsh)"       in ~/.zshrc
+    fish: gradcli completion fish | source       in ~/.config/fish/config.fish
+    """
+    from gradcli.cli.completion import script
+
+    Terminal().write(script(gradcli, shell))
     return 0
 
 
@@ -215,17 +260,31 @@ def start(color: str, given: dict[str, Any]) -> int:
     """What happens without a program: a session on a terminal, standard input as a script
     elsewhere.
     """
-    terminal = Terminal(color, given.get("quiet", False))
+    terminal = _terminal(color, given)
     if sys.stdin is None or not sys.stdin.isatty():
-        return batch(terminal, [STDIN], [], _options(given))
+        return terminal.checked(batch(terminal, [STDIN], [], _options(given)))
+    if given.get("inputs") is not None:
+        raise click.UsageError("--inputs needs a program to run")
     from gradcli.cli.repl import repl as session
 
-    return session(terminal)
+    with raising_on_signals():
+        return session(terminal, _options(given))
+
+
+def _terminal(color: str, given: dict[str, Any]) -> Terminal:
+    """The terminal that the options ask for, which are taken out."""
+    error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
+    return Terminal(color, given.get("quiet", False), error_format, strict)
 
 
 def _options(given: dict[str, Any]) -> Options:
-    options = Options(**given)
+    if given.get("inputs") is not None:
+        check_inputs(given)
+    if given.get("json") and given.get("format") not in (None, "json"):
+        raise click.UsageError(f"--json and --format {given['format']} exclude each other")
+    options = Options(limits=limits_of(given), **given)
     if options.output is not None:
+        options.limits.check_file(options.output)
         problem = check_output(options.output)
         if problem is not None:
             raise click.UsageError(problem)
@@ -266,7 +325,17 @@ def _unknown(what: str, word: str, known: Sequence[str], ending: str = "") -> cl
 
 
 def joined(args: Sequence[str]) -> list[str]:
-    """The words with `--trace` and the style behind it as one; alone it stands for the tree."""
+    """The words with `--trace` and the style behind it as one; alone it stands for the tree.
+
+    Raises a usage error for what no shell can hand over: a zero byte, half of a surrogate pair.
+    """
+    for word in args:
+        try:
+            unusable = b"\0" in os.fsencode(word)
+        except UnicodeEncodeError:
+            unusable = True
+        if unusable:
+            raise click.UsageError(f"{word!r} is no text")
     found: list[str] = []
     words = iter(args)
     for word in words:

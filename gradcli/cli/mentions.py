@@ -36,14 +36,14 @@ def mentions(statement: syntax.Statement) -> dict[str, str]:
     only for a name that is mentioned nowhere else.
     """
     found: dict[str, str] = {}
-    for mention in _walk(statement):
+    for mention in all_mentions(statement):
         if found.get(mention.name, INSIDE) == INSIDE:
             found[mention.name] = mention.how
     return found
 
 
-def _walk(part: Any) -> Iterator[Mention]:
-    """All mentions in a part of the tree; trees are deeper than the host would let us recurse."""
+def all_mentions(part: Any) -> Iterator[Mention]:
+    """Every mention in a part of the tree; trees are deeper than the host would let us recurse."""
     waiting = [part]
     while waiting:
         each = waiting.pop()
@@ -70,9 +70,13 @@ def _parts(node: syntax.Syntax) -> list[Any]:
         return [*items, node.body]
     if isinstance(node, syntax.NamedExpression):
         return [node.value, Mention(ASSIGNED, node.name.name)]
+    if isinstance(node, syntax.Command):
+        return _named(node.span.text)
     if isinstance(node, syntax.Def):
         inside = _function(node.parameters, node.body)
         return [node.decorators, *inside, Mention(BOUND, node.name)]
+    if isinstance(node, syntax.Class):
+        return [node.decorators, node.bases, *_class(node.body), Mention(BOUND, node.name)]
     if isinstance(node, syntax.Lambda):
         return _function(node.parameters, node.body)
     if isinstance(node, syntax.Comprehension):
@@ -87,12 +91,19 @@ def _parts(node: syntax.Syntax) -> list[Any]:
     return [getattr(node, slot) for slot in type(node).__slots__]
 
 
+def _named(line: str) -> list[Mention]:
+    """What `.trace y steps` or `y.grad?` names: a command's first argument may be a name."""
+    words = line.split()[1:2] if line.startswith(".") else [line]
+    names = [word.rstrip("? \t").partition(".")[0] for word in words]
+    return [Mention(READ, name) for name in names if name.isidentifier()]
+
+
 def _targets(targets: Iterable[syntax.Expression], how: str) -> list[Mention]:
     """What targets read (`x[i] = …` reads x and i) and give a value."""
     found = []
     for target in targets:
         names = list(dict.fromkeys(target_names(target)))
-        found += [mention for mention in _walk(target) if mention.name not in names]
+        found += [mention for mention in all_mentions(target) if mention.name not in names]
         found += [Mention(how, name) for name in names]
     return found
 
@@ -100,11 +111,18 @@ def _targets(targets: Iterable[syntax.Expression], how: str) -> list[Mention]:
 def _function(parameters: syntax.Parameters, body: Any) -> list[Any]:
     """What a function mentions: its defaults are read at once, other names when it runs."""
     own = {parameter.name for parameter in parameters.parameters}
-    inner = list(_walk(body))
+    inner = list(all_mentions(body))
     own |= {mention.name for mention in inner if mention.how in (ASSIGNED, BOUND)}
     defaults = [parameter.default for parameter in parameters.parameters]
     names = dict.fromkeys(mention.name for mention in inner if mention.name not in own)
     return [*defaults, *(Mention(INSIDE, name) for name in names)]
+
+
+def _class(body: Any) -> list[Mention]:
+    """What the body of a class mentions: it runs at once, and the names it binds are its own."""
+    inner = list(all_mentions(body))
+    own = {mention.name for mention in inner if mention.how in (ASSIGNED, BOUND)}
+    return [m for m in inner if m.how == INSIDE or (m.how == READ and m.name not in own)]
 
 
 def _comprehension(node: syntax.Comprehension) -> list[Any]:
@@ -112,5 +130,5 @@ def _comprehension(node: syntax.Comprehension) -> list[Any]:
     parts: list[Any] = []
     for clause in node.clauses:
         parts += [clause.iterable, clause.conditions]
-    inner = _walk([*parts, node.element, node.value])
+    inner = all_mentions([*parts, node.element, node.value])
     return [mention for mention in inner if mention.name not in own]

@@ -28,14 +28,19 @@ def one_shot(
     Raises:
         click.UsageError: an option names what the program does not have.
     """
+    if options.inputs is not None:
+        from gradcli.cli.records import run_records
+
+        return run_records(terminal, lambda: program, "program", arguments, options)
     run = Run(terminal, options, options.record)
     statements: Sequence[Statement] = ()
     code = 0
     try:
-        statements = run.session.parse(program, "program")
-        value = run.execute(statements, arguments)
-        if not run.report(value) and not options.json:
-            _show_plain(run, statements, value)
+        with run.limited():
+            statements = run.session.parse(program, "program")
+            value = run.execute(statements, arguments)
+            if not run.report(value) and not options.json:
+                _show_plain(run, statements, value)
     except GradcliError as error:
         explain_missing(error, statements, arguments, _command(program))
         terminal.error(error)

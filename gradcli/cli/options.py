@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.limits import ELEMENTS, STEPS, Limits
+
+FORMATS = ("text", "json", "jsonl", "table")
+
 TRACES = ("tree", "next", "steps")
 
 DTYPES = {
@@ -18,6 +22,40 @@ DTYPES = {
 """The words for `--dtype` and what they stand for."""
 
 
+_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
+    f"{letter}{ending}": base**power
+    for power, letter in enumerate("KMGT", 1)
+    for ending, base in (("B", 1000), ("IB", 1024))
+}
+
+
+def read_size(text: str) -> int | None:
+    """The bytes that a size such as `500MB`, `1.5G` or `2GiB` stands for, None if it is none."""
+    number = text.rstrip(" abBgGiIkKmMtT")
+    unit = text[len(number) :].strip().upper()
+    try:
+        size = float(number) * _UNITS[unit]
+        return int(size) if size >= 1 else None
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def limits_of(given: dict[str, Any]) -> Limits:
+    """The limits that the options set, taken out of them; the defaults of the command line for the
+    others.
+    """
+    from gradcli.cli.memory import default_memory
+
+    memory = given.pop("max_memory", None)
+    return Limits(
+        elements=given.pop("max_elements", None) or ELEMENTS,
+        steps=given.pop("max_steps", None) or STEPS,
+        memory=default_memory() if memory is None else memory,
+        timeout=given.pop("timeout", None),
+        files=not given.pop("sandbox", False),
+    )
+
+
 class Options:
     """What the command line asks for.
 
@@ -26,20 +64,30 @@ class Options:
         of: the name of the output, None for the tensor assigned last.
         wrt: the inputs whose gradients are wanted, None for all.
         trace: `tree`, `next`, `steps`, `none`, or None where nothing was said.
-        json: whether the result is printed as JSON.
+        format: how the result is printed, one of `FORMATS`.
+        precision: the digits behind the point of printed tensors, None for 4.
+        full: whether large tensors are printed whole.
+        inputs: the file of records that the program runs for, or None.
+        jobs: how many processes work.
         output: the file that the result is written to, or None.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         quiet: whether traces, warnings and notes are kept back.
         keep_going: whether further files run after one failed.
+        limits: how much a run may use.
     """
 
     __slots__ = (
         "dtype",
-        "json",
+        "format",
+        "full",
+        "inputs",
+        "jobs",
         "keep_going",
+        "limits",
         "of",
         "output",
+        "precision",
         "quiet",
         "seed",
         "trace",
@@ -55,26 +103,44 @@ class Options:
         trace: str | None = None,
         no_trace: bool = False,
         json: bool = False,
+        format: str | None = None,
+        precision: int | None = None,
+        full: bool = False,
+        inputs: str | None = None,
+        jobs: int = 1,
         output: str | None = None,
         dtype: str | None = None,
         quiet: bool = False,
         keep_going: bool = False,
+        limits: Limits | None = None,
     ) -> None:
         self.seed = seed
         self.of = of
         self.wrt = None if wrt is None else [name.strip() for name in wrt.split(",")]
         self.trace = "none" if no_trace else trace
-        self.json = json
+        if inputs is not None:  # a document on a line per record
+            json, format = True, "jsonl"
+        self.format = format or ("json" if json else "text")
+        self.precision = precision
+        self.full = full
+        self.inputs = inputs
+        self.jobs = jobs
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.quiet = quiet
         self.keep_going = keep_going
+        self.limits = limits or Limits()
+
+    @property
+    def json(self) -> bool:
+        """Whether the result is printed as JSON, and what the program prints is part of it."""
+        return self.format in ("json", "jsonl")
 
     @property
     def wants_result(self) -> bool:
         """Whether anything beyond what the program itself prints is asked for."""
         asked: list[Any] = [self.seed, self.of, self.wrt, self.output]
-        return self.json or any(each is not None for each in asked) or self.traces
+        return self.format != "text" or any(each is not None for each in asked) or self.traces
 
     @property
     def traces(self) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
     from gradcli.explain.gradients import Gradient
     from gradcli.explain.result import Result
+    from gradcli.render.style import Style
     from gradcli.session import Session
 
 _LARGEST_TREE = 100
@@ -60,7 +61,9 @@ def result_of(
         if recorder.events is not None:
             first_event = len(recorder.events)
         if options.seed is not None:
-            seed = _seed(session, options.seed, output)
+            argument = Argument("seed", True, options.seed, 0)
+            argument.source.name = "option --seed"
+            seed = seed_of(session, argument, output)
         _backward(session, output, seed)
     called = name or "the output"
     with session.running():
@@ -142,13 +145,11 @@ def _wanted(
     return wanted
 
 
-def _seed(session: Session, text: str, output: Tensor) -> Tensor:
+def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
     """The gradient to start from: an expression whose numbers take the output's dtype."""
     from gradcli.autograd.tensor import Tensor
     from gradcli.ops.catalogue import modules
 
-    argument = Argument("seed", True, text, 0)
-    argument.source.name = "option --seed"
     value = evaluate(argument, session)
     if type(value) is Tensor:
         return value
@@ -177,18 +178,28 @@ def _backward(session: Session, output: Tensor, seed: Tensor | None) -> None:
 
 def show_output(terminal: Terminal, name: str | None, output: Any, remark: str = "") -> None:
     """Print a value under its name."""
+    terminal.write(output_text(terminal.style, name, output, remark))
+
+
+def output_text(style: Style, name: str | None, output: Any, remark: str = "") -> str:
+    """A value under its name, with its line end."""
     from gradcli.language.text import display
     from gradcli.render.style import block
 
-    lead = "" if name is None else f"{terminal.style.paint(name, 'variable')} = "
+    lead = "" if name is None else f"{style.paint(name, 'variable')} = "
     plain = "" if name is None else f"{name} = "
     text = block(plain, display(output))
-    terminal.write(f"{lead}{text[len(plain) :]}{remark}\n")
+    return f"{lead}{text[len(plain) :]}{remark}\n"
 
 
 def show(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
     """Print a result: value, seed, gradients and trace."""
     with session.running():
+        if options.format == "table":
+            from gradcli.render.table import table
+
+            terminal.write(table(result, terminal.style, full=options.full))
+            return
         show_output(terminal, result.name, result.output)
         if result.seed is not None:
             show_output(terminal, "seed", result.seed)
@@ -199,14 +210,15 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
         elif result.gradients:
             terminal.write("\n")
             for gradient in result.gradients:
-                _show_gradient(terminal, gradient)
+                terminal.write(gradient_text(terminal.style, gradient))
         _show_trace(terminal, options, result)
 
 
-def _show_gradient(terminal: Terminal, gradient: Gradient) -> None:
-    remark = terminal.style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
+def gradient_text(style: Style, gradient: Gradient) -> str:
+    """The gradient of an input, and why there is none."""
+    remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
     name = f"{gradient.name or f'#{gradient.node}'}.grad"
-    show_output(terminal, name, gradient.tensor.grad, remark)
+    return output_text(style, name, gradient.tensor.grad, remark)
 
 
 def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:

@@ -4,20 +4,28 @@ said of an error.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.bindings import Bindings
 from gradcli.cli.files import write_result
+from gradcli.cli.interruption import limited_time
+from gradcli.cli.memory import memory_ceiling
 from gradcli.cli.options import Options
 from gradcli.cli.terminal import Terminal
+from gradcli.cli.transcript import Transcript
 from gradcli.cli.values import Argument
 from gradcli.errors import GradcliError
 from gradcli.language.events import Printed, Traced
+from gradcli.language.syntax import Command
+from gradcli.render.style import escaped
 from gradcli.session import Session
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.language.syntax import Statement
+    from gradcli.session import StatementResult
 
 
 class Run:
@@ -27,9 +35,29 @@ class Run:
         terminal: where it shows things.
         options: what the command line asks for.
         record: what the session records.
+
+    Attributes:
+        session: the session.
+        transcript: the statements that succeeded.
+        shows_values: whether the values of expressions are shown and become `_`.
+        mode: how they are shown, one of `FORMATS`.
+        timed: whether the time of each statement is shown.
+        reading: the files that `.read` is running, outermost first.
+        bindings: the arguments, None where there are none.
     """
 
-    __slots__ = ("_printed", "bindings", "options", "session", "terminal")
+    __slots__ = (
+        "_printed",
+        "bindings",
+        "mode",
+        "options",
+        "reading",
+        "session",
+        "shows_values",
+        "terminal",
+        "timed",
+        "transcript",
+    )
 
     def __init__(self, terminal: Terminal, options: Options, record: str | None) -> None:
         self.terminal = terminal
@@ -39,8 +67,69 @@ class Run:
             self._emit,
             default_dtype=options.dtype or "float32",
             record=record,
+            limits=options.limits,
         )
+        self.session.command = self._command
+        self._set_print_options()
+        self.transcript = Transcript()
+        self.shows_values = False
+        self.timed = False
+        self.mode = "text"
+        self.reading: list[str] = []
         self.bindings: Bindings | None = None
+
+    def _set_print_options(self) -> None:
+        print_options = self.session.state.print_options
+        if self.options.precision is not None:
+            print_options.precision = self.options.precision
+        if self.options.full:
+            print_options.threshold = float("inf")
+
+    def reset(self) -> None:
+        """Forget all values, and what `.save` would write."""
+        self.session.reset()
+        self._set_print_options()
+        self.transcript.clear()
+
+    def follow(self, statements: Iterable[Statement]) -> Iterator[StatementResult]:
+        """Run statements one after the other, and keep those that succeed."""
+        timed = self.timed
+        for result in self.session.execute(statements):
+            is_last = result.value is not None and self.shows_values and not self.reading
+            if is_last:
+                self.session.values["_"] = result.value
+            if type(result.statement) is not Command:
+                self.transcript.add(result.span, is_last)
+            yield result
+            if timed and self.timed:
+                self.terminal.note(f"{_duration(result.seconds)}: {_shortened(result.span.text)}")
+            timed = self.timed
+
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Work on the session's state, within its limits of time and steps, which start anew
+        here.
+        """
+        state = self.session.state
+        state.steps.left = state.limits.steps
+        before, active.state = active.state, state
+        try:
+            with limited_time(state, self.terminal.error):
+                yield
+        finally:
+            active.state = before
+
+    @contextmanager
+    def within_memory(self) -> Iterator[None]:
+        """Work within the limit of memory."""
+        import numpy  # noqa: F401  its libraries and their threads are not the program's
+
+        limits = self.session.state.limits
+        try:
+            with memory_ceiling(limits):
+                yield
+        except MemoryError as error:
+            raise limits.out_of_memory() from error
 
     def execute(
         self,
@@ -58,12 +147,13 @@ class Run:
         Returns:
             The value of the last statement, None unless it is an expression.
         """
-        self.bindings = Bindings(arguments, self.session, self.options)
         value = None
-        for result in self.session.execute(self.bindings.meet(statements)):
-            value = result.value
-            if after is not None:
-                after()
+        with self.within_memory():
+            self.bindings = Bindings(arguments, self.session, self.options)
+            for result in self.follow(self.bindings.meet(statements)):
+                value = result.value
+                if after is not None:
+                    after()
         return value
 
     def report(self, value: Any = None, *, compact: bool = False) -> bool:
@@ -76,11 +166,26 @@ class Run:
         Returns:
             Whether there was a tensor to report on.
         """
-        from gradcli.cli.report import result_of, show
+        with self.within_memory():
+            return self._report(value, compact)
+
+    def document(self, value: Any = None) -> dict[str, Any]:
+        """What the run came to as a JSON object."""
+        with self.within_memory():
+            return self._document(self._result(value))
+
+    def _result(self, value: Any) -> Any:
+        from gradcli.cli.report import result_of
 
         inputs = [] if self.bindings is None else self.bindings.inputs()
-        result = result_of(self.session, self.options, inputs, value)
+        return result_of(self.session, self.options, inputs, value)
+
+    def _report(self, value: Any, compact: bool) -> bool:
+        from gradcli.cli.report import show
+
+        result = self._result(value)
         if self.options.json:
+            compact = compact or self.options.format == "jsonl"
             self.terminal.write(self._json(result, compact))
         elif result is not None:
             show(self.terminal, self.session, self.options, result)
@@ -89,26 +194,51 @@ class Run:
         return result is not None
 
     def _json(self, result: Any, compact: bool) -> str:
-        from gradcli.render.document import document, text
+        from gradcli.render.document import text
+
+        return text(self._document(result), compact=compact)
+
+    def _document(self, result: Any) -> dict[str, Any]:
+        from gradcli.render.document import document
 
         with self.session.running():
             steps = self.options.trace == "steps"
-            found = document(result, "".join(self._printed), steps=steps)
-            return text(found, compact=compact)
+            return document(result, "".join(self._printed), steps=steps)
+
+    def _command(self, command: Command) -> None:
+        from gradcli.cli.dot_commands import carry_out
+
+        carry_out(self, command)
+
+    def show_value(self, value: Any) -> None:
+        """Show the value of an expression."""
+        from gradcli.render.values import shown
+
+        text = shown(value, self.mode, self.terminal.style, full=self.options.full)
+        if self.mode == "table":
+            self.show(text)
+        else:
+            self._emit(Printed(text))
+
+    def show(self, text: str) -> None:
+        """Show text of gradcli's own, which may be coloured, where the program's goes too."""
+        if self.options.json and not self.shows_values:
+            self._printed.append(text)
+        else:
+            self.terminal.write(text)
 
     def _emit(self, event: Any) -> None:
         """Show what the program shows."""
         if isinstance(event, Printed):
-            shown = event.text
+            # What came out of a file must not command the terminal.
+            on_terminal = self.terminal.style.width is not None
+            shown = escaped(event.text) if on_terminal else event.text
         elif isinstance(event, Traced):
             shown = f"{self._traced(event)}\n"
         else:
-            self.terminal.warned(event)
+            self.terminal.warning(event)
             return
-        if self.options.json:
-            self._printed.append(shown)
-        else:
-            self.terminal.write(shown)
+        self.show(shown)
 
     def _traced(self, event: Traced) -> str:
         from gradcli.cli.report import trace_text
@@ -120,6 +250,23 @@ class Run:
         return trace_text(
             self.terminal, event.style, Result(tensor.name, tensor, None, (), graph, events)
         )
+
+
+_LONGEST_TIMED = 60
+
+
+def _duration(seconds: float) -> str:
+    """A time in the unit that suits it."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def _shortened(text: str) -> str:
+    """The first line of a statement, cut where it is long."""
+    line, _, more = text.partition("\n")
+    cut = len(line) > _LONGEST_TIMED or more
+    return f"{line[:_LONGEST_TIMED].rstrip()} …" if cut else line
 
 
 def explain_missing(
@@ -140,6 +287,7 @@ def explain_missing(
         return
     from gradcli.cli.mentions import ASSIGNED, BOUND, mentions
     from gradcli.language.namespace import REFUSED, table_of
+    from gradcli.language.suggestions import ADVICE, SPELLINGS
 
     known = {argument.name for argument in arguments}
     missing: dict[str, None] = {}
@@ -151,7 +299,7 @@ def explain_missing(
                 known.add(name)
             elif name not in known and table_of(name) is None:
                 missing.setdefault(name)
-    if error.span.text not in missing or error.span.text in REFUSED:
+    if error.span.text not in missing or error.span.text in {*REFUSED, *ADVICE, *SPELLINGS}:
         return
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
         return  # a slip in one of the program's own names

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, TextIO
+from typing import Any, TextIO
 
-from gradcli.errors import GradcliError, Span
+from gradcli.errors import GradcliError, Warned
 from gradcli.render.style import Style
 
-if TYPE_CHECKING:
-    from gradcli.language.events import Warned
+ERROR_FORMATS = ("full", "short", "json")
+"""The forms of errors, warnings and notes."""
 
 
 class Terminal:
@@ -20,11 +20,22 @@ class Terminal:
         color: "always", "never" or "auto": where the stream is a terminal, unless `NO_COLOR` or
             `FORCE_COLOR` say otherwise.
         quiet: whether warnings and notes are kept back.
+        error_format: how errors, warnings and notes are written: "full", "short" or "json".
+        strict: whether a run with warnings fails.
+
+    Attributes:
+        warnings: how many warnings there were, shown or not.
     """
 
-    __slots__ = ("error_style", "quiet", "style")
+    __slots__ = ("_form", "error_style", "quiet", "strict", "style", "warnings")
 
-    def __init__(self, color: str = "auto", quiet: bool = False) -> None:
+    def __init__(
+        self,
+        color: str = "auto",
+        quiet: bool = False,
+        error_format: str = "full",
+        strict: bool = False,
+    ) -> None:
         for stream in (sys.stdout, sys.stderr):
             # A program may print what the locale's encoding cannot hold.
             reconfigure = getattr(stream, "reconfigure", None)
@@ -33,6 +44,9 @@ class Terminal:
         self.style = style_of(sys.stdout, color)
         self.error_style = style_of(sys.stderr, color)
         self.quiet = quiet
+        self.strict = strict
+        self.warnings = 0
+        self._form = error_format
 
     def write(self, text: str) -> None:
         """Put text on standard output; raises E603 where that cannot take it."""
@@ -54,9 +68,7 @@ class Terminal:
 
     def error(self, error: GradcliError) -> None:
         """Report an error, after all that came before it."""
-        from gradcli.render.diagnostics import diagnostic
-
-        self._report(diagnostic(error, self.error_style))
+        self._report(self._forms().diagnostic(error, self.error_style))
         if error.code == "E901" and os.environ.get("GRADCLI_DEBUG"):
             import traceback
 
@@ -64,25 +76,45 @@ class Terminal:
 
     def usage_error(self, message: str, help: str | None = None) -> None:
         """Report a mistake in the words of the command line."""
-        from gradcli.render.diagnostics import usage_error
+        self._report(self._forms().usage_error(message, help, self.error_style))
 
-        self._report(usage_error(message, help, self.error_style))
-
-    def warning(self, message: str, span: Span | None = None, help: str | None = None) -> None:
+    def warning(self, warned: Warned) -> None:
         """Report what is likely a slip."""
-        from gradcli.render.diagnostics import warning
-
+        self.warnings += 1
         if not self.quiet:
-            self._report(warning(message, span, help, self.error_style))
+            self._report(self._forms().warning(warned, self.error_style))
 
-    def warned(self, event: Warned) -> None:
-        """Report what a program's run noticed."""
-        self.warning(event.message, event.span, event.help)
+    def checked(self, code: int) -> int:
+        """The exit code of a run: under `--strict` 1 where all went well but for warnings."""
+        if code or not self.warnings or not self.strict:
+            return code
+        count = "a warning" if self.warnings == 1 else f"{self.warnings} warnings"
+        self.usage_error(f"there was {count}, and --strict is given", None)
+        return 1
 
     def note(self, text: str) -> None:
         """Say something beside the data."""
         if not self.quiet:
-            self._report(f"{self.error_style.paint('note', 'note')}: {text}")
+            self._report(self._forms().note(text, self.error_style))
+
+    def pass_on(self, text: str) -> None:
+        """Put on standard error what another process would have put there."""
+        if text:
+            self._report(text.removesuffix("\n"))
+
+    def _forms(self) -> Any:
+        """The module that writes diagnostics in the form asked for."""
+        if self._form == "short":
+            from gradcli.render import short_diagnostics
+
+            return short_diagnostics
+        if self._form == "json":
+            from gradcli.render import json_diagnostics
+
+            return json_diagnostics
+        from gradcli.render import diagnostics
+
+        return diagnostics
 
     def _report(self, text: str) -> None:
         self.flush()
@@ -91,6 +123,18 @@ class Terminal:
             sys.stderr.flush()
         except OSError:
             return  # nobody listens
+
+
+def error_format_of(words: list[str]) -> str:
+    """The form that a command line asks for, also one that could not be read."""
+    chosen = "full"
+    for word, behind in zip(words, [*words[1:], ""], strict=False):
+        if word == "--":
+            break
+        name, _, value = word.partition("=")
+        if name == "--error-format":
+            chosen = value or behind
+    return chosen if chosen in ERROR_FORMATS else "full"
 
 
 def style_of(stream: TextIO, color: str) -> Style:

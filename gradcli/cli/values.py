@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Label, Source, Span
 from gradcli.language.parser import parse_expression
+from gradcli.session import Session
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
     from gradcli.language import syntax
-    from gradcli.session import Session
+    from gradcli.limits import Limits
 
 
 class Argument:
@@ -21,20 +23,30 @@ class Argument:
         constant: whether the value keeps Python's own type and takes no part in gradients.
         source: the whole word, which diagnostics point into.
         offset: where the value starts in it.
+        held: the value where it is given as such, or what its file held when it was read, and None
+            before that: a file is read once for all runs, and standard input cannot be read twice.
+        plain: whether the arrays in what is held are plain numbers without a dtype.
     """
 
-    __slots__ = ("constant", "name", "offset", "source")
+    __slots__ = ("constant", "held", "name", "offset", "plain", "source")
 
     def __init__(self, name: str, constant: bool, word: str, offset: int) -> None:
         self.name = name
         self.constant = constant
         self.source = Source(f"argument {name}=…", word)
         self.offset = offset
+        self.held: Any = None
+        self.plain = False
 
     @property
     def text(self) -> str:
         """The text of the value."""
         return self.source.text[self.offset :]
+
+    @property
+    def file(self) -> str:
+        """What it names as a file, "" if its value is none."""
+        return self.text[1:] if self.text.startswith("@") else ""
 
     @property
     def span(self) -> Span:
@@ -64,18 +76,67 @@ def value_of(argument: Argument, session: Session, dtype: str | None) -> Any:
         dtype: the dtype of floating arrays from files; None leaves it as it is.
 
     Raises:
-        GradcliError: E501 where the text cannot be evaluated, E502 where a file cannot be read.
+        GradcliError: E501 where the text cannot be evaluated, E502, E504, E505 or E506 where a file
+            cannot be read.
     """
-    if not argument.text.startswith("@"):
-        return evaluate(argument, session)
-    from gradcli.arrays.dtypes import DTYPES, cast
-    from gradcli.cli.files import read_array
-
-    tensor = read_array(argument)
-    if dtype is not None and tensor.dtype.is_floating_point:
+    if argument.text.startswith("@") and argument.held is None:
         with session.running(argument.span):
-            tensor.array = cast(tensor.array, DTYPES[dtype])
-    return tensor
+            argument.held, argument.plain = _in_file(argument.file)
+    elif argument.held is None:
+        return evaluate(argument, session)
+    value = argument.held
+    if argument.constant:
+        # The program may change it, and what is held serves further runs.
+        from copy import deepcopy
+
+        value = deepcopy(value)
+    elif argument.plain:
+        return _lists(value)
+    if not argument.file:
+        return value
+    from gradcli.arrays.dtypes import DTYPES, cast
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.language.files import tensors
+
+    with session.running(argument.span):
+        value = tensors(value, argument.plain)
+        if dtype is not None and type(value) is Tensor and value.dtype.is_floating_point:
+            value.array = cast(value.array, DTYPES[dtype])
+    return value
+
+
+def hold_stdin(arguments: Iterable[Argument], limits: Limits) -> None:
+    """Read the argument that standard input holds, for runs that share it, also among processes.
+
+    Raises what `value_of` does for a file.
+    """
+    for argument in arguments:
+        if argument.file and argument.held is None:
+            from gradcli.files.reading import reads_stdin
+
+            if reads_stdin(argument.file):
+                with Session(limits=limits).running(argument.span):
+                    argument.held, argument.plain = _in_file(argument.file)
+
+
+def _in_file(text: str) -> tuple[Any, bool]:
+    """What `[FORMAT:]FILE[:KEY]` stands for, and whether its arrays are plain numbers, without a
+    dtype of their own: those of csv and JSON.
+    """
+    from gradcli.files.data_file import DataFile
+    from gradcli.files.reading import is_text, read_one
+
+    file = DataFile.named(text)
+    return read_one(file), is_text(file)
+
+
+def _lists(value: Any) -> Any:
+    """A value whose arrays have become the nested lists that an expression would give."""
+    if isinstance(value, dict):
+        return {name: _lists(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_lists(each) for each in value]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def evaluate(argument: Argument, session: Session) -> Any:

@@ -12,10 +12,23 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.classes import LanguageType, define, type_name
+from gradcli.language.descriptors import MISSING
 from gradcli.language.exceptions import arguments_of
+from gradcli.language.instances import (
+    UserClass,
+    class_attribute,
+    computed_attribute,
+    delete_instance_attribute,
+    find_init,
+    instance_attribute,
+    set_instance_attribute,
+)
+from gradcli.language.instances import attribute_names as names_of_class
 from gradcli.language.methods import METHODS, VALUES
 from gradcli.language.text import numbered
 from gradcli.ops import catalogue
+
+_FUNCTIONS = ("function", "builtin_function_or_method")
 
 _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
 
@@ -23,24 +36,34 @@ _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionTy
 class Module:
     """A module as a value: a name and what it holds. The table may be the catalogue's own,
     which changes as ops are used.
+
+    Attributes:
+        load: fills the table when it is first asked for, None for a table that is full.
     """
 
-    __slots__ = ("modules", "name", "names")
+    __slots__ = ("_names", "load", "modules", "name")
 
     def __init__(self, name: str, names: dict[str, Any]) -> None:
         self.name = name
-        self.names = names
+        self._names = names
         self.modules: dict[str, Any] = {}
+        self.load: Callable[[], None] | None = None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What the module holds, by name, submodules aside."""
+        if self.load is not None:
+            load, self.load = self.load, None
+            load()
+        return self._names
 
     def __repr__(self) -> str:
         return f"<module '{self.name}'>"
 
     def get(self, name: str) -> Any:
         """What the module holds under a name; raises KeyError."""
-        try:
-            return self.names[name]
-        except KeyError:
-            return self.modules[name]
+        found = self.modules.get(name)
+        return self.names[name] if found is None else found
 
     def public_names(self) -> list[str]:
         """The names that `from module import *` binds."""
@@ -96,34 +119,46 @@ def get_attribute(value: Any, name: str) -> Any:
             return getter(value)
     else:
         found = _object_attribute(value, kind, name)
-        if found is not _MISSING:
+        if found is not MISSING:
             return found
     raise no_attribute(value, name)
 
 
-_MISSING = object()
-
-
 def _object_attribute(value: Any, kind: type, name: str) -> Any:
-    """An attribute of an object of ours, `_MISSING` where there is none."""
+    """An attribute of an object of ours or of the program's, `MISSING` where there is none."""
+    cls = getattr(kind, "language_class", None)
+    if cls is None:
+        return _declared_attribute(value, kind, name)
+    found = instance_attribute(value, cls, name)
+    if found is MISSING:
+        found = _declared_attribute(value, kind, name)
+    return computed_attribute(value, cls, name) if found is MISSING else found
+
+
+def _declared_attribute(value: Any, kind: type, name: str) -> Any:
+    """An attribute that an object's class declares or computes, `MISSING` where there is none."""
     if name in getattr(kind, "language_attributes", ()):
         try:
             return getattr(value, name)
         except AttributeError:  # declared for all, and absent from this one
-            return _MISSING
+            return MISSING
     if isinstance(value, LanguageType):
         if name == "__name__":
             return value.name
+        if isinstance(value, UserClass):
+            return class_attribute(value, name)
         for host in value.hosts:
             function = METHODS.get(host, {}).get(name)
             if function is not None:
                 return unbound(host, name, function)
-        return catalogue.methods.get(name, _MISSING) if Tensor in value.hosts else _MISSING
+            if name == "__init__" and getattr(host, "language_base", False):
+                return unbound(host, name, find_init(host))
+        return catalogue.methods.get(name, MISSING) if Tensor in value.hosts else MISSING
     if isinstance(value, GradcliError):
-        return arguments_of(value) if name == "args" else _MISSING
+        return arguments_of(value) if name == "args" else MISSING
     if isinstance(value, tuple):  # Size and the named results
         function = METHODS[tuple].get(name)
-        return _MISSING if function is None else Method(value, name, function)
+        return MISSING if function is None else Method(value, name, function)
     if name == "__name__" and (kind in _HOST_FUNCTIONS or kind is Method):
         return value.name if kind is Method else value.__name__
     computed = getattr(kind, "language_getattr", None)
@@ -132,7 +167,7 @@ def _object_attribute(value: Any, kind: type, name: str) -> Any:
             return computed(value, name)
         except AttributeError:
             pass
-    return _MISSING
+    return MISSING
 
 
 def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -157,8 +192,17 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if setter is not None:
             setter(value, new)
             return
+    elif kind is UserClass:
+        value.bind(name, new)
+        return
+    elif hasattr(kind, "language_class"):
+        set_instance_attribute(value, kind.language_class, name, new)
+        return
     elif name in getattr(kind, "settable_attributes", ()):
         setattr(value, name, new)
+        return
+    elif hasattr(kind, "language_setattr"):
+        value.language_setattr(name, new)
         return
     try:
         get_attribute(value, name)
@@ -167,6 +211,16 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
             raise
         raise no_attribute(value, name) from None
     raise GradcliError("E102", f"the attribute '{name}' of {type_name(value)} cannot be set")
+
+
+def delete_attribute(value: Any, name: str) -> None:
+    """`del value.name`; raises E102 for all but what the program set on an object of its own."""
+    kind = type(value)
+    if hasattr(kind, "language_class") and delete_instance_attribute(value, name):
+        return
+    if get_attribute(value, name) is not None or not hasattr(kind, "language_class"):
+        kind_name = type_name(value)
+        raise GradcliError("E102", f"the attribute '{name}' of {kind_name} cannot be deleted")
 
 
 def attribute_names(value: Any) -> list[str]:
@@ -181,24 +235,48 @@ def attribute_names(value: Any) -> list[str]:
         return [*METHODS[kind], *VALUES.get(kind, ())]
     if isinstance(value, GradcliError):
         return ["args"]
-    return sorted(getattr(kind, "language_attributes", ()))
+    names = sorted(getattr(kind, "language_attributes", ()))
+    if isinstance(value, UserClass):
+        return names_of_class(value)
+    if hasattr(kind, "language_class"):
+        names += names_of_class(kind.language_class)
+    return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
+
+
+_PICKLING = {
+    "load": "PyTorch's files are pickles, which could run any code: `load('w.safetensors')` reads"
+    " npy, npz, csv, json and safetensors",
+    "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
+    " csv, json and safetensors",
+}
+"""What of torch is refused, and what to use instead."""
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
-    from gradcli.language.suggestions import closest
+    from gradcli.language.suggestions import suggestion
 
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
+    elif type(value) is Module and value.name == "torch" and name in _PICKLING:
+        help = _PICKLING[name]
+    elif value is None:
+        help = "the value is None: a .grad is, until a backward pass has reached its leaf"
+    elif type(value) is Module and name in catalogue.modules["torch"]:
+        help = f"did you mean `torch.{name}`?"
+    elif type_name(value) in _FUNCTIONS and _is_of_tensors(name):
+        help = f"this is a function: call it first, and take `.{name}` of what it gives"
+    elif type(value) in (list, tuple, int, float) and _is_of_tensors(name):
+        help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
     else:
-        near = closest(name, attribute_names(value))
-        if near is not None:
-            help = f"did you mean `{near}`?"
-        elif type(value) is Module and name in catalogue.modules["torch"]:
-            help = f"did you mean `torch.{name}`?"
+        help = suggestion(name, attribute_names(value))
     return GradcliError("E102", f"{owner} has no attribute '{name}'", help=help)
+
+
+def _is_of_tensors(name: str) -> bool:
+    return name in catalogue.properties or name in catalogue.methods
 
 
 def _owner(value: Any) -> str:

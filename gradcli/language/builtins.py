@@ -20,23 +20,28 @@ from gradcli.language.classes import (
     TYPE,
     LanguageType,
     define,
+    is_subclass,
     type_name,
     type_of,
 )
+from gradcli.language.descriptors import ClassMethod, Property, StaticMethod
 from gradcli.language.events import Printed, Traced
 from gradcli.language.exceptions import Raised
+from gradcli.language.files import FILES
 from gradcli.language.formatting import ascii_of, format_value
+from gradcli.language.instances import OBJECT, Super
 from gradcli.language.iteration import bounded
 from gradcli.language.iterators import ITERATORS
-from gradcli.language.limits import LARGEST_FORMAT, check_integer
+from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting
 from gradcli.language.methods import dict_of, set_of
 from gradcli.language.operators import NUMBERS, binary
 from gradcli.language.ordering import extreme, sort_values
 from gradcli.language.text import display, text
 from gradcli.ops import catalogue
+from gradcli.ops.slips import check_constant
 from gradcli.state import active
 
-BUILTINS: dict[str, Any] = dict(ITERATORS)
+BUILTINS: dict[str, Any] = {**ITERATORS, **FILES}
 """The built-in functions and classes by name."""
 
 _ABSENT: Any = object()
@@ -251,12 +256,27 @@ def isinstance_(value: Any, classes: Any, /) -> bool:
     )
 
 
+@_builtin
+def issubclass_(cls: Any, classes: Any, /) -> bool:
+    if type(classes) is tuple:
+        return host.any(issubclass_(cls, each) for each in classes)
+    if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
+        raise GradcliError("E202", "issubclass() takes two classes")
+    return is_subclass(cls, classes)
+
+
 def type_(value: Any, /) -> LanguageType:
     return type_of(value)
 
 
 TYPE.construct = type_
 BUILTINS["type"] = TYPE
+
+
+@_builtin
+def hash_(value: Any, /) -> int:
+    check_nesting(value)
+    return host.hash(value)
 
 
 @_builtin
@@ -304,11 +324,15 @@ def _bool(x: Any = False, /) -> bool:
 
 @_class("int", int)
 def _int(x: Any = 0, /, base: Any = _ABSENT) -> int:
+    if type(x) is Tensor:
+        check_constant(x)
     return int(x) if base is _ABSENT else int(x, base)
 
 
 @_class("float", float)
 def _float(x: Any = 0.0, /) -> float:
+    if type(x) is Tensor:
+        check_constant(x)
     return float(x)
 
 
@@ -347,6 +371,11 @@ def _range(*limits: Any) -> range:
     return range(*limits)
 
 
+BUILTINS["object"] = OBJECT
+for _host in (ClassMethod, Property, StaticMethod, Super):
+    BUILTINS[_host.language_name] = define(_host.language_name, _host, construct=_host)
+
+
 @_class("slice", slice)
 def _slice(*limits: Any) -> slice:
     return slice(*limits)
@@ -368,5 +397,5 @@ def _exception(name: str) -> Callable[..., Raised]:
 
 for _name, _kind in EXCEPTIONS.items():
     _kind.construct = _exception(_name)
-    if _name != "_LinAlgError":
+    if _name not in ("GradcheckError", "_LinAlgError"):  # known by their modules
         BUILTINS[_name] = _kind

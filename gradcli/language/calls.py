@@ -12,11 +12,13 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.attributes import Method
 from gradcli.language.classes import LanguageType, define, host_name, type_name
+from gradcli.language.descriptors import BoundMethod
 from gradcli.language.exceptions import HOST_ERRORS, converted
-from gradcli.language.limits import DEEPEST_CALL, Steps, too_many_steps
+from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.scopes import PARENT, Variables
 from gradcli.language.signals import Run
 from gradcli.language.text import numbered
+from gradcli.limits import Steps
 from gradcli.ops import catalogue
 from gradcli.state import State
 
@@ -89,11 +91,15 @@ class Function:
     def __name__(self) -> str:
         return self.name
 
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """What a class's function is when it is read from an instance, or (None) from the class."""
+        return self if instance is None else BoundMethod(instance, self)
+
     def __repr__(self) -> str:
         return numbered(f"function {self.name}", self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        self.steps.enter()
+        enter_host_call(self.steps)
         try:
             return self.invoke(args, kwargs)
         finally:
@@ -137,6 +143,15 @@ class Function:
             stack.pop()
             state.place = place
         return None if signal is None else signal[0]
+
+    def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in the order of the positional parameters, defaults included;
+        raises E201 for arguments that do not fit.
+        """
+        bound = self._bind(args, kwargs)
+        signature = self.signature
+        rest = bound[signature.rest] if signature.rest else ()
+        return (*[bound[name] for name in signature.positional], *rest)
 
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables:
         """The variables that a call starts with."""
@@ -219,9 +234,11 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Call any value of a program; raises E202 for one that cannot be called."""
     if type(function) is Function:
         return function.invoke(args, kwargs)
-    if type(function) is Method:
+    if type(function) in (BoundMethod, Method):
         args = (function.receiver, *args)
         function = function.function
+        if type(function) is Function:
+            return function.invoke(args, kwargs)
     try:
         return function(*args, **kwargs)
     except GradcliError:
@@ -236,7 +253,7 @@ def call_failed(
     """What a program sees of a host exception that came out of a call; a bug of ours as it is."""
     if not callable(function):
         return GradcliError("E202", f"a value of type {type_name(function)} cannot be called")
-    if type(function) is Method:
+    if type(function) in (BoundMethod, Method):
         return call_failed(error, function.function, (function.receiver, *args), kwargs)
     if isinstance(error, TypeError):
         bad_call = _bad_call(function, args, kwargs)
@@ -246,10 +263,12 @@ def call_failed(
     if not _is_catalogue(function):
         return converted(error) if isinstance(error, HOST_ERRORS) else error
     if isinstance(error, (AttributeError, TypeError)):
-        # An op took a value for a tensor. With tensors alone in its arguments the mistake is not
-        # the program's.
+        # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
+        # arguments the mistake is not the program's, unless one of them stands for a number.
         values = [*args, *kwargs.values()]
-        if all(type(value) is Tensor for value in values):
+        if all(type(value) is Tensor for value in values) and not (
+            (len(values) > 1 and "'Tensor'" in str(error)) or "not callable" in str(error)
+        ):
             return error
         kinds = ", ".join(type_name(value) for value in values)
         return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
@@ -301,7 +320,20 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
             if keyword == "out" and _is_catalogue(function):
                 catalogue.refuse_out(_name(function), value, *args)
             return unknown_keyword(_name(function), keyword, known, f"({written})")
-    return misfit(_name(function), f"cannot be called so: {problem}", f"({written})")
+    return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
+
+
+def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str:
+    """The host's words on arguments that do not fit, in ours."""
+    _, quoted, name = problem.rstrip("'").rpartition("'")
+    if problem.startswith("missing") and quoted:
+        return f"needs a value for {name!r}"
+    if problem.startswith("multiple values") and quoted:
+        return f"got the argument {name!r} twice"
+    if problem.startswith("too many positional"):
+        most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        return f"takes {_count(most)} by position and got {given}"
+    return f"cannot be called so: {problem}"
 
 
 def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliError:

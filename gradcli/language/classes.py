@@ -58,9 +58,12 @@ _BASES = {
     "ArithmeticError": "Exception",
     "AssertionError": "Exception",
     "AttributeError": "Exception",
+    "FileNotFoundError": "OSError",
+    "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",
     "ImportError": "Exception",
     "IndexError": "LookupError",
+    "IsADirectoryError": "OSError",
     "KeyError": "LookupError",
     "LookupError": "Exception",
     "MemoryError": "Exception",
@@ -69,6 +72,7 @@ _BASES = {
     "NotImplementedError": "RuntimeError",
     "OSError": "Exception",
     "OverflowError": "ArithmeticError",
+    "PermissionError": "OSError",
     "RecursionError": "RuntimeError",
     "RuntimeError": "Exception",
     "StopIteration": "Exception",
@@ -101,18 +105,37 @@ class ExceptionType(LanguageType):
 
     def has_instance(self, value: Any) -> bool:
         """Whether a value is an exception of this class or of one that derives from it."""
-        return (
-            isinstance(value, GradcliError) and self.name in exception_type(value.raises).ancestors
-        )
+        if not isinstance(value, GradcliError):
+            return False
+        ancestors = getattr(value, "ancestors", None) or exception_type(value.raises).ancestors
+        return self.name in ancestors
 
 
 EXCEPTIONS = {name: ExceptionType(name) for name in _BASES}
 """The exception classes by name."""
 
 
+def is_exception(value: Any) -> bool:
+    """Whether a value is a class of exceptions, the language's or the program's."""
+    return isinstance(value, ExceptionType) or (
+        isinstance(value, LanguageType)
+        and bool(value.hosts)
+        and issubclass(value.hosts[0], GradcliError)
+    )
+
+
 def exception_type(name: str) -> ExceptionType:
     """The exception class of a name; Exception for one that the language does not have."""
     return EXCEPTIONS.get(name, EXCEPTIONS["Exception"])
+
+
+def is_subclass(cls: LanguageType | type, base: LanguageType | type) -> bool:
+    """Whether a class is, or derives from, another one."""
+    hosts = cls.hosts if isinstance(cls, LanguageType) else (cls,)
+    if isinstance(base, ExceptionType):
+        return base.name in getattr(hosts[0] if hosts else cls, "ancestors", ())
+    bases = base.hosts if isinstance(base, LanguageType) else (base,)
+    return bool(hosts) and all(issubclass(host, bases) for host in hosts)
 
 
 _by_host: dict[type, LanguageType] = {}
@@ -134,15 +157,30 @@ def host_name(host: type) -> str:
     return name
 
 
+class _ParameterType(LanguageType):
+    """The class of those tensors that are parameters."""
+
+    __slots__ = ()
+
+    def has_instance(self, value: Any) -> bool:
+        return type(value) is Tensor and value.meta is not None and value.meta.is_parameter
+
+
 def type_of(value: Any) -> LanguageType:
     """The class of a value."""
     host = type(value)
+    if host is Tensor and PARAMETER.has_instance(value):
+        return PARAMETER
     found = _by_host.get(host)
     if found is None:
-        if isinstance(value, GradcliError):
+        found = getattr(host, "language_class", None)  # the program's own
+        if found is None and isinstance(value, GradcliError):
             return exception_type(value.raises)
-        # An object of ours: its class is named as it is, once for all sessions.
-        found = define(host_name(host), host)
+        if found is None and isinstance(value, (LanguageType, type)):
+            return TYPE
+        if found is None:
+            # An object of ours: its class is named as it is, once for all sessions.
+            found = define(host_name(host), host)
     return found
 
 
@@ -160,3 +198,4 @@ define("dict_values", type({}.values()))
 define("dict_items", type({}.items()))
 TYPE = define("type", LanguageType, type)
 TENSOR = define("torch.Tensor", Tensor)
+PARAMETER = _ParameterType("torch.nn.parameter.Parameter", (Tensor,))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcli.errors import Warned as Warned
+
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
-    from gradcli.errors import Span
 
 
 class Printed:
@@ -26,17 +27,3 @@ class Traced:
     def __init__(self, tensor: Tensor, style: str) -> None:
         self.tensor = tensor
         self.style = style
-
-
-class Warned:
-    """A warning: what was noticed, where, and the mend."""
-
-    __slots__ = ("code", "help", "message", "span")
-
-    def __init__(
-        self, code: str, message: str, span: Span | None = None, help: str | None = None
-    ) -> None:
-        self.code = code
-        self.message = message
-        self.span = span
-        self.help = help

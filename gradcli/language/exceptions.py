@@ -11,7 +11,8 @@ from typing import Any
 
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
-from gradcli.language.classes import ExceptionType
+from gradcli.language.classes import is_exception
+from gradcli.state import active
 
 
 class Raised(GradcliError):
@@ -30,9 +31,9 @@ def handles(classes: Any, error: GradcliError) -> bool:
     """Whether `except classes` catches an error; raises E202 where `classes` is no exception
     class or tuple of them.
     """
-    if isinstance(classes, ExceptionType):
+    if is_exception(classes):
         return classes.has_instance(error)
-    if type(classes) is tuple and all(isinstance(each, ExceptionType) for each in classes):
+    if type(classes) is tuple and all(is_exception(each) for each in classes):
         return any(each.has_instance(error) for each in classes)
     raise GradcliError("E202", "`except` needs an exception class or a tuple of them")
 
@@ -53,7 +54,7 @@ _CONVERSIONS: tuple[tuple[type[Exception], str, str | None], ...] = (
     (ArithmeticError, "E204", "ArithmeticError"),
     (IndexError, "E302", None),
     (KeyError, "E207", None),
-    (MemoryError, "E602", None),
+    (MemoryError, "E602", None),  # see `_out_of_memory`
     (RecursionError, "E601", None),
     (NotImplementedError, "E205", None),
     (StopIteration, "E703", None),
@@ -68,12 +69,23 @@ ours.
 
 def converted(error: Exception) -> GradcliError:
     """A host exception as the language's own; the host's stays reachable as its cause."""
+    if isinstance(error, MemoryError):
+        return _out_of_memory(error)
     for kind, code, raises in _CONVERSIONS:
         if isinstance(error, kind):
             made = GradcliError(code, _message(error) or CODES[code].title, raises=raises)
             made.__cause__ = error
             return made
     raise error
+
+
+def _out_of_memory(error: MemoryError) -> GradcliError:
+    """The error of an allocation that failed; NumPy says what it was for."""
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    wanted = "" if shape is None else f"an array of shape {shape} and dtype {dtype}"
+    made = active.state.limits.out_of_memory(wanted)
+    made.__cause__ = error
+    return made
 
 
 def _message(error: Exception) -> str:

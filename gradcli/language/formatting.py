@@ -37,7 +37,11 @@ def format_value(value: Any, spec: str) -> str:
         except HOST_ERRORS as error:
             raise converted(error) from error
     if spec:
-        raise GradcliError("E202", f"a value of type {type_name(value)} takes no format spec")
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(value)} takes no format spec",
+            help="a number does, and so does a tensor of no dimension: `x.mean()`, `x[0]`",
+        )
     return text(value)
 
 

@@ -11,7 +11,6 @@ from gradcli.language import syntax
 from gradcli.language.calls import locate
 from gradcli.language.compiler import Compiler
 from gradcli.language.exceptions import converted
-from gradcli.language.limits import Steps
 from gradcli.language.parser import parse_expression
 from gradcli.language.scopes import Scope
 from gradcli.state import State
@@ -46,7 +45,7 @@ class Interpreter:
         self.overrides: dict[str, Callable[[Any], Any]] = {}
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
-        self.steps = Steps()
+        self.steps = state.steps
         self._compiler = Compiler(self)
 
     def execute(self, statement: syntax.Statement) -> Any:

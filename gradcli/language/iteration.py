@@ -15,13 +15,14 @@ from gradcli.language.classes import define, type_name
 from gradcli.language.exceptions import HOST_ERRORS, converted
 from gradcli.language.limits import (
     DEEPEST_ITERATOR,
-    LARGEST_COLLECTION,
-    MOST_STEPS,
+    charge,
     check_collection,
     check_nesting,
     too_deep,
+    too_many_steps,
 )
 from gradcli.language.text import numbered
+from gradcli.state import active
 
 
 class Iterator:
@@ -72,45 +73,63 @@ def iterate(values: Any) -> HostIterator[Any]:
     if kind in _SEQUENCES:
         return iter(values)
     if kind is Iterator or kind in _CHANGING:
-        return guarded(iter(values), MOST_STEPS)
+        return guarded(iter(values))
     if not hasattr(kind, "__iter__"):
-        raise GradcliError("E202", f"a value of type {type_name(values)} cannot be iterated over")
-    return iter(values)
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(values)} cannot be iterated over",
+            help="`range(n)` counts from 0 to n - 1" if kind is int else None,
+        )
+    # An object of the program's may be at fault for what the host raises here.
+    return guarded(iter(values)) if hasattr(kind, "language_class") else iter(values)
 
 
 def bounded(values: Any) -> Iterable[Any]:
-    """What a call draws from to the end: raises E602 for more values than a collection may have."""
+    """What a call draws from to the end: raises E602 for more values than a collection may have,
+    E605 where the steps are used up.
+    """
     kind = type(values)
     if kind in _SIZED:
         try:
-            check_collection(len(values))
+            length = len(values)
         except OverflowError as error:  # a range longer than the host can say
-            raise _too_many(LARGEST_COLLECTION) from error
+            raise active.state.limits.too_many_elements(None) from error
+        check_collection(length)
+        charge(length)
         sized: Iterable[Any] = values
         return sized
     if kind is Iterator:
-        return guarded(values.source, LARGEST_COLLECTION)
+        return _counted(values.source)
+    if hasattr(kind, "language_class"):
+        return _counted(iter(values))
     return iterate(values)
 
 
-def guarded(values: HostIterator[Any], most: int) -> Generator[Any, None, None]:
-    """The values of an iterator, at most so many, with the host's errors as the language's own.
+def _counted(values: HostIterator[Any]) -> Generator[Any, None, None]:
+    """The values of an iterator, each a step, no more of them than a collection may have."""
+    state = active.state
+    steps = state.steps
+    left = state.limits.elements
+    for value in guarded(values):
+        left -= 1
+        if left < 0:
+            raise state.limits.too_many_elements(None)
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        yield value
+
+
+def guarded(values: HostIterator[Any]) -> Generator[Any, None, None]:
+    """The values of an iterator, with the host's errors as the language's own.
 
     Leaving a loop early leaves the iterator where it is, so this loops rather than delegates.
     """
-    left = most
     try:
-        for value in values:
-            left -= 1
-            if left < 0:
-                raise _too_many(most)
+        for value in values:  # noqa: UP028
             yield value
     except HOST_ERRORS as error:
         raise converted(error) from error
-
-
-def _too_many(most: int) -> GradcliError:
-    return GradcliError("E602", f"more than {most:,} values are too many to be drawn at once")
 
 
 def check_key(key: Any) -> None:

@@ -57,10 +57,10 @@ def iter_(iterable: Any, sentinel: Any = _ABSENT, /) -> Iterator:
 
 
 def next_(iterator: Any, default: Any = _ABSENT, /) -> Any:
-    if type(iterator) is not Iterator:
+    if not hasattr(type(iterator), "__next__"):
         raise GradcliError("E202", f"a value of type {type_name(iterator)} is no iterator")
     try:
-        return next(iterator.source)
+        return next(iterator)
     except StopIteration as error:
         if default is not _ABSENT:
             return default

@@ -14,6 +14,7 @@ from gradcli.language.tokens import (
     BRACKET_LIMIT,
     CLOSERS,
     CLOSING,
+    COMMAND,
     COMMENT,
     COMPOUNDS,
     CONTINUATIONS,
@@ -172,6 +173,8 @@ class Lexer:
     def line(self) -> bool:
         """Reads to the end of a logical line; False if the text ends before it."""
         brackets = self.brackets
+        if not self.kinds and not brackets and self.command():
+            return True
         while True:
             top = brackets[-1] if brackets else ""
             if top in STRINGS:
@@ -184,6 +187,16 @@ class Lexer:
                 ended = self.tokens(top == FIELD)
                 if ended is not None:
                     return ended
+
+    def command(self) -> bool:
+        """Reads a line for the session, if one stands here."""
+        match = COMMAND.match(self.text, self.position)
+        if match is None:
+            return False
+        self.add("COMMAND", *match.span())
+        self.position = match.end()
+        self.mark("_NEWLINE")
+        return True
 
     def tokens(self, in_field: bool) -> bool | None:
         """Reads tokens until the logical line ends (True) or the text does (False).

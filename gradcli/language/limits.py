@@ -2,22 +2,18 @@
 
 Whatever the host would do in one go, without a chance to stop it, is measured before it starts:
 the length of a sequence, the bits of an integer, the nesting of a container. Everything beyond is
-E602, or E601 for nesting.
+E602, or E601 for nesting. What a person may set is in `gradcli.limits`; the rest is here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
+from gradcli.state import active
 
-LARGEST_COLLECTION = 10**7
-"""Elements of a list, tuple, dict or set; also how many values one call may draw from an
-iterator.
-"""
-
-LARGEST_TEXT = 10**8
-"""Characters of a string."""
+if TYPE_CHECKING:
+    from gradcli.limits import Steps
 
 LARGEST_INTEGER = 1 << 20
 """Bits of an integer."""
@@ -43,34 +39,28 @@ DEEPEST_HOST_CALL = 400
 Each `sorted(key=…)`, `map` or generator expression takes its share of the C stack.
 """
 
-MOST_STEPS = 10**11
-"""Loop rounds and calls of one session."""
+_HOST_ROUNDS = 16
+"""Values that the host goes through in the time of one loop round of a program."""
 
 
-class Steps:
-    """What a session counts as it runs.
-
-    Attributes:
-        left: the loop rounds and calls that it may still make.
-        nested: the calls that reached the program's code through the host and are not over.
-    """
-
-    __slots__ = ("left", "nested")
-
-    def __init__(self) -> None:
-        self.left = MOST_STEPS
-        self.nested = 0
-
-    def enter(self) -> None:
-        """Count a call through the host; raises E601 for too many, one inside the other."""
-        if self.nested >= DEEPEST_HOST_CALL:
-            raise too_deep("calls through built-in functions")
-        self.nested += 1
+def enter_host_call(steps: Steps) -> None:
+    """Count a call through the host; raises E601 for too many, one inside the other."""
+    if steps.nested >= DEEPEST_HOST_CALL:
+        raise too_deep("calls through built-in functions")
+    steps.nested += 1
 
 
 def too_many_steps() -> GradcliError:
     """The error of a program whose steps are used up."""
-    return GradcliError("E602", "the program made more loop rounds and calls than the limit allows")
+    return active.state.limits.too_many_steps()
+
+
+def charge(values: int) -> None:
+    """Count what the host goes through in one go as steps; raises E605 where they are used up."""
+    steps = active.state.steps
+    steps.left -= values // _HOST_ROUNDS
+    if steps.left < 0:
+        raise too_many_steps()
 
 
 def too_deep(what: str) -> GradcliError:
@@ -80,18 +70,14 @@ def too_deep(what: str) -> GradcliError:
 
 def check_collection(length: int) -> None:
     """Raise E602 if a collection would have too many elements."""
-    if length > LARGEST_COLLECTION:
-        raise GradcliError(
-            "E602", f"{length:,} elements are too many: the limit is {LARGEST_COLLECTION:,}"
-        )
+    limits = active.state.limits
+    if length > limits.elements:
+        raise limits.too_many_elements(length)
 
 
 def check_text(length: int) -> None:
     """Raise E602 if a string would be too long."""
-    if length > LARGEST_TEXT:
-        raise GradcliError(
-            "E602", f"{length:,} characters are too many: the limit is {LARGEST_TEXT:,}"
-        )
+    active.state.limits.check_elements(length, "characters")
 
 
 def check_integer(bits: int) -> None:

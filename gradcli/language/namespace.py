@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import gradcli.ops.families  # noqa: F401  (fills the catalogue)
@@ -10,9 +11,10 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.errors import GradcliError, Span
 from gradcli.language.attributes import Module
 from gradcli.language.builtins import BUILTINS
-from gradcli.language.classes import EXCEPTIONS, TENSOR, define
+from gradcli.language.classes import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
 from gradcli.language.mathematics import MATH, NUMPY
-from gradcli.language.suggestions import closest
+from gradcli.language.methods import dict_of
+from gradcli.language.suggestions import closest, suggestion
 from gradcli.ops import catalogue
 
 
@@ -43,18 +45,111 @@ def _install_classes() -> None:
     ):
         made.construct = table.get(made.name)
         table[made.name] = made
+    PARAMETER.construct = catalogue.modules["torch.nn"]["Parameter"]
+    catalogue.modules["torch.nn"]["Parameter"] = PARAMETER
     catalogue.modules["torch.linalg"]["LinAlgError"] = EXCEPTIONS["_LinAlgError"]
+    catalogue.modules["torch.autograd.gradcheck"]["GradcheckError"] = EXCEPTIONS["GradcheckError"]
+
+
+def _name_classes(table: dict[str, Any]) -> None:
+    """Put classes of the language in place of a table's host classes."""
+    for name, value in table.items():
+        if isinstance(value, type):
+            table[name] = define(host_name(value), value, construct=value)
+
+
+def _load_collections() -> None:
+    """Fill the table of `collections`, which has the dictionary of states only."""
+    from gradcli.nn.states import OrderedDict
+
+    def ordered(*values: Any, **named: Any) -> OrderedDict:
+        return OrderedDict(dict_of(*values, **named))
+
+    made = define(host_name(OrderedDict), OrderedDict, construct=ordered)
+    MODULES["collections"].names["OrderedDict"] = made
+
+
+def _load_nn() -> None:
+    """Fill the table of `torch.nn` and those inside it."""
+    import gradcli.nn.families  # noqa: F401
+
+    _name_classes(catalogue.modules["torch.nn"])
+
+
+def _load_optim() -> None:
+    """Fill the table of `torch.optim` and the one inside it."""
+    import gradcli.optim.families  # noqa: F401
+
+    _name_classes(catalogue.modules["torch.optim"])
+    _name_classes(catalogue.modules["torch.optim.lr_scheduler"])
+
+
+def _load_functions() -> None:
+    """Complete the tables of custom functions, which few programs need."""
+    from gradcli.autograd import function, function_node
+
+    base = define(host_name(function.Function), function.Function)
+    catalogue.modules["torch.autograd"]["Function"] = base
+    catalogue.modules["torch.autograd.function"].update(
+        Function=base,
+        FunctionCtx=define("torch.autograd.function.FunctionCtx", function_node.FunctionNode),
+        once_differentiable=function.once_differentiable,
+    )
+
+
+def _load_transforms() -> None:
+    """Fill the tables of functions of functions, which few programs need."""
+    import gradcli.functional.families  # noqa: F401
+
+    for name in _TRANSFORMS:
+        _name_classes(catalogue.modules[name])
+
+
+def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
+    """A function of a module that is filled late, reachable where the module is not named."""
+
+    def load_and_call(*args: Any, **kwargs: Any) -> Any:
+        return MODULES[module_name].names[name](*args, **kwargs)
+
+    load_and_call.__name__ = load_and_call.__qualname__ = name
+    return load_and_call
 
 
 _install_classes()
 _TORCH = _torch_modules()
+for _name in ("torch.nn", "torch.nn.init", "torch.nn.utils"):
+    _TORCH[_name].load = _load_nn  # few programs need it, and it takes long
+for _name in ("torch.optim", "torch.optim.lr_scheduler"):
+    _TORCH[_name].load = _load_optim
+for _name in ("torch.autograd", "torch.autograd.function"):
+    _TORCH[_name].load = _load_functions
+_TRANSFORMS = (
+    "torch.autograd.forward_ad",
+    "torch.autograd.functional",
+    "torch.autograd.gradcheck",
+    "torch.autograd.graph",
+    "torch.func",
+    "torch.utils.checkpoint",
+)
+for _name in _TRANSFORMS:
+    _TORCH[_name].load = _load_transforms
+catalogue.modules["torch"]["vmap"] = _loaded_when_called("torch.func", "vmap")
+# As an attribute of torch.autograd it is the function, which has the name of its module.
+_TORCH["torch.autograd"].modules.pop("gradcheck")
+for _name in ("gradcheck", "gradgradcheck"):
+    catalogue.modules["torch.autograd"][_name] = _loaded_when_called(
+        "torch.autograd.gradcheck", _name
+    )
 
 MODULES: dict[str, Module] = {
     **_TORCH,
+    "collections": Module("collections", {}),
     "math": Module("math", MATH),
     "numpy": Module("numpy", NUMPY),
 }
 """The modules that can be imported."""
+
+MODULES["collections"].load = _load_collections
 
 PREDEFINED: dict[str, Any] = {
     "F": MODULES["torch.nn.functional"],
@@ -87,12 +182,16 @@ REFUSED = {
     "id": "`a is b` tells whether two values are the same",
     "input": "values come in as `NAME=VALUE`",
     "locals": "the host's objects cannot be looked into",
-    "object": "the host's objects cannot be looked into",
     "open": "files come in as `NAME=@FILE`",
     "quit": "a program ends with its last statement",
     "vars": "the host's objects cannot be looked into",
 }
 """Well-known names that are no part of the language, and why."""
+
+
+def plain_names() -> set[str]:
+    """The names that have a meaning where the program gives them none."""
+    return {name for table in _TABLES for name in table} - _NOT_PLAIN
 
 
 def table_of(name: str) -> dict[str, Any] | None:
@@ -115,8 +214,7 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
             "E101", f"`{name}` is not part of the language", span=span, help=refusal
         )
     words = ("True", "False", "None")
-    near = closest(name, [*values, *words, *(known for table in _TABLES for known in table)])
-    help = None if near is None else f"did you mean `{near}`?"
+    help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
     return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
 
 
@@ -124,8 +222,11 @@ def module(name: str) -> Module:
     """A module by its dotted name; raises E103 for one that the language does not have."""
     found = MODULES.get(name)
     if found is None:
+        near = closest(name, MODULES)
         help = "torch, numpy and math can be imported"
-        if name.startswith("torch."):
+        if near is not None:
+            help = f"did you mean `{near}`?"
+        elif name.startswith("torch."):
             inner = ", ".join(sorted(n for n in MODULES if n.startswith("torch.")))
             help = f"of torch there are {inner}"
         raise GradcliError("E103", f"there is no module `{name}` in the language", help=help)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gradcli.ops.families  # noqa: F401  (fills the catalogue)
@@ -150,8 +151,49 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         if type(left) is Tensor or type(right) is Tensor:
             return TENSOR_OPERATORS[symbol](left, right)
         return HOST_OPERATORS[symbol](left, right)
+    except GradcliError:
+        method = own_operator(symbol, left, right)
+        if method is None:
+            raise
+        return method()
     except OPERATOR_ERRORS as error:
         raise operator_failed(symbol, left, right, error) from error
+
+
+_METHODS = {
+    "+": ("add", "radd"),
+    "-": ("sub", "rsub"),
+    "*": ("mul", "rmul"),
+    "/": ("truediv", "rtruediv"),
+    "//": ("floordiv", "rfloordiv"),
+    "%": ("mod", "rmod"),
+    "**": ("pow", "rpow"),
+    "@": ("matmul", "rmatmul"),
+    "&": ("and", "rand"),
+    "|": ("or", "ror"),
+    "^": ("xor", "rxor"),
+    "<<": ("lshift", "rlshift"),
+    ">>": ("rshift", "rrshift"),
+    "==": ("eq", "eq"),
+    "!=": ("ne", "ne"),
+    "<": ("lt", "gt"),
+    "<=": ("le", "ge"),
+    ">": ("gt", "lt"),
+    ">=": ("ge", "le"),
+}
+"""The special methods of each operator: for the object on its left, and on its right."""
+
+
+def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
+    """What an object of the program's does for an operator whose other operand is a tensor, None
+    where there is no such object or method.
+    """
+    for position, (own, other) in enumerate(((left, right), (right, left))):
+        if type(other) is Tensor and hasattr(type(own), "language_class"):
+            method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
+            if method is not None:
+                return partial(method, own, other)
+    return None
 
 
 def contains(element: Any, container: Any) -> bool:
@@ -199,21 +241,32 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
             _check_repeated(left, right)
             left *= right
             return left
-    host = _IN_PLACE.get(symbol)
-    if host is not None and (kind is set or kind is dict):
+    if hasattr(kind, "language_class") or (
+        symbol in _SET_OPERATORS and (kind is set or kind is dict)
+    ):
         try:
-            return host(left, right)
+            return _IN_PLACE[symbol](left, right)
         except HOST_ERRORS as error:
             raise operator_failed(symbol, left, right, error) from error
     return binary(symbol, left, right)
 
 
 _IN_PLACE: dict[str, Operation] = {
-    "|": operator.ior,
-    "&": operator.iand,
+    "+": operator.iadd,
     "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "@": operator.imatmul,
+    "&": operator.iand,
+    "|": operator.ior,
     "^": operator.ixor,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
 }
+_SET_OPERATORS = frozenset("|&-^")
 
 _HOST_UNARY: dict[str, Callable[[Any], Any]] = {
     "-": operator.neg,

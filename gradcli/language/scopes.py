@@ -18,6 +18,9 @@ Variables = dict[str, Any]
 PARENT = ""
 """The key of the enclosing function's variables; no variable has this name."""
 
+CLASS = "class"
+"""The key of the class that a class's body made, for its methods; a word no variable is named."""
+
 
 class Scope:
     """The names that a function, lambda or comprehension binds; without a parent, those of the
@@ -28,9 +31,18 @@ class Scope:
         bound: the names that are its own.
         global_names: the names that it declares global.
         comprehension: whether `:=` binds outside of it.
+        is_class: whether it is the body of a class, whose names the functions in it do not see.
+        first_parameter: the name by which a method calls its receiver, "" for none.
     """
 
-    __slots__ = ("bound", "comprehension", "global_names", "parent")
+    __slots__ = (
+        "bound",
+        "comprehension",
+        "first_parameter",
+        "global_names",
+        "is_class",
+        "parent",
+    )
 
     def __init__(
         self,
@@ -38,18 +50,22 @@ class Scope:
         bound: Iterable[str] = (),
         global_names: Iterable[str] = (),
         comprehension: bool = False,
+        is_class: bool = False,
+        first_parameter: str = "",
     ) -> None:
         self.parent = parent
         self.bound = frozenset(bound)
         self.global_names = frozenset(global_names)
         self.comprehension = comprehension
+        self.is_class = is_class
+        self.first_parameter = first_parameter
 
     def distance(self, name: str) -> int | None:
         """How many scopes outward a name lives, None for a name of the program."""
         scope: Scope = self
         steps = 0
         while scope.parent is not None:
-            if name in scope.bound:
+            if name in scope.bound and (not scope.is_class or scope is self):
                 return steps
             if name in scope.global_names:
                 return None
@@ -67,7 +83,29 @@ def function_scope(
     parent: Scope, parameters: syntax.Parameters, body: list[syntax.Statement]
 ) -> Scope:
     """The scope of a function; raises E006 for a `nonlocal` name that no enclosing function has."""
-    bound = {parameter.name for parameter in parameters.parameters if parameter.name}
+    names = [parameter.name for parameter in parameters.parameters if parameter.name]
+    first = parameters.parameters[0] if names else None
+    bound, global_names = _bindings(parent, set(names), body)
+    return Scope(
+        parent,
+        bound,
+        global_names,
+        first_parameter=first.name if first is not None and first.kind == "" else "",
+    )
+
+
+def class_scope(parent: Scope, body: list[syntax.Statement]) -> Scope:
+    """The scope of a class's body; raises E006 as a function's does."""
+    bound, global_names = _bindings(parent, set(), body)
+    return Scope(parent, bound, global_names, is_class=True)
+
+
+def _bindings(
+    parent: Scope, bound: set[str], body: list[syntax.Statement]
+) -> tuple[set[str], set[str]]:
+    """The names that a body binds for itself, beside those that are bound already, and those that
+    it declares global.
+    """
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
     for node in _own_nodes(body):
@@ -83,7 +121,7 @@ def function_scope(
             nonlocal_names.update(node.names)
         else:
             bound.update(_bound_by(node))
-    return Scope(parent, bound - global_names - nonlocal_names, global_names)
+    return bound - global_names - nonlocal_names, global_names
 
 
 def comprehension_scope(parent: Scope, clauses: list[syntax.ComprehensionFor]) -> Scope:
@@ -116,7 +154,7 @@ def _bound_by(node: syntax.Syntax) -> Iterator[str]:
                 yield from target_names(target_or_none)
     elif isinstance(node, syntax.NamedExpression):
         yield node.name.name
-    elif isinstance(node, syntax.Def):
+    elif isinstance(node, (syntax.Class, syntax.Def)):
         yield node.name
     elif isinstance(node, syntax.Handler):
         if node.name is not None:
@@ -130,7 +168,7 @@ def _bound_by(node: syntax.Syntax) -> Iterator[str]:
 
 
 def _own_nodes(body: list[syntax.Statement]) -> Iterator[syntax.Syntax]:
-    """All nodes of a function's body that are not inside a function of its own."""
+    """All nodes of a body that are not inside a function or a class of its own."""
     pending: list[Any] = list(body)
     while pending:
         node = pending.pop()
@@ -142,5 +180,7 @@ def _own_nodes(body: list[syntax.Statement]) -> Iterator[syntax.Syntax]:
                 pending.extend(p.default for p in node.parameters.parameters)
                 if isinstance(node, syntax.Def):
                     pending.extend(node.decorators)
+            elif isinstance(node, syntax.Class):
+                pending += [node.bases, node.decorators]
             else:
                 pending.extend(getattr(node, slot) for slot in type(node).__slots__)

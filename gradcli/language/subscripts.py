@@ -56,7 +56,7 @@ def delete_item(value: Any, index: Any) -> None:
     kind = type(value)
     if kind is dict:
         check_key(index)
-    elif kind is not list:
+    elif kind is not list and not hasattr(kind, "__delitem__"):
         raise GradcliError("E202", f"the items of {_described(value)} cannot be deleted")
     try:
         del value[index]

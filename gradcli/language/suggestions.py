@@ -1,31 +1,76 @@
-"""What was likely meant by a name that does not exist."""
+"""What was likely meant by a name that does not exist: a spelling of another tool, or a slip."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-_FOREIGN = {
+SPELLINGS = {
     "array": "tensor",
+    "average": "mean",
     "axis": "dim",
     "axes": "dim",
+    "ceiling": "ceil",
+    "copy": "clone",
+    "dimension": "dim",
+    "dims": "dim",
     "expand_dims": "unsqueeze",
     "false": "False",
+    "inverse_sigmoid": "logit",
+    "keep_dim": "keepdim",
+    "keep_dims": "keepdim",
     "keepdims": "keepdim",
+    "length": "len",
     "ln": "log",
+    "logarithm": "log",
+    "logsoftmax": "log_softmax",
+    "matrix": "tensor",
+    "mse": "mse_loss",
     "nil": "None",
     "none": "None",
     "null": "None",
+    "ndims": "ndim",
+    "power": "pow",
+    "product": "prod",
+    "repeat_elements": "repeat_interleave",
     "sigm": "sigmoid",
+    "squareroot": "sqrt",
+    "swap_axes": "swapaxes",
     "true": "True",
     "undefined": "None",
+    "zeros_as": "zeros_like",
 }
-"""Spellings of other tools, with ours."""
+"""Spellings of other tools, with ours. A suggestion is made where ours exists on the spot."""
+
+ADVICE = {
+    "Variable": "a tensor needs no Variable around it: `tensor(…, requires_grad=True)`",
+    "astype": "`x.to(dtype)` casts, and so do `x.float()`, `x.double()`, `x.long()`",
+    "append": "tensors do not grow: collect them in a list, and `torch.cat` or `torch.stack` it",
+    "asnumpy": "`x.tolist()` gives Python's numbers",
+    "cuda": "`x.to('cuda')` moves a tensor, where there is a GPU",
+    "gradient": "after `y.backward()` the gradient of a leaf `x` is `x.grad`",
+    "gradients": "after `y.backward()` the gradient of a leaf `x` is `x.grad`",
+    "linalg": "linear algebra is in `torch.linalg`",
+    "placeholder": "values come in as `NAME=VALUE`",
+    "push": "a list grows with `append`",
+    "random": "`torch.randn(2, 3)` draws from the normal distribution, `torch.rand` from [0, 1)",
+    "println": "`print(x)` shows a value",
+    "printf": "`print(f'…')` shows text with values in it",
+    "reduce_mean": "`x.mean()`, or `x.mean(dim)` along a dimension",
+    "reduce_sum": "`x.sum()`, or `x.sum(dim)` along a dimension",
+    "toarray": "`x.tolist()` gives Python's numbers",
+    "zero_gradients": "`x.grad = None`, or `x.grad.zero_()`, forgets a gradient",
+}
+"""What to write for names that other tools have and that stand for no single name of ours."""
+
+_SHORT = 5
+_NEAR = 0.75
+_VERY_NEAR = 0.8
 
 
 def closest(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that a misspelt name was likely meant to be, None if none is near."""
     names = [candidate for candidate in candidates if not candidate.startswith("_")]
-    foreign = _FOREIGN.get(name.lower())
+    foreign = SPELLINGS.get(name.lower())
     if foreign in names:
         return foreign
     folded: dict[str, str] = {}
@@ -40,7 +85,25 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
     for candidate in folded:
         if len(candidate) == len(name) and sorted(candidate) == letters:
             return folded[candidate]
-    from difflib import get_close_matches
+    from difflib import SequenceMatcher, get_close_matches
 
-    near = get_close_matches(name.lower(), folded, n=1, cutoff=0.75)
-    return folded[near[0]] if near else None
+    for near in get_close_matches(name.lower(), folded, n=3, cutoff=_NEAR):
+        # Among short names many are alike: `floor` is no slip for `foo`.
+        alike = SequenceMatcher(None, near, name.lower()).ratio()
+        if len(name) >= _SHORT or len(near) == len(name) or alike >= _VERY_NEAR:
+            return folded[near]
+    return None
+
+
+def suggestion(name: str, candidates: Iterable[str], before: str = "") -> str | None:
+    """The help for a name that does not exist, None if nothing comes to mind.
+
+    Args:
+        name: the name.
+        candidates: the names that there are.
+        before: what stands before the name, such as `torch.`.
+    """
+    if name in ADVICE:
+        return ADVICE[name]
+    near = closest(name, candidates)
+    return None if near is None else f"did you mean `{before}{near}`?"

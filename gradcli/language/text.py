@@ -4,6 +4,7 @@ never a host address.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from gradcli.arrays.sizes import Device
@@ -20,9 +21,10 @@ def text(value: Any) -> str:
     """What `str(value)` gives and `print` writes."""
     if type(value) is str:
         return value
-    if isinstance(value, GradcliError):
+    kind = type(value)
+    if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
         return value.message
-    if type(value) is Device:  # the one object of ours whose str is not its repr
+    if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
         return str(value)
     return display(value)
 
@@ -126,14 +128,15 @@ class _Writer:
 
 
 _VIEWS: dict[type, str] = {
-    type({}.keys()): "dict_keys",
-    type({}.values()): "dict_values",
-    type({}.items()): "dict_items",
+    type(view): f"{prefix}_{name}"
+    for kind, prefix in ((dict, "dict"), (OrderedDict, "odict"))
+    for name in ("keys", "values", "items")
+    for view in (getattr(kind(), name)(),)
 }
 
 
 def _display_object(value: Any) -> str:
-    if isinstance(value, GradcliError):
+    if isinstance(value, GradcliError) and not hasattr(type(value), "language_class"):
         arguments = arguments_of(value)
         shown = display(arguments)
         name = value.raises if value.raises in EXCEPTIONS else "Exception"

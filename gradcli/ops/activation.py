@@ -49,6 +49,7 @@ def activation(
 
         of_functional.__name__ = of_functional.__qualname__ = name
         of_functional.__doc__ = body.__doc__
+        of_functional.__wrapped__ = body  # type: ignore[attr-defined]
         modules["torch.nn.functional"][name] = of_functional
         tables = [modules["torch"]] * torch + [methods] * method
         for table in tables:

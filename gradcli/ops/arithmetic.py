@@ -27,10 +27,13 @@ from gradcli.ops.catalogue import (
 from gradcli.ops.entry import Function, Op, pointwise
 
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+_REAL = frozenset({float, int, np.float32, np.float64})
 
 
 def conj(value: Any) -> Any:
     """The complex conjugate: a real value is its own, and makes no node."""
+    if type(value) in _REAL:
+        return value
     array = value.array if type(value) is Tensor else value
     if getattr(array, "dtype", None) in _COMPLEX:
         return conj_physical(value)

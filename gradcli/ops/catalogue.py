@@ -20,10 +20,21 @@ Body = TypeVar("Body", bound=Function)
 modules: dict[str, dict[str, Any]] = {
     "torch": {},
     "torch.autograd": {},
+    "torch.autograd.function": {},
+    "torch.autograd.graph": {},
+    "torch.autograd.gradcheck": {},
+    "torch.autograd.forward_ad": {},
+    "torch.autograd.functional": {},
+    "torch.func": {},
     "torch.linalg": {},
     "torch.nn": {},
     "torch.nn.functional": {},
+    "torch.nn.init": {},
+    "torch.nn.utils": {},
+    "torch.optim": {},
+    "torch.optim.lr_scheduler": {},
     "torch.special": {},
+    "torch.utils.checkpoint": {},
 }
 """The functions of each module."""
 
@@ -78,7 +89,7 @@ def function(
     """Make a composed function reachable: decorates it, under the names given or its own."""
 
     def decorate(body: Body) -> Body:
-        for name in names or (body.__name__.rstrip("_"),):
+        for name in _named(body, names):
             modules[module][name] = body
             if method:
                 methods[name] = body
@@ -93,11 +104,18 @@ def method(*names: str) -> Callable[[Body], Body]:
     """Make a function reachable as a method of tensors only."""
 
     def decorate(body: Body) -> Body:
-        for name in names or (body.__name__.rstrip("_"),):
+        for name in _named(body, names):
             methods[name] = body
         return body
 
     return decorate
+
+
+def _named(body: Function, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a function, its own by default; errors call it by the first of them."""
+    names = names or (body.__name__.rstrip("_"),)
+    body.__name__ = body.__qualname__ = names[0]
+    return names
 
 
 def tensor_property(*names: str) -> Callable[[Body], Body]:
@@ -121,6 +139,8 @@ def in_place(name: str, body: Function) -> Function:
         return self
 
     write_result.__name__ = write_result.__qualname__ = f"{name}_"
+    # Whoever asks for the signature of a call that failed is shown that of the function.
+    vars(write_result)["__wrapped__"] = body
     return write_result
 
 

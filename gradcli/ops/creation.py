@@ -21,9 +21,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.dimensions import one_by_one, sizes_of
 from gradcli.ops.operands import type_name
-
-_MOST_ELEMENTS = 2**31
-"""The largest tensor that a program may create."""
+from gradcli.state import active
 
 PYTHON_TYPES = {
     bool: dtypes.bool_,
@@ -45,7 +43,11 @@ def checked_dtype(name: str, dtype: Any, default: DType) -> DType:
         return dtype
     if isinstance(dtype, type) and dtype in PYTHON_TYPES:
         return PYTHON_TYPES[dtype]
-    raise GradcliError("E202", f"{name}(): dtype must be a dtype, not {type_name(dtype)}")
+    raise GradcliError(
+        "E202",
+        f"{name}(): dtype must be a dtype, not {type_name(dtype)}",
+        help=f"write `torch.{dtype}`" if type(dtype) is str and dtype in dtypes.DTYPES else None,
+    )
 
 
 def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
@@ -60,13 +62,8 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def check_count(name: str, count: float) -> None:
-    """Raise E602 where a tensor would have more elements than a program may create."""
-    if count > _MOST_ELEMENTS:
-        raise GradcliError(
-            "E602",
-            f"{name}(): {count:.0f} elements are more than the limit of {_MOST_ELEMENTS}",
-            raises="RuntimeError",
-        )
+    """Raise E602 where a tensor would have more elements than the session may use."""
+    active.state.limits.check_elements(count, f"elements of {name}()")
 
 
 def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:

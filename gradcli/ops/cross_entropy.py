@@ -139,6 +139,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             "E302",
             f"nll_loss(): there is no class {np.asarray(target.array)[outside].flat[0]}: the input"
             f" has {classes} classes",
+            help=f"classes are counted from 0: the last is {classes - 1}",
         )
 
 

@@ -16,6 +16,7 @@ from gradcli.ops.dimensions import normal_dim, sizes_of
 from gradcli.ops.entry import Op, op
 from gradcli.ops.joining import cat, stack
 from gradcli.ops.slicing import along, slice_
+from gradcli.state import active
 
 Parts = tuple[Tensor, ...]
 
@@ -170,10 +171,15 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     if isinstance(where, Tensor):
         where = where.array.tolist()
     if isinstance(where, (list, tuple)):
+        if not all(isinstance(cut, int) for cut in where):
+            raise GradcliError("E202", f"{name}(): the positions must be integers in one dimension")
         bounds = [0, *(slice(cut).indices(extent)[1] for cut in where), extent]
+    elif not isinstance(where, int):
+        raise GradcliError("E202", f"{name}(): the number of parts must be an integer")
     elif where <= 0:
         raise GradcliError("E204", f"{name}(): {where} parts are no parts", raises="RuntimeError")
     else:
+        active.state.limits.check_elements(where, "parts")
         size, larger = divmod(extent, where)
         bounds = [i * size + min(i, larger) for i in range(where + 1)]
     return tuple(

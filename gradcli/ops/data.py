@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,9 @@ from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.copying import detach, to
 from gradcli.ops.creation import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
+from gradcli.ops.slips import check_copied
 from gradcli.ops.tensors import requires_grad_
+from gradcli.state import active
 
 # --- nested sequences ---------------------------------------------------------------------------
 
@@ -145,6 +148,8 @@ def array_of(data: Any, dtype: DType | None) -> Any:
     if type(data) is float and dtype is None and dtypes.default_dtype() is dtypes.float32:
         return np.float32(data)
     shape = _shape_of(data)
+    # A short list that holds itself twice, over and over, has a great many elements.
+    active.state.limits.check_elements(math.prod(shape))
     flat: list[Any] = []
     _flatten(data, shape, "the data", flat)
     inferred = _inferred(flat, bool(shape))
@@ -160,6 +165,7 @@ def tensor(
     Floats get the default dtype, ints int64, bools bool, unless `dtype` is given. Raises E204 for
     lists of unequal length, E202 for what is no number, E408 for integers that should require grad.
     """
+    check_copied(data)
     target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
     return made("tensor", array_of(data, target), device, requires_grad)
 
@@ -226,6 +232,8 @@ def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
     """`torch.nn.Parameter(data)`: a leaf on the data's memory that requires grad, and says what it
     is when it is printed.
     """
+    if data is not None and not isinstance(data, Tensor):
+        raise GradcliError("E202", f"Parameter() takes a tensor, not {_described(data)}")
     result = (
         Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
     )

@@ -16,7 +16,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.copying import clone, to
 from gradcli.ops.dimensions import Dims, normal_dims
 from gradcli.ops.entry import op
-from gradcli.ops.norms import vector_norm
+from gradcli.ops.norms import norm_gradient, vector_norm
 from gradcli.ops.reduction import sum_dims
 from gradcli.ops.reshaping import broadcast_tensors
 from gradcli.ops.shape import expand_as, transpose
@@ -62,7 +62,7 @@ norm_along = op(
     "norm",
     "NormBackward1",
     lambda self, p, dim, keepdim: vector_norm(self, p, dim, keepdim),
-    self=lambda grad, self, result, p, dim, keepdim: vector_norm.rules["self"](
+    self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
         grad, self, result, p, dim, keepdim
     ),
 )
@@ -93,7 +93,7 @@ def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> 
     """The gradient in x1, by the distances and their gradient."""
     differences = _differences(x1, x2)
     last = (differences.ndim - 1,)
-    slope = vector_norm.rules["self"](grad, differences, cdist, p, last, False)
+    slope = norm_gradient(grad, differences, cdist, p, last, False)
     return np.add.reduce(slope, axis=-2)
 
 

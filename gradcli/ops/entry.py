@@ -54,12 +54,15 @@ class Op:
         floating: integer operands become the default floating dtype first.
         view: the result aliases the first input.
         keeps: arguments that hold tensors and are freed with the saved values.
+        deferrable: the forward function and the rules read deferred arrays without asking for their
+            values: see `gradcli.arrays.deferred`.
         apply: records the op on tensors; generated when it is first called.
     """
 
     __slots__ = (
         "apply",
         "bindings",
+        "deferrable",
         "differentiable",
         "floating",
         "forward",
@@ -95,6 +98,7 @@ class Op:
         floating: bool,
         view: bool,
         keeps: tuple[str, ...],
+        deferrable: bool,
     ) -> None:
         self.name = name
         self.node_name = node_name
@@ -111,6 +115,7 @@ class Op:
         self.floating = floating
         self.view = view
         self.keeps = keeps
+        self.deferrable = deferrable
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
         self._check()
@@ -189,6 +194,7 @@ def op(
     floating: bool = False,
     view: bool = False,
     keeps: tuple[str, ...] = (),
+    deferrable: bool = False,
     **rules: Function,
 ) -> Op:
     """Add an entry to the catalogue.
@@ -203,7 +209,7 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps: see `Op`.
+        pointwise, floating, view, keeps, deferrable: see `Op`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -230,6 +236,7 @@ def op(
         floating=floating,
         view=view,
         keeps=keeps,
+        deferrable=deferrable or pointwise,
     )
     key = name if name not in registry else f"{name}.{node_name}"
     if key in registry:

@@ -30,6 +30,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.deferred import DEFERRED, deferred, forced
+from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
     Tensor,
     TensorMeta,
@@ -42,20 +46,27 @@ from gradcli.ops import operands
 from gradcli.ops.entry import Op
 from gradcli.ops.generate_node import node_class
 from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.ops.slips import metadata_of_pair
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
-    "SCALAR_METADATA": operands.SCALAR_METADATA,
+    "SCALAR_METADATA": SCALAR_METADATA,
+    "DEFERRED": DEFERRED,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
     "accumulator": accumulator,
     "active": active,
     "base_of": operands.base_of,
     "creation_of": operands.creation_of,
+    "deferred": deferred,
     "floating": operands.floating,
+    "forced": forced,
     "gradient_edge": gradient_edge,
+    "metadata_of_pair": metadata_of_pair,
     "misfit": operands.misfit,
+    "ndarray": np.ndarray,
     "new": object.__new__,
+    "number_of": operands.number_of,
     "number_and_array": operands.number_and_array,
     "promoted": operands.promoted,
     "refresh": refresh,
@@ -93,6 +104,7 @@ class _ApplyWriter:
         op = self.op
         parameters = ", ".join(local(p) for p in op.parameters)
         lines = [f"def apply({parameters}):"]
+        lines += self._numbers()
         lines += self._arrays()
         operand = {p: f"a_{p}" for p in (*op.tensors, *op.lists)}
         values = ", ".join(operand.get(p, local(p)) for p in op.parameters)
@@ -106,10 +118,12 @@ class _ApplyWriter:
             "    state = active.state",
         ]
         if self.single:
+            lines += self._checked_size()
             lines += self._output("out", "result")
         else:
             lines.append("    outs = []")
             lines.append("    for number, result in enumerate(results):")
+            lines += ["    " + line for line in self._checked_size()]
             lines += ["    " + line for line in self._output("out", "result")]
             lines += ["        out.output_nr = number", "        outs.append(out)"]
             lines.append("    out = tuple(outs)")
@@ -131,11 +145,12 @@ class _ApplyWriter:
             if t not in self.promoted:
                 name = local(t)
                 lines += [f"    if type({name}) is Tensor:", f"        a_{t} = {name}.array"]
+                lines += [f"        {line}" for line in self._plan(t)]
                 if self.layout.optional(t):
                     lines += [f"    elif {name} is None:", f"        a_{t} = None"]
                 lines += ["    else:", f"        raise wrong_operand(op, {t!r}, {name})"]
         for name in op.lists:
-            lines.append(f"    a_{name} = [tensor.array for tensor in {name}]")
+            lines.append(f"    a_{name} = [forced(tensor.array) for tensor in {name}]")
         if op.view:
             lines.append("    storage = storage_of(input)")
             lines.append("    a_self = input.array")
@@ -147,14 +162,24 @@ class _ApplyWriter:
                 f"    if type({name}) is not Tensor:",
                 f"        raise wrong_operand(op, {t!r}, {name})",
                 f"    a_{t} = {name}.array",
+                *[f"    {line}" for line in self._plan(t)],
             ]
         elif count:
             names = [local(t) for t in self.promoted]
             first = self.promoted[0]
             same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
+            alike = " is ".join(f"type(a_{t})" for t in self.promoted)
+            large = " or ".join(f"a_{t}.size >= active.state.defer_from" for t in self.promoted)
             lines.append("    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":")
             lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
-            lines.append(f"        mixed = {same}")
+            lines += [
+                f"        if {alike} is not ndarray:",  # NumPy scalars of one type
+                "            mixed = False",
+                "        else:",
+                f"            mixed = {same}",
+                f"            if not mixed and ({large}):",
+                f"                a_{first} = deferred(a_{first})",
+            ]
             arrays = tuple_of([f"a_{t}" for t in self.promoted])
             if count == 2:
                 a, b = self.promoted
@@ -182,6 +207,43 @@ class _ApplyWriter:
                     f"        a_{t} = floating(a_{t})",
                 ]
         return lines
+
+    def _numbers(self) -> list[str]:
+        """Lines that take a number out of a 0-dim tensor that was given for one."""
+        op = self.op
+        given = [local(p) for p in op.parameters if p not in op.tensors] if op.pointwise else []
+        return [
+            line
+            for name in given
+            for line in (
+                f"    if type({name}) is Tensor:",
+                f"        {name} = number_of(op, {name})",
+            )
+        ]
+
+    def _checked_size(self) -> list[str]:
+        """Lines that refuse a result larger than the session may use."""
+        if self.op.pointwise and len(self.promoted) == 1:
+            return []  # as large as its operand
+        return [
+            "    if result.size > state.limits.elements:",
+            "        raise state.limits.too_many_elements(result.size)",
+        ]
+
+    def _plan(self, tensor: str) -> list[str]:
+        """Lines that make a large operand the beginning of a plan, or give an op that cannot be
+        part of one its values.
+        """
+        array = f"a_{tensor}"
+        if self.op.deferrable:
+            return [
+                f"if type({array}) is ndarray and {array}.size >= active.state.defer_from:",
+                f"    {array} = deferred({array})",
+            ]
+        return [
+            f"if type({array}) in DEFERRED:",
+            f"    {array} = {local(tensor)}.array = {array}.force()",
+        ]
 
     def _output(self, name: str, array: str) -> list[str]:
         lines = [
@@ -239,8 +301,7 @@ class _ApplyWriter:
         ]
         if self.single:
             inner += [
-                "node.metadata = SCALAR_METADATA.get(type(result)) or ((result.shape,"
-                " result.dtype),)",
+                f"node.metadata = SCALAR_METADATA.get(type(result)) or {self._metadata()}",
                 "out.grad_fn = node",
                 "out.requires_grad = True",
             ]
@@ -259,6 +320,13 @@ class _ApplyWriter:
         inner += self._save()
         body += ["    " + line for line in inner]
         return lines + ["        " + line for line in body]
+
+    def _metadata(self) -> str:
+        """What gives the metadata of a result that is no scalar."""
+        if self.op.pointwise and len(self.promoted) == 2:
+            pair = ", ".join(f"a_{t}" for t in self.promoted)
+            return f"metadata_of_pair({self.op.name!r}, result, {pair})"
+        return "((result.shape, result.dtype),)"
 
     def _edge(self, i: int, name: str) -> list[str]:
         """Lines that find the node and output number of one input."""

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.deferred import deferred
 from gradcli.autograd.node import FREED, Node, freed
 from gradcli.autograd.tensor import (
     Tensor,
 )
 from gradcli.ops import operands
-from gradcli.ops.entry import Op, parameters_of
+from gradcli.ops.entry import Function, Op, parameters_of
 from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
     "FREED": FREED,
     "Tensor": Tensor,
+    "active": active,
     "check_result": operands.check_result,
     "check_saved": operands.check_saved,
+    "deferred": deferred,
     "freed": freed,
+    "ndarray": np.ndarray,
     "promoted": operands.promoted,
     "run_mixed": operands.run_mixed,
     "saved_array": operands.saved_array,
@@ -31,24 +39,46 @@ def node_class(op: Op) -> type[Node]:
     layout = Layout(op)
     writer = _RunWriter(layout)
     namespace = dict(_FIXED, op=op)
-    for name, rule in op.rules.items():
-        namespace[f"rule_{name}"] = rule
+    rules = {f"rule_{name}": rule for name, rule in op.rules.items()}
     if op.joint is not None:
-        namespace["joint"] = op.joint
-    lines = [*writer.run(recorded=False), *writer.run(recorded=True), *writer.result_storage()]
-    exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), namespace)
+        rules["joint"] = op.joint
+    namespace.update(rules)
+    lines = [*writer.run(recorded=True), *writer.result_storage()]
+    exec(compile("\n".join(lines), f"<recorded backward of {op.name}>", "exec"), namespace)
+    on_arrays = namespace | {name: _on_arrays(rule) for name, rule in rules.items()}
+    lines = writer.run(recorded=False)
+    exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), on_arrays)
     body: dict[str, Any] = {
         "__slots__": tuple(layout.slots()),
         "node_name": op.node_name,
         "multiple": not layout.single,
         "op": op,
-        "run": namespace["run"],
+        "deferrable": op.deferrable,
+        "run": on_arrays["run"],
         "run_recorded": namespace["run_recorded"],
         "language_getattr": operands.saved_attribute,
     }
     if "save_result_storage" in namespace:
         body["save_result_storage"] = namespace["save_result_storage"]
     return type(op.node_name, (Node,), body)
+
+
+def _on_arrays(rule: Function) -> Function:
+    """A rule as it is read with arrays: the entries that it names are their forward functions, as
+    asking each for a tensor among its operands would cost more than many of them do.
+    """
+    names = rule.__globals__
+    known = _names_on_arrays.get(names["__name__"])
+    if known is None:
+        known = {
+            name: value.forward if type(value) is Op else value for name, value in names.items()
+        }
+        _names_on_arrays[names["__name__"]] = known
+    return FunctionType(rule.__code__, known, rule.__name__, rule.__defaults__, rule.__closure__)
+
+
+_names_on_arrays: dict[str, dict[str, Any]] = {}
+"""The names of the modules that rules stand in, with forward functions for entries."""
 
 
 class _RunWriter:
@@ -63,6 +93,11 @@ class _RunWriter:
         op = self.op
         grad = "grad" if self.single else "grads"
         lines = [f"def {'run_recorded' if recorded else 'run'}(node, {grad}, keep):"]
+        if op.deferrable and self.single and not recorded:
+            lines += [
+                "    if type(grad) is ndarray and grad.size >= active.state.defer_from:",
+                "        grad = deferred(grad)",
+            ]
         if len(self.layout.promoted) > 1 and not recorded:
             lines += ["    if node.mixed:", f"        return run_mixed(node, {grad}, keep)"]
         lines.append("    nodes = node.next_nodes")

@@ -20,6 +20,7 @@ from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.operands import type_name
 from gradcli.ops.shape import unsqueeze
 from gradcli.ops.slicing import alias, checked_position, select, slice_
+from gradcli.state import active
 
 Key = tuple[Any, ...]
 """An index for NumPy: for each dimension an array of positions, none negative, or a full slice."""
@@ -120,7 +121,7 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
     """
     kind = type(key)
     if kind is int:
-        return _selected(tensor, 0, key)
+        return _selected(tensor, 0, key, tensor.array.ndim)
     if kind is slice:
         return _sliced(tensor, 0, key)
     if key is None:
@@ -151,7 +152,7 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
     for item in items:
         kind = type(item)
         if kind is int:
-            shown = _selected(shown, dim, item)
+            shown = _selected(shown, dim, item, ndim)
         elif kind is slice:
             if not _is_full(item, shown.array.shape[dim]):
                 shown = _sliced(shown, dim, item)
@@ -166,7 +167,7 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
             picked[dim] = np.array([item])
             dim += 1
         elif item.ndim == 0 and item.dtype.kind == "i":
-            shown = _selected(shown, dim, int(item))
+            shown = _selected(shown, dim, int(item), ndim)
         elif item.ndim == 0:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = item.reshape(1).astype(bool)
@@ -205,7 +206,10 @@ def _item(part: Any) -> Any:
             "E302", f"a tensor of {part.dtype} is no index", help="use `.long()` or a bool mask"
         )
     if isinstance(part, (list, tuple, range)):
-        array = np.array(_plain(part))
+        try:
+            array = np.array(_plain(part))
+        except ValueError:  # lists of several lengths
+            raise GradcliError("E204", "the lists of an index differ in length") from None
         if array.dtype.kind not in "bif":
             raise GradcliError("E202", f"a list of {array.dtype} is no index")
         return array if array.dtype.kind == "b" else array.astype(np.int64)
@@ -221,6 +225,7 @@ _POSITIONS = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
 
 def _plain(values: Any) -> Any:
     if isinstance(values, (list, tuple, range)):
+        active.state.limits.check_elements(len(values))
         return [_plain(value) for value in values]
     return values.array.tolist() if isinstance(values, Tensor) else values
 
@@ -235,13 +240,15 @@ def _dimensions(item: Any) -> int:
     return int(item.ndim) if is_mask else 1
 
 
-def _selected(tensor: Tensor, dim: int, position: int) -> Tensor:
+def _selected(tensor: Tensor, dim: int, position: int, ndim: int) -> Tensor:
+    """The part at a position of a dimension; `ndim` is how many there were before the index."""
     shape = tensor.array.shape
     if not shape:
         raise GradcliError(
             "E302", "a 0-dim tensor has no elements to index", help="use .item() for its value"
         )
-    return select.apply(tensor, dim, checked_position("index", position, shape[dim], dim))
+    indexed = ndim - len(shape) + dim
+    return select.apply(tensor, dim, checked_position("index", position, shape[dim], indexed))
 
 
 def _bound(value: Any) -> int | None:

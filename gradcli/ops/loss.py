@@ -20,6 +20,7 @@ from gradcli.ops.entry import op
 from gradcli.ops.pointwise import abs_, sgn
 from gradcli.ops.reduction import mean_all, sum_all
 from gradcli.ops.reshaping import broadcast_tensors
+from gradcli.ops.slips import check_same_shape
 
 NONE, MEAN, SUM = 0, 1, 2
 
@@ -54,6 +55,7 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
     check_tensors(name, input=input, target=target)
     input, target = in_dtype_of(input, target), in_dtype_of(target, input)
     check_floating(name, input)
+    check_same_shape(name, input, target)
     return broadcast_tensors(input, target)  # type: ignore[return-value]
 
 
@@ -93,6 +95,7 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """The magnitudes of the differences, their mean or their sum."""
     check_tensors("l1_loss", input=input, target=target)
+    check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
     return reduced(abs_(_difference(*broadcast_tensors(input, target))), number)
 

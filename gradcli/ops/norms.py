@@ -65,7 +65,7 @@ def _norm_array(
     return result.astype(self.real.dtype)
 
 
-def _norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
+def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
     """The gradient of a norm; 0 where the norm is 0 and has no derivative, none for a count."""
     if ord == 0:
         return None
@@ -91,7 +91,7 @@ vector_norm = op(
     "linalg_vector_norm",
     "LinalgVectorNormBackward0",
     _norm_array,
-    self=lambda grad, self, result, ord, dims, keepdim: _norm_gradient(
+    self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
     ),
 )
@@ -245,7 +245,7 @@ def _dist_array(self: Any, other: Any, p: float) -> Any:
 
 
 def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
-    return _norm_gradient(grad, self - other, result, p, None, False)
+    return norm_gradient(grad, self - other, result, p, None, False)
 
 
 dist = op(

@@ -7,15 +7,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.autograd.node import FREED, AccumulateGrad, Metadata, Node, freed, modified
+from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
 from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
 from gradcli.state import active
-
-SCALAR_METADATA: dict[type, Metadata] = {
-    kind: (((), np.dtype(kind)),) for kind in (np.float32, np.float64, np.float16)
-}
-"""The metadata of 0-dim results, shared by all their nodes."""
 
 
 def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
@@ -33,11 +28,20 @@ def type_name(value: Any) -> str:
     return "Tensor" if type(value) is Tensor else type(value).__name__
 
 
+def number_of(op: Any, value: Tensor) -> Any:
+    """The number in a 0-dim tensor that stands for a number; raises E202 for other tensors."""
+    if value.array.ndim:
+        raise GradcliError("E202", f"{op.name}(): expected a number, not a tensor of several")
+    return value.array.item()
+
+
 def listed(name: str, tensors: Any) -> list[Tensor]:
     """The tensors of a list argument; raises E202 for what is no list of tensors."""
     if not isinstance(tensors, (list, tuple)):
         raise GradcliError(
-            "E202", f"{name}(): expected a list of tensors, not {type_name(tensors)}"
+            "E202",
+            f"{name}(): expected a list of tensors, not {type_name(tensors)}",
+            help=f"put the tensors in brackets: `{name}([a, b])`",
         )
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):

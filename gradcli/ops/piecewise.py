@@ -24,6 +24,7 @@ from gradcli.ops.arguments import (
 from gradcli.ops.arithmetic import no_derivative, zeros_like
 from gradcli.ops.catalogue import function
 from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.creation import plain_number
 from gradcli.ops.entry import Op, op, pointwise
 from gradcli.ops.shape import view
 
@@ -172,6 +173,7 @@ hardtanh_ = pointwise(
 
 def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     check_tensors(name, input=input)
+    min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
     if min_val > max_val:
         raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
     if input.dtype.category == "bool":

@@ -21,6 +21,8 @@ def _power(self: Any, exponent: Any) -> Any:
         return _integer_power(self, exponent)
     # np.power is slow for small exponents, and less exact than the product.
     if type(exponent) in (int, float):
+        if exponent == 1:
+            return self.copy() if isinstance(self, np.ndarray) else self
         if exponent == 2:
             return self * self
         if exponent == 3:

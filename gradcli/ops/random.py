@@ -87,8 +87,13 @@ def uniform_array(
     if low > high:
         raise invalid_argument(f"{name}(): there is nothing from {low} to {high}")
     fraction = generator_of(generator).uniform(prod(sizes), dtype.numpy_dtype)
+    if low == 0 and high == 1:
+        return shaped(fraction, sizes, dtype)
+    # PyTorch multiplies and adds with one rounding: here in the next wider format.
     kind = fraction.dtype.type
-    return shaped(fraction * kind(high - low) + kind(low), sizes, dtype)
+    wide = np.float64 if kind is np.float32 else np.longdouble
+    values = fraction.astype(wide) * wide(kind(high) - kind(low)) + wide(kind(low))
+    return shaped(values.astype(kind), sizes, dtype)
 
 
 def normal_array(

@@ -180,6 +180,8 @@ def repeat_interleave(
     from gradcli.ops.index_select import index_select
 
     if repeats is None:
+        if input.array.dtype.kind not in "iu":
+            raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
         return Tensor(np.repeat(np.arange(input.array.size), input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.size and counts.min() < 0:

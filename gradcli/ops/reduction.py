@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.deferred import DEFERRED, LONG
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd import engine
 from gradcli.autograd.tensor import Tensor
@@ -110,10 +111,6 @@ def kept_sizes(sizes: Sequence[int], dims: Sequence[int] | None) -> tuple[int, .
 
 # --- sum ----------------------------------------------------------------------------------------
 
-_LONG = 4096
-"""From here on, adding float32 rows one after another visibly loses digits."""
-
-
 def _sum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
@@ -121,7 +118,9 @@ def _sum_array(
         self = dtypes.cast(self, dtype)
     kind = self.dtype.kind
     if kind == "f" and self.dtype.itemsize > 2:
-        if dims and self.dtype == np.float32 and reduced_count(self.shape, dims) > _LONG:
+        if type(self) in DEFERRED:
+            return self.reduced(dims, keepdim)
+        if dims and self.dtype == np.float32 and reduced_count(self.shape, dims) > LONG:
             total = fold(np.add, self, dims, keepdim, dtype=np.float64)
             return total.astype(np.float32)
         return fold(np.add, self, dims, keepdim)
@@ -135,6 +134,7 @@ sum_all = op(
     "sum",
     "SumBackward0",
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
+    deferrable=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
 )
 
@@ -142,6 +142,7 @@ sum_dims = op(
     "sum",
     "SumBackward1",
     lambda self, dims, keepdim, dtype=None: _sum_array(self, dims, keepdim, dtype),
+    deferrable=True,
     self=lambda grad, self_sizes, dims, keepdim: expand(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
@@ -268,6 +269,7 @@ mean_all = op(
     "mean",
     "MeanBackward0",
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
+    deferrable=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes) / product(self_sizes),
 )
 
@@ -275,6 +277,7 @@ mean_dims = op(
     "mean",
     "MeanBackward1",
     lambda self, dims, keepdim, dtype=None: _mean_array(self, dims, keepdim, dtype),
+    deferrable=True,
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),

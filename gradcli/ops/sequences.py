@@ -79,15 +79,15 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) ->
         raise _invalid(f"{name}(): the number of steps is {steps}")
     check_count(name, steps)
     kind: Any = dtype.numpy_dtype.type
-    wide: Any = np.longdouble
+    wide: Any = np.longdouble if kind is np.float64 else np.float64
     if dtype.category == "int":
         first, last, kind, wide = int(first), int(last), np.float64, np.float64
     if steps == 1:
         return np.full(1, first, np.float64)
     low, high = kind(first), kind(last)
     step = wide((high - low) / kind(max(steps - 1, 1)))
-    places = np.arange(steps, dtype=wide)
-    return np.where(places < steps // 2, low + step * places, high - step * places[::-1])
+    places = np.arange(steps - steps // 2, dtype=wide) * step
+    return np.concatenate([low + places[: steps // 2], high - places[::-1]])
 
 
 @function("logspace")

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.deferred import forced
 from gradcli.autograd.inplace import replace_layout
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -21,6 +22,7 @@ from gradcli.ops.entry import Op, op
 
 
 def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
+    self = forced(self)
     if self.flags.c_contiguous and self.dtype.kind != "V":
         # What NumPy's broadcast_to does, in a third of its time: every sum's gradient comes here.
         strides = [0] * (len(size) - self.ndim)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion import over_blocks
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import neg
@@ -16,22 +18,43 @@ from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.pointwise import exp
 from gradcli.ops.reduction import sum_dims, wide
+from gradcli.ops.slips import guessed_dim
+from gradcli.state import active
 
 # --- softmax ------------------------------------------------------------------------------------
 
 
-def _shifted(self: Any, dim: int) -> Any:
+def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
+    """What `write(*arrays, dim, out)` makes of arrays of one shape, rows by rows where they are
+    many.
+    """
+    arrays = tuple([wide(array) for array in arrays])
+    out = np.empty_like(arrays[0])
+    if dim == 0 or out.size < active.state.defer_from:
+        write(*arrays, dim, out)
+    else:
+        over_blocks(
+            out.shape, lambda rows: write(*[array[rows] for array in arrays], dim, out[rows])
+        )
+    return out
+
+
+def _write_shifted(self: Any, dim: int, out: Any) -> None:
     """The elements less the largest along the dimension: no exponential of them overflows."""
-    self = wide(self)
-    return self - np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
+    largest = np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
+    np.subtract(self, largest, out=out)
+
+
+def _write_softmax(self: Any, dim: int, out: Any) -> None:
+    _write_shifted(self, dim, out)
+    np.exp(out, out=out)
+    out /= np.add.reduce(out, axis=dim, keepdims=True)
 
 
 def _softmax_array(self: Any, dim: int) -> Any:
     if not self.ndim:  # one element has all the weight; nan and infinities have none to give
         return np.exp(self - self)
-    weights = np.exp(_shifted(self, dim))
-    weights /= np.add.reduce(weights, axis=dim, keepdims=True)
-    return weights.astype(self.dtype, copy=False)
+    return _by_rows(_write_softmax, dim, self).astype(self.dtype, copy=False)
 
 
 def _sum_along(value: Any, dim: int) -> Any:
@@ -66,16 +89,29 @@ softmax_ = op(
 # --- its logarithm ------------------------------------------------------------------------------
 
 
+def _write_log_softmax(self: Any, dim: int, out: Any) -> None:
+    _write_shifted(self, dim, out)
+    out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+
+
 def _log_softmax_array(self: Any, dim: int) -> Any:
     if not self.ndim:
         return self - self
-    shifted = _shifted(self, dim)
-    shifted -= np.log(np.add.reduce(np.exp(shifted), axis=dim, keepdims=True))
-    return shifted.astype(self.dtype, copy=False)
+    return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
+
+
+def _write_log_softmax_backward(grad_output: Any, output: Any, dim: int, out: Any) -> None:
+    np.exp(output, out=out)
+    out *= np.add.reduce(grad_output, axis=dim, keepdims=True)
+    np.subtract(grad_output, out, out=out)
 
 
 def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
-    return grad_output - np.exp(output) * _sum_along(grad_output, dim)
+    if not output.ndim:
+        return grad_output - np.exp(output) * grad_output
+    return _by_rows(_write_log_softmax_backward, dim, grad_output, output).astype(
+        output.dtype, copy=False
+    )
 
 
 log_softmax_backward = op(
@@ -110,11 +146,6 @@ def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
     return entry.apply(input, normal_dim(entry.name, dim, input.array.ndim))
 
 
-def _implied_dim(input: Tensor) -> int:
-    """The dimension that torch.nn.functional takes where none is given."""
-    return 0 if input.array.ndim in (0, 1, 3) else 1
-
-
 def _expose(entry: Op) -> None:
     def of_torch(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
         return along(entry, input, dim, dtype)
@@ -123,7 +154,7 @@ def _expose(entry: Op) -> None:
         input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
     ) -> Tensor:
         check_tensors(entry.name, input=input)
-        return along(entry, input, _implied_dim(input) if dim is None else dim, dtype)
+        return along(entry, input, guessed_dim(entry.name, input) if dim is None else dim, dtype)
 
     for body in (of_torch, of_functional):
         body.__name__ = body.__qualname__ = entry.name
@@ -142,4 +173,5 @@ def softmin(
 ) -> Tensor:
     """The softmax of the negative."""
     check_tensors("softmin", input=input)
-    return along(softmax_, neg.apply(input), _implied_dim(input) if dim is None else dim, dtype)
+    dim = guessed_dim("softmin", input) if dim is None else dim
+    return along(softmax_, neg.apply(input), dim, dtype)

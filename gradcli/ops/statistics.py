@@ -25,6 +25,7 @@ from gradcli.ops.reduction import (
 )
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import expand, restore_dims
+from gradcli.ops.slips import check_freedom
 
 Axes = tuple[int, ...] | None
 
@@ -164,7 +165,9 @@ def _spread(entry: Op, words: str) -> Function:
                 raise GradcliError("E201", f"{name}(): give unbiased or correction, not both")
             correction = float(unbiased)
         dims = None if dim is None and not keepdim else normal_dims(name, input, dim)
-        return entry.apply(input, dims, 1 if correction is None else correction, keepdim)
+        correction = 1 if correction is None else correction
+        check_freedom(name, reduced_count(input.array.shape, dims), correction)
+        return entry.apply(input, dims, correction, keepdim)
 
     spread.__doc__ = f"{words}, over the dimensions; its divisor is the count less `correction`, 1."
     return spread

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd import backward as engine_entry
-from gradcli.autograd import hooks, modes
+from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, refresh
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method, modules, properties, setters, tensor_property
 from gradcli.ops.copying import detach
+from gradcli.ops.slips import check_kept
 
 # --- differentiation ----------------------------------------------------------------------------
 
@@ -31,6 +32,14 @@ modules["torch.autograd"].update(
     enable_grad=modes.EnableGrad,
     set_grad_enabled=modes.SetGradEnabled,
     inference_mode=modes.InferenceMode,
+)
+modules["torch.autograd"].update(
+    detect_anomaly=anomaly.DetectAnomaly,
+    set_detect_anomaly=anomaly.SetDetectAnomaly,
+)
+modules["torch"].update(
+    is_anomaly_enabled=anomaly.is_anomaly_enabled,
+    is_anomaly_check_nan_enabled=anomaly.is_anomaly_check_nan_enabled,
 )
 
 
@@ -103,6 +112,8 @@ def _requires_grad(tensor: Tensor) -> bool:
 
 @tensor_property("grad")
 def _grad(tensor: Tensor) -> Tensor | None:
+    if tensor.grad_fn is not None:
+        check_kept(tensor)
     return tensor.grad
 
 

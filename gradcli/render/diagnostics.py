@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradcli.errors import GradcliError, Span, SyntaxErrors
+from gradcli.errors import GradcliError, Span, SyntaxErrors, Warned
 from gradcli.render.snippet import Mark, location, snippet
 from gradcli.render.style import PLAIN, Style, block, escaped, one_line
 
 _MOST_ERRORS = 100
 _MOST_CALLS = 8
 
-# These codes belong to the shell, so the class that Python would raise says nothing.
-_WITHOUT_CLASS = ("E5", "E603", "E9")
+# These codes belong to the shell and the session: the class that Python would raise says nothing.
+WITHOUT_CLASS = ("E104", "E105", "E5", "E603", "E9")
 
 
 def diagnostic(error: GradcliError, style: Style = PLAIN) -> str:
@@ -29,28 +29,40 @@ def diagnostic(error: GradcliError, style: Style = PLAIN) -> str:
 
 
 def _diagnostic(error: GradcliError, style: Style) -> str:
-    message = error.message
-    if not error.code.startswith(_WITHOUT_CLASS):
-        message = f"{error.raises}: {message}" if message else error.raises
-    lines = [_headline(f"error[{error.code}]", "error", message, style)]
-    marks = [Mark(label.span, label.text, False) for label in error.labels]
-    if error.span is not None:
-        marks.insert(0, Mark(error.span, "", True))
-    lines += _body(marks, (*error.notes, *_calls(error)), error.help, style)
+    lines = [_headline(f"error[{error.code}]", "error", message_of(error), style)]
+    lines += _body(_marks(error), (*error.notes, *_calls(error)), error.help, style)
     return "\n".join(lines)
 
 
-def warning(message: str, span: Span | None, help: str | None, style: Style = PLAIN) -> str:
+def message_of(error: GradcliError) -> str:
+    """An error's message behind the class that PyTorch raises, where that says anything."""
+    if error.code.startswith(WITHOUT_CLASS):
+        return error.message
+    return f"{error.raises}: {error.message}" if error.message else error.raises
+
+
+def _marks(diagnosed: GradcliError | Warned) -> list[Mark]:
+    marks = [Mark(label.span, label.text, False) for label in diagnosed.labels]
+    if diagnosed.span is not None:
+        marks.insert(0, Mark(diagnosed.span, "", True))
+    return marks
+
+
+def warning(warned: Warned, style: Style = PLAIN) -> str:
     """A warning with its place and the mend."""
-    lines = [_headline("warning", "warning", message, style)]
-    marks = [] if span is None else [Mark(span, "", True)]
-    return "\n".join([*lines, *_body(marks, (), help, style)])
+    lines = [_headline(f"warning[{warned.code}]", "warning", warned.message, style)]
+    return "\n".join([*lines, *_body(_marks(warned), (), warned.help, style)])
 
 
 def usage_error(message: str, help: str | None, style: Style = PLAIN) -> str:
     """A mistake in the words of the command line."""
     lines = [_headline("error", "error", message, style)]
     return "\n".join([*lines, *_body([], (), help, style)])
+
+
+def note(text: str, style: Style = PLAIN) -> str:
+    """A remark beside the data."""
+    return f"{style.paint('note', 'note')}: {escaped(text)}"
 
 
 def _headline(kind: str, role: str, message: str, style: Style) -> str:

@@ -7,15 +7,16 @@ Numbers are never shortened; those that JSON has no number for are the strings "
 from __future__ import annotations
 
 import json
-import math
 from typing import Any
 
 from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.autograd.recording import Accumulation, Arrival, Event
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import Span
+from gradcli.errors import GradcliError, Span
 from gradcli.explain.gradients import Gradient
 from gradcli.explain.result import Result
+from gradcli.files.json import spelled
+from gradcli.render.style import escaped
 
 SCHEMA = "gradcli.result/1"
 
@@ -43,30 +44,31 @@ def document(result: Result | None, printed: str = "", *, steps: bool = False) -
     return found
 
 
+def failed(error: GradcliError) -> dict[str, Any]:
+    """A run that an error ended as a JSON object."""
+    from gradcli.render.json_diagnostics import error_object
+
+    return {"schema": SCHEMA, "error": error_object(error)}
+
+
+def marked(found: dict[str, Any], record: int) -> dict[str, Any]:
+    """A run's object with the number of the record that it belongs to."""
+    return {"schema": SCHEMA, "record": record, **found}
+
+
 def text(value: dict[str, Any], *, compact: bool = False) -> str:
     """A JSON object as text with a line end, on one line if `compact`."""
     indent = None if compact else 2
-    try:
-        return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
-    except UnicodeError:  # a lone surrogate
-        return json.dumps(value, allow_nan=False, indent=indent) + "\n"
+    found = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent) + "\n"
+    if found.isascii() or found == escaped(found):
+        return found
+    # A lone surrogate, or what a terminal would obey: JSON spells those out itself.
+    return json.dumps(value, allow_nan=False, indent=indent) + "\n"
 
 
 def number(array: Any) -> Any:
     """An array as nested lists of numbers, a 0-dim one as a number."""
-    return _safe(array.tolist()) if array.dtype.kind in "fcV" else array.tolist()
-
-
-def _safe(value: Any) -> Any:
-    if isinstance(value, list):
-        return [_safe(each) for each in value]
-    if isinstance(value, int):
-        return value
-    if isinstance(value, complex):
-        return {"real": _safe(value.real), "imag": _safe(value.imag)}
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return spelled(array.tolist()) if array.dtype.kind in "fcV" else array.tolist()
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
@@ -134,7 +136,7 @@ def _edge(edge: Edge) -> dict[str, Any]:
     if isinstance(edge.constant, Tensor):
         found["constant"] = number(edge.constant.array)
     elif isinstance(edge.constant, (int, float, complex)):
-        found["constant"] = _safe(edge.constant)
+        found["constant"] = spelled(edge.constant)
     return found
 
 

@@ -125,7 +125,9 @@ def _below(placed: list[tuple[int, int, Mark]], style: Style) -> list[str]:
             cells[column] = "^" if mark.primary else "-"
     underline = _painted(cells, style)
     labelled = sorted((each for each in placed if each[2].text), key=lambda each: each[0])
-    if labelled and labelled[-1][1] > max(cells):
+    # A label behind the marks belongs to the last of them; inside another mark it would be read as
+    # that one's.
+    if labelled and labelled[-1][1] > max(cells) and not _overlapped(labelled[-1], placed):
         start, _, mark = labelled.pop()
         underline += " " + _label(mark, style)
     lines = [underline]
@@ -140,6 +142,14 @@ def _below(placed: list[tuple[int, int, Mark]], style: Style) -> list[str]:
         plain_width = max((column for column in bars if column < start), default=-1) + 1
         lines.append(lead + " " * (start - plain_width) + _label(mark, style))
     return lines
+
+
+def _overlapped(one: tuple[int, int, Mark], placed: list[tuple[int, int, Mark]]) -> bool:
+    """Whether a mark shares columns with another that is not just as long."""
+    start, end, _ = one
+    return any(
+        first < end and start < last and (first, last) != (start, end) for first, last, _ in placed
+    )
 
 
 def _label(mark: Mark, style: Style) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gradcli.errors import GradcliError
 from gradcli.language.syntax import (
     Break,
+    Class,
     Continue,
     Def,
     For,
@@ -29,7 +30,10 @@ PLACED = frozenset({"return", "break", "continue", "nonlocal", "import"})
 
 
 def check_placement(
-    statements: list[Statement], in_function: bool = False, in_loop: bool = False
+    statements: list[Statement],
+    in_function: bool = False,
+    in_loop: bool = False,
+    in_class: bool = False,
 ) -> None:
     """Passes statements that stand where they may; the first that does not is an E006."""
     for statement in statements:
@@ -44,10 +48,13 @@ def check_placement(
             if statement.keyword == "nonlocal" and not in_function:
                 raise GradcliError("E006", "`nonlocal` outside a function", span=statement.span)
         elif isinstance(statement, FromImport):
-            if in_function and statement.names[0][0] == "*":
-                raise GradcliError("E006", "`import *` inside a function", span=statement.span)
+            if (in_function or in_class) and statement.names[0][0] == "*":
+                inside = "class" if in_class else "function"
+                raise GradcliError("E006", f"`import *` inside a {inside}", span=statement.span)
         elif isinstance(statement, Def):
             check_placement(statement.body, in_function=True)
+        elif isinstance(statement, Class):
+            check_placement(statement.body, in_class=True)
         elif isinstance(statement, (For, While)):
             check_placement(statement.body, in_function, in_loop=True)
             check_placement(statement.orelse, in_function, in_loop)

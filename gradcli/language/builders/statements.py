@@ -9,10 +9,13 @@ from gradcli.errors import GradcliError, Span
 from gradcli.language.builders.expressions import checked_parameters
 from gradcli.language.builders.targets import check_deletable, check_single_target, check_target
 from gradcli.language.syntax import (
+    Argument,
     Assert,
     Assign,
     AugmentedAssign,
     Break,
+    Class,
+    Command,
     Continue,
     Def,
     Del,
@@ -41,6 +44,11 @@ WithItem = tuple[Expression, Expression | None]
 
 
 # ---- simple statements ----
+
+
+def command(span: Span, _text: str) -> Command:
+    """A line for the session."""
+    return Command(span)
 
 
 def expression_statement(span: Span, value: Expression) -> ExpressionStatement:
@@ -256,6 +264,23 @@ def def_statement(
 ) -> Def:
     """`def name(parameters) -> annotation: body`."""
     return Def(span, text, checked_parameters(span, parameters), body, decorators or [])
+
+
+def class_statement(
+    span: Span,
+    decorators: list[Expression] | None,
+    text: str,
+    arguments: list[Argument] | None,
+    body: Body,
+) -> Class:
+    """`class name(bases): body`; E007 for keywords and unpacking among the bases."""
+    for given in arguments or ():
+        if given.name is not None or given.kind:
+            what = f"`{given.name}=`" if given.name else f"`{given.kind}`"
+            raise GradcliError(
+                "E007", f"{what} among the bases is outside the language", span=given.span
+            )
+    return Class(span, text, [given.value for given in arguments or ()], body, decorators or [])
 
 
 def parameter(

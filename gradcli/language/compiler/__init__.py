@@ -20,6 +20,7 @@ from gradcli.language.compiler import (
     assignment,
     blocks,
     calling,
+    classes,
     comprehensions,
     displays,
     functions,
@@ -27,6 +28,7 @@ from gradcli.language.compiler import (
     loops,
     names,
     operations,
+    updates,
 )
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
@@ -38,15 +40,20 @@ Evaluate = Callable[[Variables], Any]
 
 
 class Compiler:
-    """Compiles for one interpreter, whose values and state the closures share."""
+    """Compiles for one interpreter, whose values and state the closures share.
 
-    __slots__ = ("interpreter", "state", "steps", "values")
+    Attributes:
+        loop: the outermost loop around what is being compiled.
+    """
+
+    __slots__ = ("interpreter", "loop", "state", "steps", "values")
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
         self.state = interpreter.state
         self.steps = interpreter.steps
         self.values = interpreter.values
+        self.loop: syntax.Statement | None = None
 
     def expression(self, node: syntax.Expression, scope: Scope) -> Evaluate:
         """The closure of an expression."""
@@ -55,6 +62,14 @@ class Compiler:
     def statement(self, node: syntax.Statement, scope: Scope) -> Run:
         """The closure of a statement."""
         return _STATEMENTS[type(node)](self, node, scope)
+
+    def loop_body(self, loop: syntax.For | syntax.While, scope: Scope) -> Run:
+        """The closure of a loop's body."""
+        outer, self.loop = self.loop, self.loop or loop
+        try:
+            return self.block(loop.body, scope)
+        finally:
+            self.loop = outer
 
     def block(self, body: list[syntax.Statement], scope: Scope) -> Run:
         """The closure of statements in a row."""
@@ -85,9 +100,10 @@ _EXPRESSIONS: dict[type, Callable[[Compiler, Any, Scope], Evaluate]] = {
 
 _STATEMENTS: dict[type, Callable[[Compiler, Any, Scope], Run]] = {
     syntax.Assert: handling.assert_statement,
-    syntax.Assign: assignment.assign,
+    syntax.Assign: updates.assign,
     syntax.AugmentedAssign: assignment.augmented_assign,
     syntax.Break: blocks.break_statement,
+    syntax.Class: classes.class_statement,
     syntax.Continue: blocks.continue_statement,
     syntax.Def: functions.def_statement,
     syntax.Del: assignment.del_statement,

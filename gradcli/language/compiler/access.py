@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.language import syntax
 from gradcli.language.attributes import get_attribute
 from gradcli.language.scopes import Scope, Variables
@@ -48,9 +49,15 @@ def subscript(c: Compiler, node: syntax.Subscript, scope: Scope) -> Evaluate:
         value = evaluate(variables)
         at = index(variables)
         state.place = span
-        if type(value) is Tensor:
-            return operators["[]"](value, at)
-        return get_item(value, at)
+        try:
+            if type(value) is Tensor:
+                return operators["[]"](value, at)
+            return get_item(value, at)
+        except GradcliError as error:
+            from gradcli.language.labels import label_operands
+
+            label_operands(error, ((node.value, value), (node.index, at)), "[]")
+            raise
 
     return read
 

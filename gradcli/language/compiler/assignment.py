@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language import syntax
-from gradcli.language.attributes import get_attribute, set_attribute
+from gradcli.language.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.classes import type_name
 from gradcli.language.compiler.names import Store, name_delete, name_store
 from gradcli.language.iteration import bounded, iterate
@@ -81,7 +81,13 @@ def target_store(
         receiver = container(variables)
         at = index(variables)
         state.place = span
-        set_item(receiver, at, value)
+        try:
+            set_item(receiver, at, value)
+        except GradcliError as error:
+            from gradcli.language.labels import label_operands
+
+            label_operands(error, ((target.value, receiver), (target.index, at)), "[]=")
+            raise
 
     return store_item
 
@@ -151,7 +157,14 @@ def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) ->
             right = value(variables)
             state.place = span
             change = binary if type(left) in NUMBERS else augmented
-            store(variables, change(symbol, left, right))
+            try:
+                new = change(symbol, left, right)
+            except GradcliError as error:
+                from gradcli.language.labels import label_operands
+
+                label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
+                raise
+            store(variables, new)
 
         return augment_name
     if isinstance(target, syntax.Attribute):
@@ -246,13 +259,11 @@ def _deletion(c: Compiler, target: syntax.Expression, scope: Scope) -> Run:
         name = target.name
         owner = c.expression(target.value, scope)
 
-        def refuse(variables: Variables) -> None:
+        def delete_from(variables: Variables) -> None:
             receiver = owner(variables)
             state.place = span
-            raise GradcliError(
-                "E102", f"the attribute '{name}' of {type_name(receiver)} cannot be deleted"
-            )
+            delete_attribute(receiver, name)
 
-        return refuse
+        return delete_from
     assert isinstance(target, (syntax.Tuple, syntax.List))
     return del_statement(c, syntax.Del(span, target.elements), scope)

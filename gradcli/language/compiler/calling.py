@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import GradcliError
+from gradcli.errors import GradcliError, Label
 from gradcli.language import syntax
-from gradcli.language.attributes import Module, get_attribute
+from gradcli.language.attributes import Method, Module, get_attribute
 from gradcli.language.calls import Function, call_failed
 from gradcli.language.calls import call as call_value
 from gradcli.language.classes import type_name
+from gradcli.language.compiler.classes import super_call
+from gradcli.language.descriptors import BoundMethod
 from gradcli.language.iteration import bounded
 from gradcli.language.methods import METHODS
 from gradcli.language.scopes import Scope, Variables
@@ -27,6 +30,8 @@ def call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
     arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
     if isinstance(node.function, syntax.Attribute):
         return _method(c, node, node.function, arguments, scope)
+    if _is_super(node, scope):
+        return super_call(c, node, scope)
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
 
@@ -38,12 +43,61 @@ def call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
             return called.invoke(values, {})
         try:
             return called(*values)
-        except GradcliError:
-            raise
         except Exception as error:
-            raise call_failed(error, called, values, {}) from error
+            _fail(error, node, called, values)
 
     return run
+
+
+def _is_super(node: syntax.Call, scope: Scope) -> bool:
+    """Whether a call is `super()`."""
+    name = node.function
+    return (
+        isinstance(name, syntax.Name)
+        and name.name == "super"
+        and not node.arguments
+        and scope.distance("super") is None
+    )
+
+
+def _fail(error: Exception, node: syntax.Call, called: Any, values: Iterable[Any]) -> NoReturn:
+    """Raise what a program sees of the failure of a call with positional arguments, the operands
+    labelled.
+    """
+    values = tuple(values)
+    failure = error
+    if not isinstance(error, GradcliError):
+        failure = call_failed(error, called, values, {})
+    if isinstance(failure, GradcliError):
+        nodes = [argument.value for argument in node.arguments]
+        if len(values) > len(nodes):  # a method: what it is called on comes first
+            assert isinstance(node.function, syntax.Attribute)
+            nodes.insert(0, node.function.value)
+        if not callable(called):
+            failure.help = failure.help or _not_callable(node.function, called)
+        _label(failure, node, zip(nodes, values, strict=False))
+    if failure is error:
+        raise error
+    raise failure from error
+
+
+def _not_callable(function: syntax.Expression, called: Any) -> str | None:
+    """What was likely meant by the call of a value that is no function."""
+    if isinstance(function, syntax.Attribute):
+        return f"`.{function.name}` is a value and no method: leave the parentheses out"
+    if type(called) in (int, float):
+        return "a product needs its sign: `*`"
+    if type(called) in (Tensor, list, tuple, dict):
+        return f"an item is picked with brackets: `{function.span.text}[…]`"
+    return None
+
+
+def _label(
+    error: GradcliError, node: syntax.Call, operands: Iterable[tuple[syntax.Expression, Any]]
+) -> None:
+    from gradcli.language.labels import label_operands
+
+    label_operands(error, operands, node.function.span.text)
 
 
 def _positional(arguments: list[Evaluate]) -> Evaluate:
@@ -83,15 +137,16 @@ def _method(
             state.place = target.span
             called = get_attribute(value, name)
             values = arguments(variables)
+            if type(called) is BoundMethod:
+                values = (called.receiver, *values)
+                called = called.function
         state.place = span
         if type(called) is Function:
             return called.invoke(values, {})
         try:
             return called(*values)
-        except GradcliError:
-            raise
         except Exception as error:
-            raise call_failed(error, called, values, {}) from error
+            _fail(error, node, called, values)
 
     if node.arguments or not is_tensor_method:
         return lambda variables: run_on(receiver(variables), variables)
@@ -103,10 +158,8 @@ def _method(
         state.place = span
         try:
             return methods[name](value)
-        except GradcliError:
-            raise
         except Exception as error:
-            raise call_failed(error, methods[name], (value,), {}) from error
+            _fail(error, node, methods[name], (value,))
 
     return run_bare
 
@@ -139,9 +192,40 @@ def _with_keywords(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
                 else:
                     _merge(named, value)
         state.place = span
-        return call_value(called, values, named)
+        try:
+            return call_value(called, values, named)
+        except GradcliError as error:
+            if error.code == "E201" and error.span is None:
+                _label_keyword(error, node)
+            _label(error, node, _operands(node, called, values, named))
+            raise
 
     return run
+
+
+def _label_keyword(error: GradcliError, node: syntax.Call) -> None:
+    """Label the keyword that the function does not have."""
+    for argument in node.arguments:
+        if argument.name and f"has no argument {argument.name!r}" in error.message:
+            error.labels = (Label(argument.span, "no such argument"),)
+
+
+def _operands(
+    node: syntax.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
+) -> list[tuple[syntax.Expression, Any]]:
+    """The syntax and value of each argument, before them what a method is called on; none where
+    `*values` hides which is which.
+    """
+    found: list[tuple[syntax.Expression, Any]] = []
+    if type(called) is Method and isinstance(node.function, syntax.Attribute):
+        found.append((node.function.value, called.receiver))
+    given = iter(values)
+    for argument in node.arguments:
+        if argument.kind:
+            return found
+        value = named[argument.name] if argument.name else next(given)
+        found.append((argument.value, value))
+    return found
 
 
 def _merge(named: dict[str, Any], more: Any) -> None:

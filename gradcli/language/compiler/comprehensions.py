@@ -11,11 +11,12 @@ from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.names import Store
 from gradcli.language.iteration import drawing, iterate
-from gradcli.language.limits import Steps, too_many_steps
+from gradcli.language.limits import enter_host_call, too_many_steps
 from gradcli.language.scopes import PARENT, Scope, Variables, comprehension_scope
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
+    from gradcli.limits import Steps
     from gradcli.language.compiler import Compiler, Evaluate
 
 
@@ -160,7 +161,7 @@ def _drawn(
 ) -> Generator[Any, None, None]:
     """The elements of a generator expression."""
     while True:
-        steps.enter()
+        enter_host_call(steps)
         try:
             value = element(next(rounds))
         except StopIteration:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import GradcliError
 from gradcli.language import syntax
 from gradcli.language.calls import call, locate
-from gradcli.language.classes import ExceptionType, type_name
+from gradcli.language.classes import is_exception, type_name, type_of
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.names import Store, name_store, name_unbind
 from gradcli.language.exceptions import Raised, converted, handles
@@ -110,7 +110,8 @@ def _finally(c: Compiler, body: Run, final: Run) -> Run:
             if isinstance(error, GradcliError):
                 locate(error, state)
             signal = final(variables)
-            if signal is not None:
+            # Ctrl-C and the end of time are no errors that a `return` here could take back.
+            if signal is not None and isinstance(error, Exception):
                 return signal
             raise
         override = final(variables)
@@ -150,7 +151,7 @@ def raise_statement(c: Compiler, node: syntax.Raise, scope: Scope) -> Run:
 
 def _exception(value: Any) -> GradcliError:
     """A value as an exception; a class gives an instance without arguments."""
-    if isinstance(value, ExceptionType):
+    if is_exception(value):
         value = value()
     if not isinstance(value, GradcliError):
         raise GradcliError("E202", f"only exceptions can be raised, not {type_name(value)}")
@@ -192,17 +193,28 @@ def _within(c: Compiler, context: Evaluate, span: Span, store: Store | None, bod
         value = context(variables)
         state.place = span
         if not getattr(type(value), "language_context", False):
-            raise GradcliError("E202", f"a value of type {type_name(value)} is no context")
+            raise GradcliError(
+                "E202",
+                f"a value of type {type_name(value)} is no context",
+                help="call it: `with torch.no_grad():`" if callable(value) else None,
+            )
         entered = call(value.__enter__, (), {})
+        leave = value.__exit__
         try:
             if store is not None:
                 store(variables, entered)
-            return body(variables)
+            signal = body(variables)
         except GradcliError as error:
             locate(error, state)
-            raise
-        finally:
             state.place = span
-            call(value.__exit__, (None, None, None), {})
+            if call(leave, (type_of(error), error, None), {}):
+                return None
+            raise
+        except BaseException:
+            leave(None, None, None)
+            raise
+        state.place = span
+        call(leave, (None, None, None), {})
+        return signal
 
     return run

@@ -24,7 +24,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     store = target_store(c, node.target, scope)
     # A plain name is bound right here, unless the value is a tensor, which has a name to learn.
     direct = node.target.name if is_direct(node.target, scope) else None
-    body = c.block(node.body, scope)
+    body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
 
     # The place is set at the end of a round too: the next value may fail to come.
@@ -70,7 +70,7 @@ def while_statement(c: Compiler, node: syntax.While, scope: Scope) -> Run:
     """`while test`, with its `else`."""
     state, steps, span = c.state, c.steps, node.test.span
     test = c.expression(node.test, scope)
-    body = c.block(node.body, scope)
+    body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
 
     def run(variables: Variables) -> Any:

@@ -29,7 +29,16 @@ def name(c: Compiler, node: syntax.Name, scope: Scope) -> Evaluate:
     distance = scope.distance(node.name)
     if distance is None:
         return _program_name(c, node.name, node.span)
-    return _own_name(node.name, distance, node.span)
+    read = _own_name(node.name, distance, node.span)
+    if distance == 0 and scope.is_class:
+        assert scope.parent is not None
+        return _class_name(node.name, read, name(c, node, scope.parent))
+    return read
+
+
+def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
+    """A name in a class's body, which stands for one outside until the body binds it."""
+    return lambda variables: own(variables) if name in variables else outer(variables[PARENT])
 
 
 def is_direct(node: syntax.Expression, scope: Scope) -> TypeGuard[syntax.Name]:

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import Span
+from gradcli.errors import GradcliError, Span
 from gradcli.language import syntax
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.operators import (
@@ -17,6 +17,7 @@ from gradcli.language.operators import (
     contains,
     identity,
     operator_failed,
+    own_operator,
 )
 from gradcli.language.operators import binary as apply_binary
 from gradcli.language.operators import unary as apply_unary
@@ -95,8 +96,8 @@ def operation(
                     if type(a) is Tensor or type(b) is Tensor:
                         return on_tensors(a, b)
                     return host(a, b)
-                except OPERATOR_ERRORS as error:
-                    raise operator_failed(symbol, a, b, error) from error
+                except _FAILURES as error:
+                    return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
             return name_and_name
         if type(right_node) is syntax.Constant:
@@ -110,8 +111,8 @@ def operation(
                 state.place = span
                 try:
                     return on_tensors(a, constant) if type(a) is Tensor else host(a, constant)
-                except OPERATOR_ERRORS as error:
-                    raise operator_failed(symbol, a, constant, error) from error
+                except _FAILURES as error:
+                    return _otherwise(error, symbol, (left_node, a), (right_node, constant))
 
             return name_and_constant
 
@@ -126,8 +127,8 @@ def operation(
                 if type(a) is Tensor or type(b) is Tensor:
                     return on_tensors(a, b)
                 return host(a, b)
-            except OPERATOR_ERRORS as error:
-                raise operator_failed(symbol, a, b, error) from error
+            except _FAILURES as error:
+                return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
         return name_and_any
 
@@ -139,10 +140,37 @@ def operation(
             if type(a) is Tensor or type(b) is Tensor:
                 return on_tensors(a, b)
             return host(a, b)
-        except OPERATOR_ERRORS as error:
-            raise operator_failed(symbol, a, b, error) from error
+        except _FAILURES as error:
+            return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
     return any_and_any
+
+
+_FAILURES: tuple[type[Exception], ...] = (*OPERATOR_ERRORS, GradcliError)
+
+
+def _otherwise(
+    error: Exception,
+    symbol: str,
+    left: tuple[syntax.Expression, Any],
+    right: tuple[syntax.Expression, Any],
+) -> Any:
+    """The value of an operator that failed for a tensor and an object of the program's, if that has
+    a method for it; else raises what the program sees of the failure, its operands labelled.
+    """
+    method = own_operator(symbol, left[1], right[1])
+    if method is not None:
+        return method()
+    failure = error
+    if not isinstance(error, GradcliError):
+        failure = operator_failed(symbol, left[1], right[1], error)
+    if isinstance(failure, GradcliError):
+        from gradcli.language.labels import label_operands
+
+        label_operands(failure, (left, right), symbol)
+    if failure is error:
+        raise error
+    raise failure from error
 
 
 def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
@@ -158,6 +186,7 @@ def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
             TENSOR_OPERATORS[symbol],
             HOST_OPERATORS[symbol],
             c.expression(operand, scope),
+            operand,
             Span(source, start, _end(source.text, operand.span.end, node.span.end)),
         )
         for symbol, operand in node.rest
@@ -165,14 +194,17 @@ def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
 
     def run(variables: Variables) -> Any:
         a = first(variables)
-        for symbol, on_tensors, host, operand, span in steps:
+        for symbol, on_tensors, host, operand, right_node, span in steps:
             b = operand(variables)
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
             try:
                 a = on_tensors(a, b) if either else host(a, b)
-            except OPERATOR_ERRORS as error:
-                raise operator_failed(symbol, a, b, error) from error
+            except _FAILURES as error:
+                spans = [step[-1] for step in steps]
+                done = spans.index(span)
+                left = syntax.Binary(spans[done - 1], node.first, []) if done else node.first
+                a = _otherwise(error, symbol, (left, a), (right_node, b))
         return a
 
     return run

@@ -120,7 +120,7 @@ def equals(place: Place) -> GradcliError | None:
 
 def keyword_as_name(place: Place) -> GradcliError | None:
     """`x.lambda`, `def if():`, `in = 3`."""
-    named = place.before() in (".", "def", "as", "import", "for", "global")
+    named = place.before() in (".", "def", "class", "as", "import", "for", "global")
     assigned = place.at == place.line and place.kinds[place.at + 1 : place.at + 2] == ["="]
     if place.text in KEYWORDS and (named or assigned):
         message = f"`{place.text}` is a word of the language and cannot be a name"

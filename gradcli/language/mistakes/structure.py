@@ -23,8 +23,8 @@ OWNERS = {
 # Words that stand in no expression: after a bracket, they show that it was never closed.
 STATEMENT_WORDS = frozenset(
     {
-        "def", "return", "import", "from", "raise", "assert", "del", "pass", "global", "nonlocal",
-        "while", "with", "try", "break", "continue", "elif", "except", "finally",
+        "def", "class", "return", "import", "from", "raise", "assert", "del", "pass", "global",
+        "nonlocal", "while", "with", "try", "break", "continue", "elif", "except", "finally",
     }
 )  # fmt: skip
 
@@ -48,7 +48,8 @@ def block(place: Place) -> GradcliError | None:
         message = "expected `except` or `finally` after the block of `try`"
         return invalid(message, place.span(block_start(place, "try")))
     if "@" in place.expected and "def" in place.expected and "NAME" not in place.expected:
-        return invalid("expected `def` after a decorator", place.span(block_start(place, "@")))
+        message = "expected `def` or `class` after a decorator"
+        return invalid(message, place.span(block_start(place, "@")))
     if place.kind in OWNERS and place.at == place.line:
         return invalid(f"`{place.kind}` belongs to no {OWNERS[place.kind]}", place.here())
     return None

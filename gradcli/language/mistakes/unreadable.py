@@ -40,7 +40,12 @@ REPLACEMENTS = {
     "（": "(",
     "）": ")",
     "\u00a0": " ",
-    "!": "not",
+}
+
+# Characters that begin something in other languages, and what stands for it here.
+HABITS = {
+    "!": "use `not`",
+    "?": "a conditional is `a if test else b`",
 }
 
 
@@ -92,12 +97,8 @@ def unexpected_character(place: Place) -> GradcliError:
         return GradcliError("E002", "a `\\` joins lines only at the very end of one", span=span)
     shown = f"`{character}`" if character.isprintable() else f"U+{ord(character):04X}"
     mend = REPLACEMENTS.get(character)
-    return GradcliError(
-        "E002",
-        f"unexpected character {shown}",
-        span=span,
-        help=None if mend is None else f"{'use' if character == '!' else 'write'} `{mend}`",
-    )
+    help = HABITS.get(character) if mend is None else f"write `{mend}`"
+    return GradcliError("E002", f"unexpected character {shown}", span=span, help=help)
 
 
 def unclosed_string(place: Place) -> GradcliError:
@@ -123,7 +124,7 @@ def outside_language(place: Place) -> GradcliError | None:
     kind, previous, span = place.kind, place.before(), place.here()
     word = place.first()
     what = None
-    if kind in ("async", "await", "class", "yield") and previous not in (".", "def", "as"):
+    if kind in ("async", "await", "yield") and previous not in (".", "def", "as"):
         what = f"`{kind}`"
     elif word in ("match", "type") and place.at == place.line + 1 and kind in EXPRESSION_STARTS:
         what = f"the `{word}` statement"

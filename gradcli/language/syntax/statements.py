@@ -7,6 +7,18 @@ from gradcli.language.syntax.base import Expression, Statement
 from gradcli.language.syntax.expressions import Parameters
 
 
+class Command(Statement):
+    """A line for the session rather than for the program: `.vars`, `exp?`; its text is its span's.
+
+    What it does is up to whoever runs the session.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, span: Span) -> None:
+        self.span = span
+
+
 class ExpressionStatement(Statement):
     """An expression on its own."""
 
@@ -133,6 +145,26 @@ class Def(Statement):
         self.span = span
         self.name = name
         self.parameters = parameters
+        self.body = body
+        self.decorators = decorators
+
+
+class Class(Statement):
+    """`class name(bases): body`."""
+
+    __slots__ = ("bases", "body", "decorators", "name")
+
+    def __init__(
+        self,
+        span: Span,
+        name: str,
+        bases: list[Expression],
+        body: list[Statement],
+        decorators: list[Expression],
+    ) -> None:
+        self.span = span
+        self.name = name
+        self.bases = bases
         self.body = body
         self.decorators = decorators
 

@@ -1,0 +1,140 @@
+"""Anomaly detection: a backward pass that meets a NaN stops and says which operation made it."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.deferred import forced
+from gradcli.autograd.listening import Listener
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Label
+from gradcli.state import active
+
+
+class AnomalyListener(Listener):
+    """Looks at what each node returns.
+
+    Attributes:
+        check_nan: whether a NaN is an error; without that it only listens.
+    """
+
+    __slots__ = ("check_nan",)
+
+    def __init__(self, check_nan: bool) -> None:
+        super().__init__()
+        self.check_nan = check_nan
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """Raise E411 where the node returned a NaN."""
+        super().step(node, grads, gradients, fitted)
+        if not self.check_nan:
+            return
+        for number, gradient in enumerate(gradients):
+            if gradient is None:
+                continue
+            array = forced(gradient.array if isinstance(gradient, Tensor) else gradient)
+            if np.isnan(array).any():
+                raise _anomaly(node, number, grads)
+
+
+def _anomaly(node: Node, number: int, grads: Any) -> GradcliError:
+    labels = () if node.place is None else (Label(node.place, f"{node.node_name} was made here"),)
+    arrived = grads if isinstance(grads, list) else [grads]
+    arrays = [
+        forced(each.array if isinstance(each, Tensor) else each)
+        for each in arrived
+        if each is not None
+    ]
+    was_nan = any(np.isnan(array).any() for array in arrays)
+    where = "the gradient that it was given holds nan too" if was_nan else "the nan begins here"
+    variable = f" of `{node.assigned}`" if node.assigned else ""
+    return GradcliError(
+        "E411",
+        f"Function '{node.node_name}' returned nan values in its {number}th output{variable}",
+        labels=labels,
+        notes=(where,),
+        help="look at the inputs of that operation: its derivative has no value there",
+    )
+
+
+def _installed() -> AnomalyListener | None:
+    """The listener that is at work, None while anomaly detection is off."""
+    current = active.state.recorder
+    while isinstance(current, Listener):
+        if isinstance(current, AnomalyListener):
+            return current
+        current = current.former
+    return None
+
+
+def _switch(mode: bool, check_nan: bool) -> None:
+    listener = _installed()
+    if listener is not None:
+        listener.remove()
+    if mode:
+        AnomalyListener(check_nan).install()
+
+
+class SetDetectAnomaly:
+    """`torch.autograd.set_detect_anomaly(mode)`: takes effect at once, and ends with the context
+    where it is used as one.
+    """
+
+    __slots__ = ("_before",)
+
+    language_name: ClassVar[str] = "torch.autograd.anomaly_mode.set_detect_anomaly"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, mode: bool, check_nan: bool = True) -> None:
+        self._before = _installed()
+        _switch(bool(mode), bool(check_nan))
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, *exception: object) -> None:
+        before = self._before
+        _switch(before is not None, before is not None and before.check_nan)
+
+
+class DetectAnomaly:
+    """`torch.autograd.detect_anomaly()`: a context in which a NaN in a backward pass is an
+    error.
+    """
+
+    __slots__ = ("_before", "_check_nan")
+
+    language_name: ClassVar[str] = "torch.autograd.anomaly_mode.detect_anomaly"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._check_nan = bool(check_nan)
+        self._before: list[AnomalyListener | None] = []
+
+    def __enter__(self) -> None:
+        self._before.append(_installed())
+        _switch(True, self._check_nan)
+
+    def __exit__(self, *exception: object) -> None:
+        before = self._before.pop()
+        _switch(before is not None, before is not None and before.check_nan)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether anomaly detection is on."""
+    return _installed() is not None
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a NaN in a backward pass is an error now; PyTorch says True while detection is
+    off.
+    """
+    listener = _installed()
+    return listener is None or listener.check_nan

@@ -1,0 +1,86 @@
+"""Listeners: who else hears what a recorder is told.
+
+A listener stands in front of the session's recorder, if there is one, and passes everything on. So
+what few programs ask for (anomaly detection, hooks for saved tensors) costs the others nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.state import active
+
+
+class Listener:
+    """Hears of every op and every backward step while it is installed.
+
+    Attributes:
+        former: the recorder, or the other listener, that it stands in front of.
+    """
+
+    __slots__ = ("former",)
+
+    def __init__(self) -> None:
+        self.former: Any = None
+
+    def install(self) -> None:
+        """Begin to listen."""
+        state = active.state
+        self.former, state.recorder = state.recorder, self
+
+    def remove(self) -> None:
+        """Stop listening, wherever in the line it stands; nothing happens if it is not there."""
+        state = active.state
+        if state.recorder is self:
+            state.recorder = self.former
+            return
+        current = state.recorder
+        while isinstance(current, Listener):
+            if current.former is self:
+                current.former = self.former
+                return
+            current = current.former
+
+    # --- what a recorder is told --------------------------------------------------------------
+
+    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        """A call of an op."""
+        if self.former is not None:
+            self.former.operation(op, given, out)
+
+    def step(self, node: Any, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran."""
+        if self.former is not None:
+            self.former.step(node, grads, gradients, fitted)
+
+    def accumulation(self, node: Any, old: Any, incoming: Any, total: Any) -> None:
+        """A gradient that was added to another one waiting at its node."""
+        if self.former is not None:
+            self.former.accumulation(node, old, incoming, total)
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that was added to a leaf's `.grad`."""
+        if self.former is not None:
+            self.former.leaf(node, old, incoming, new)
+
+    # --- what a recorder tells ----------------------------------------------------------------
+
+    @property
+    def events(self) -> Any:
+        """The recorder's events."""
+        return self.former.events
+
+    @property
+    def operations(self) -> Any:
+        """The recorder's operations."""
+        return self.former.operations
+
+    @property
+    def ran(self) -> Any:
+        """The nodes that the recorder saw run."""
+        return self.former.ran
+
+    @property
+    def constants(self) -> Any:
+        """The operands without an edge that the recorder kept."""
+        return {} if self.former is None else self.former.constants

@@ -1,0 +1,142 @@
+"""The words of a dot-command, and what a command takes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from gradcli.errors import GradcliError, Source, Span
+
+if TYPE_CHECKING:
+    from gradcli.cli.running import Run
+
+_WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+|["']\S*""")
+
+Kind = str | tuple[str, ...]
+"""What an argument is: one of several words, or a `tensor`, a `topic`, a `file`, an `expression`.
+"""
+
+
+class Line:
+    """A line for the session, as a source of its own that diagnostics point into.
+
+    Attributes:
+        source: the line.
+        words: the places of its words; `name?` is one word.
+    """
+
+    __slots__ = ("source", "words")
+
+    def __init__(self, span: Span) -> None:
+        # A command starts in the first column, so columns are those of the program's text.
+        self.source = Source(span.source.name, span.text, span.line)
+        if span.text.startswith("."):
+            self.words = [self.place(*match.span()) for match in _WORD.finditer(span.text)]
+        else:
+            self.words = [self.place(0, len(span.text))]
+
+    def place(self, start: int, end: int) -> Span:
+        """A stretch of the line."""
+        return Span(self.source, start, end)
+
+    def argument(self, number: int) -> str | None:
+        """The text of an argument, from 1, without quotes; None if it is not given."""
+        if number >= len(self.words):
+            return None
+        return self.words[number].text.replace('"', "").replace("'", "")
+
+    def rest(self, number: int) -> Span:
+        """The line from an argument on."""
+        return self.place(self.words[number].start, len(self.source.text))
+
+    def wrong(
+        self, message: str, place: Span, help: str | None = None, code: str = "E105"
+    ) -> GradcliError:
+        """An error about a part of the line."""
+        return GradcliError(code, message, span=place, help=help)
+
+
+class DotCommand:
+    """A command of the session.
+
+    Args:
+        name: the command with its dot.
+        run: carries it out, given the run and the line.
+        summary: what it does, in a few words.
+        arguments: the words that it takes: for each the name that its usage shows, and its kind.
+        needed: how many of them it needs.
+        kept: whether `.save` keeps the line, since it changes values.
+    """
+
+    __slots__ = ("arguments", "kept", "name", "needed", "run", "summary")
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Run, Line], None],
+        summary: str,
+        arguments: Sequence[tuple[str, Kind]] = (),
+        *,
+        needed: int = 0,
+        kept: bool = False,
+    ) -> None:
+        self.name = name
+        self.run = run
+        self.summary = summary
+        self.arguments = arguments
+        self.needed = needed
+        self.kept = kept
+
+    @property
+    def usage(self) -> str:
+        """The command as it is typed: `.trace [NAME [tree|next|steps]]`."""
+        text, closing = self.name, ""
+        for number, (shown, kind) in enumerate(self.arguments):
+            word = shown if isinstance(kind, str) else "|".join(kind)
+            if number >= self.needed:
+                text += " ["
+                closing += "]"
+            else:
+                text += " "
+            text += word
+        return text + closing
+
+    def check(self, line: Line) -> None:
+        """Raise E105 where the words of a line are too few, too many, or none that it takes."""
+        given = len(line.words) - 1
+        if given < self.needed:
+            missing = self.arguments[given][0]
+            raise line.wrong(
+                f"`{self.name}` needs a {missing}", line.words[0], f"the usage is `{self.usage}`"
+            )
+        if self.arguments and self.arguments[-1][1] == "expression":
+            given = min(given, len(self.arguments))
+        if given > len(self.arguments):
+            raise line.wrong(
+                f"`{self.name}` takes {self._most()}",
+                line.rest(len(self.arguments) + 1),
+                f"the usage is `{self.usage}`",
+            )
+
+    def choice(self, line: Line, number: int) -> str | None:
+        """The argument at a number, from 1, one of several words; None if it is not given.
+
+        Raises E105 for another word.
+        """
+        word = line.argument(number)
+        kind = self.arguments[number - 1][1]
+        if word is None or word in kind:
+            return word
+        from gradcli.language.suggestions import closest
+
+        near = closest(word, kind)
+        raise line.wrong(
+            f"`{self.name}` does not take `{word}`",
+            line.words[number],
+            f"did you mean `{near}`?" if near else f"it is one of {', '.join(kind)}",
+        )
+
+    def _most(self) -> str:
+        count = len(self.arguments)
+        return {0: "no argument", 1: "one argument"}.get(count, f"{count} arguments")

@@ -1,0 +1,134 @@
+"""Dot-commands that change the session: `.backward .read .save .reset .timer .mode .quit`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from gradcli.cli.dot_commands.line import Line
+from gradcli.cli.dot_commands.naming import tensor_named
+from gradcli.errors import GradcliError, SyntaxErrors
+from gradcli.render.snippet import location
+
+if TYPE_CHECKING:
+    from gradcli.cli.running import Run
+
+_MOST_FILES = 20
+"""Files that read each other, one inside the other."""
+
+
+def backward(run: Run, line: Line) -> None:
+    """Run backward from a tensor and show what it left in the leaves."""
+    from gradcli.cli.report import gradient_text, seed_of
+    from gradcli.cli.values import Argument
+    from gradcli.explain.gradients import Gradient
+
+    session = run.session
+    name, output = tensor_named(run, line, 1)
+    seed = None
+    if len(line.words) > 2:
+        text = line.rest(2)
+        argument = Argument("seed", True, line.source.text, text.start)
+        argument.source = line.source
+        seed = seed_of(session, argument, output)
+    graph = session.graph(output)
+    try:
+        session.backward(output, seed)
+    except GradcliError as error:
+        if error.code in ("E401", "E406"):
+            sizes = ", ".join(map(str, output.array.shape))
+            error.help = f"give the gradient to start from: .backward {name} ones({sizes})"
+        raise
+    for node in graph.nodes:
+        if node.leaf is not None:
+            gradient = Gradient(node.variable, node.leaf, graph, name)
+            run.show(gradient_text(run.terminal.style, gradient))
+
+
+def read(run: Run, line: Line) -> None:
+    """Run a file in this session; its errors point into it."""
+    from gradcli.cli.files import read_program
+
+    path = _path(run, line)
+    inside = os.path.realpath(path)
+    if inside in run.reading or len(run.reading) == _MOST_FILES:
+        raise GradcliError(
+            "E601", f"{path} is being read already: the files read each other", span=line.words[1]
+        )
+    try:
+        text = read_program(path)
+    except GradcliError as error:
+        error.span = line.words[1]
+        raise
+    run.reading.append(inside)
+    try:
+        for _ in run.follow(run.session.parse(text, path)):
+            pass
+    except GradcliError as error:
+        last = error.errors[-1] if isinstance(error, SyntaxErrors) else error
+        last.notes = (*last.notes, f"`.read` runs this file at {location(line.words[0])}")
+        raise
+    finally:
+        run.reading.pop()
+
+
+def save(run: Run, line: Line) -> None:
+    """Write the statements that succeeded, as a program that makes the same values."""
+    from gradcli.files.writing import replace
+
+    path = _path(run, line)
+    try:
+        program = run.transcript.program().encode("utf-8", "backslashreplace")
+        replace(path, lambda stream: stream.write(program))
+    except GradcliError as error:
+        error.span = line.words[1]
+        raise
+    count = len(run.transcript)
+    statements = "1 statement" if count == 1 else f"{count:,} statements"
+    failed = run.transcript.failed
+    left_out = f", without {failed:,} that failed or were interrupted" if failed else ""
+    run.terminal.note(f"{statements} saved to {path}{left_out}")
+
+
+def reset(run: Run, _line: Line) -> None:
+    """Forget all values and what `.save` would write."""
+    run.reset()
+
+
+def timer(run: Run, line: Line) -> None:
+    """Turn the times of statements on or off, or say which it is."""
+    from gradcli.cli.dot_commands import TABLE
+
+    wanted = TABLE[".timer"].choice(line, 1)
+    if wanted is None:
+        run.show(f"{'on' if run.timed else 'off'}\n")
+    else:
+        run.timed = wanted == "on"
+
+
+def mode(run: Run, line: Line) -> None:
+    """Choose how values are shown, or say how they are."""
+    from gradcli.cli.dot_commands import TABLE
+
+    wanted = TABLE[".mode"].choice(line, 1)
+    if wanted is None:
+        run.show(f"{run.mode}\n")
+    else:
+        run.mode = wanted
+
+
+def quit(run: Run, _line: Line) -> None:
+    """End the session."""
+    run.session.ended = True
+
+
+def _path(run: Run, line: Line) -> str:
+    """The file that a line names; raises E606 where files are out of bounds."""
+    path = line.argument(1)
+    assert path is not None
+    try:
+        run.session.state.limits.check_file(path)
+    except GradcliError as error:
+        error.span = line.words[1]
+        raise
+    return os.path.expanduser(path)

@@ -1,0 +1,177 @@
+"""What ends a run from outside: Ctrl-C, a request to terminate, and the limit of time.
+
+A run that is not a session of the REPL leaves from inside the signal's handler. Raising an
+exception instead would be lost wherever the host clears exceptions (a finalizer, a callback out of
+C), would leave a traceback if it came while modules are imported, and would run the `finally` of
+the program. All that has to be put in order is what is being written: the temporary files are
+removed, and standard output gets what was printed.
+
+Python runs a handler between two of its instructions, so not while NumPy or LAPACK are at work for
+minutes. A thread therefore hears of each signal too, and does the handler's work where the main
+thread does not get to it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Any, NoReturn
+
+from gradcli.errors import GradcliError
+from gradcli.state import State
+
+_AGAIN = 1.0
+"""Seconds after which the end of time is called out again: Python drops an exception that is
+raised inside a finalizer.
+"""
+
+_PATIENCE = 0.5
+"""Seconds that the main thread has for answering a signal itself."""
+
+
+class OutOfTime(KeyboardInterrupt):
+    """The limit of time was reached; `error` says so, with its place.
+
+    It passes through everything that Ctrl-C passes through, so that a program cannot catch it.
+    """
+
+    def __init__(self, error: GradcliError) -> None:
+        super().__init__()
+        self.error = error
+
+
+# --- leaving --------------------------------------------------------------------------------------
+
+
+def leave_on_signals() -> None:
+    """Let Ctrl-C and SIGTERM end this process quietly with 130 and 143, whatever it does."""
+    signal.signal(signal.SIGINT, _leave)
+    signal.signal(signal.SIGTERM, _leave)
+    if not hasattr(signal, "setitimer"):
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(heard,), daemon=True).start()
+
+
+@contextmanager
+def raising_on_signals() -> Iterator[None]:
+    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block, for a session
+    that goes on after the first and has a terminal to put in order before the second.
+    """
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    told = signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+
+
+def _leave(number: int, _frame: FrameType | None) -> NoReturn:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # once more is at once
+    _end(128 + number)
+
+
+def _exit(number: int, _frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _end(code: int) -> NoReturn:
+    """End the process; nothing is left half-written."""
+    for path in State.unfinished:
+        with suppress(OSError):
+            os.unlink(path)
+    with suppress(OSError, ValueError, RuntimeError):  # closed, or in the middle of writing
+        sys.stdout.flush()
+    os._exit(code)
+
+
+def _listen(heard: int) -> NoReturn:
+    """Answer signals that the main thread does not answer."""
+    while True:
+        number = os.read(heard, 1)[0]
+        clock = _Clock.running
+        time.sleep(_PATIENCE)
+        if number in (signal.SIGINT, signal.SIGTERM):
+            _end(128 + number)
+        if number == signal.SIGALRM and clock is not None and not clock.answered:
+            error = clock.error()
+            clock.report(error)
+            _end(error.exit_code)
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+class _Clock:
+    """The limit of time of the run at hand.
+
+    Attributes:
+        state: the state of its session.
+        report: shows an error.
+        answered: whether the run is over, or the main thread has noticed that its time is.
+        running: the clock of this process, None while there is no limit.
+    """
+
+    __slots__ = ("answered", "report", "state")
+
+    running: _Clock | None = None
+
+    def __init__(self, state: State, report: Callable[[GradcliError], None]) -> None:
+        self.state = state
+        self.report = report
+        self.answered = False
+
+    def error(self) -> GradcliError:
+        """The error of the end of time, at the place that the program has reached."""
+        error = self.state.limits.out_of_time()
+        error.span = self.state.place
+        error.stack = tuple(self.state.stack)
+        return error
+
+    def ring(self, _number: int, _frame: FrameType | None) -> NoReturn:
+        """The signal's handler."""
+        self.answered = True
+        raise OutOfTime(self.error())
+
+
+@contextmanager
+def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterator[None]:
+    """End the block with E607 when it takes longer than the session's limit of time.
+
+    Only the main thread can be stopped so; where the host has no timers, the limit has no effect.
+
+    Args:
+        state: the state of the session.
+        report: shows the error where a long call must be ended with the whole process.
+    """
+    seconds = state.limits.timeout
+    if seconds is None or not hasattr(signal, "setitimer"):
+        yield
+        return
+    clock = _Clock.running = _Clock(state, report)
+    before: Any = signal.signal(signal.SIGALRM, clock.ring)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_REAL, seconds, _AGAIN)
+            yield
+        finally:  # the alarm may come in here, too
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except OutOfTime as end:
+        raise end.error from None
+    finally:
+        clock.answered = True
+        _Clock.running = None
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,35 @@
+"""Entries read line by line, from a terminal that can do nothing but lines."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from gradcli.language.parser import is_incomplete
+
+PROMPT = ">>> "
+CONTINUATION = "... "
+
+
+def plain_reader() -> Callable[[], str]:
+    """Reads an entry of one line or several; raises EOFError at the end of input."""
+
+    def read() -> str:
+        lines: list[str] = []
+        while True:
+            sys.stderr.write(CONTINUATION if lines else PROMPT)
+            sys.stderr.flush()
+            try:
+                line = sys.stdin.readline()
+            except KeyboardInterrupt:
+                sys.stderr.write("\n")
+                raise
+            if not line and not lines:
+                sys.stderr.write("\n")
+                raise EOFError
+            lines.append(line.rstrip("\n"))
+            text = "\n".join(lines)
+            if not line or not is_incomplete(text):
+                return text
+
+    return read

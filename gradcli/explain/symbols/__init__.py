@@ -1,0 +1,1 @@
+"""Derivative rules and forward functions read with symbols: they write themselves down."""

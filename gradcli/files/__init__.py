@@ -1,0 +1,1 @@
+"""Files of data: readers and writers of npy, npz, csv, json and safetensors."""

@@ -1,0 +1,90 @@
+"""Writing files of data, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import IO, Any
+
+from gradcli.errors import GradcliError
+from gradcli.files.data_file import FORMATS
+from gradcli.state import active
+
+SUFFIXES = tuple(f".{format}" for format in FORMATS)
+"""The suffixes that name a format to write."""
+
+
+def write_arrays(path: str, value: Any) -> None:
+    """Write an array, or a mapping of arrays by name, in the format that the suffix names.
+
+    Raises:
+        GradcliError: E603 where the format does not hold it or the file cannot be written, E606
+            where files are out of bounds.
+    """
+    replace(path, lambda stream: _encode(path, stream, value))
+
+
+def _encode(path: str, stream: IO[bytes], value: Any) -> None:
+    named = value if isinstance(value, Mapping) else {"arr_0": value}
+    if path.endswith(".npy"):
+        from gradcli.files.npy import encode
+
+        if len(named) != 1:
+            raise GradcliError(
+                "E603",
+                f"{path}: npy holds one array, and there are {len(named)}",
+                help="choose one, or write to a .npz file",
+            )
+        encode(stream, next(iter(named.values())))
+    elif path.endswith(".npz"):
+        from gradcli.files.npy import encode_archive
+
+        encode_archive(stream, named)
+    elif path.endswith(".safetensors"):
+        from gradcli.files.safetensors import encode as safetensors
+
+        safetensors(stream, named)
+    elif path.endswith(".csv"):
+        from gradcli.files.csv import encode as table
+
+        table(stream, named)
+    elif path.endswith(".json"):
+        from gradcli.files.json import encode as document
+
+        document(stream, value)
+    else:
+        raise GradcliError(
+            "E603", f"{path}: the suffix is none of {', '.join(SUFFIXES)}", raises="ValueError"
+        )
+
+
+def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
+    """Write to a temporary name beside a file and move it into place, so that the file is the old
+    one or the new one at any moment.
+
+    Raises E603 where it cannot be written, E606 where files are out of bounds.
+    """
+    active.state.limits.check_file(path)
+    unfinished = active.state.unfinished
+    target = os.path.realpath(path)
+    temporary = ""
+    try:
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as device:  # nothing to move: a pipe, or /dev/null
+                write(device)
+            return
+        temporary = f"{target}.{os.getpid()}.part"
+        unfinished.add(temporary)  # what a signal in the middle of it has to remove
+        with open(temporary, "xb") as file:
+            if os.path.exists(target):
+                os.chmod(temporary, os.stat(target).st_mode & 0o7777)
+            write(file)
+        os.replace(temporary, target)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise GradcliError("E603", f"{path}: {reason.lower()}") from error
+    finally:
+        unfinished.discard(temporary)
+        with suppress(OSError):  # moved into place, or never made
+            os.unlink(temporary)

@@ -1,0 +1,366 @@
+"""`torch.func`: derivatives as functions of functions, which can be nested."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.autograd import backward
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.functional.forward import basis, pushforward
+from gradcli.functional.levels import Level, tensors_of
+from gradcli.functional.structure import leaves, rebuilt, same_form
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import function
+from gradcli.ops.joining import stack_
+from gradcli.ops.shape import view_
+
+Function = Callable[..., Any]
+Argnums = int | tuple[int, ...]
+
+_MODULE = "torch.func"
+
+
+def _positions(name: str, argnums: Any, count: int) -> list[int]:
+    """The numbers of the arguments to differentiate, counted from the front; raises E201."""
+    given = argnums if isinstance(argnums, tuple) else (argnums,)
+    positions = []
+    for argnum in given:
+        if not isinstance(argnum, int) or not -count <= argnum < count:
+            raise GradcliError(
+                "E201",
+                f"{name}(): argnums names the argument {argnum!r}, and there are {count}",
+                raises="RuntimeError",
+            )
+        positions.append(argnum % count)
+    if not given or len(set(positions)) != len(positions):
+        raise GradcliError(
+            "E201", f"{name}(): argnums must name each argument once", raises="RuntimeError"
+        )
+    return positions
+
+
+def _replaced(args: tuple[Any, ...], positions: list[int], new: list[Any]) -> list[Any]:
+    """The arguments, with others in some positions."""
+    result = list(args)
+    for position, value in zip(positions, new, strict=True):
+        result[position] = value
+    return result
+
+
+def _split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
+    """What a function returned: its output, and what it returned besides if `has_aux`."""
+    if not has_aux:
+        return value, None
+    if not isinstance(value, tuple) or len(value) != 2:
+        raise GradcliError(
+            "E204",
+            f"{name}(): with has_aux the function has to return a tuple (output, aux)",
+            raises="RuntimeError",
+        )
+    tensors_of(name, value[1])
+    return value
+
+
+def _pull(
+    level: Level, outputs: list[Tensor], inputs: list[Tensor], seeds: list[Tensor] | None
+) -> list[Tensor]:
+    """The gradients of outputs with respect to a closed level's inputs, zeros where there is no
+    path; connected to the outside where it is reached.
+    """
+    create_graph = level.connects([*outputs, *(seeds or [])])
+    level.open()
+    try:
+        wanted = [number for number, output in enumerate(outputs) if output.requires_grad]
+        found: Sequence[Tensor | None] = [None] * len(inputs)
+        if wanted:
+            found = backward.grad(
+                [outputs[number] for number in wanted],
+                inputs,
+                None if seeds is None else [seeds[number] for number in wanted],
+                retain_graph=True,
+                create_graph=create_graph,
+                allow_unused=True,
+            )
+    finally:
+        level.close()
+    gradients = [
+        zeros_like(tensor) if gradient is None else gradient
+        for tensor, gradient in zip(inputs, found, strict=True)
+    ]
+    return list(level.released(gradients))
+
+
+# --- reverse mode -------------------------------------------------------------------------------
+
+
+@function(module=_MODULE)
+def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """A function that returns the gradient of a scalar function, and its value.
+
+    Args:
+        func: returns a tensor of one element without dimensions; with `has_aux` a tuple of it and
+            anything else.
+        argnums: the argument, or the tuple of them, to differentiate.
+        has_aux: whether the function returns something besides its value, passed on as
+            `(gradient, (value, aux))`.
+    """
+
+    def differentiated(*args: Any, **kwargs: Any) -> Any:
+        positions = _positions("grad", argnums, len(args))
+        with Level() as level:
+            inputs = [level.enter(args[position]) for position in positions]
+            returned = func(*_replaced(args, positions, inputs), **kwargs)
+            value, aux = _split_aux("grad", returned, has_aux)
+            level.close()
+            if not isinstance(value, Tensor) or value.array.ndim:
+                shown = "a tensor" if isinstance(value, Tensor) else type(value).__name__
+                raise GradcliError(
+                    "E401",
+                    f"grad(): the function has to return a scalar tensor, not {shown}"
+                    + (f" of shape {tuple(value.array.shape)}" if shown == "a tensor" else ""),
+                    help="reduce it first, with `.sum()` or `.mean()`",
+                )
+            flat = leaves(inputs)
+            gradients = rebuilt(inputs, _pull(level, [value], flat, None))
+            result = tuple(gradients) if isinstance(argnums, tuple) else gradients[0]
+            value, aux = level.released((value, aux))
+        return result, ((value, aux) if has_aux else value)
+
+    return differentiated
+
+
+@function(module=_MODULE)
+def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
+    """A function that returns the gradient of a scalar function; with `has_aux` the gradient and
+    what the function returns besides. See `grad_and_value`.
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        result, value = both(*args, **kwargs)
+        return (result, value[1]) if has_aux else result
+
+    return gradient
+
+
+@function(module=_MODULE)
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """The function's output and the function that takes a gradient of it back to the inputs.
+
+    Returns:
+        `(output, vjp_fn)`, with `has_aux` `(output, vjp_fn, aux)`. `vjp_fn` takes a structure like
+        the output and returns a tuple with an entry for each of `primals`.
+    """
+    level = Level()
+    with level:
+        inputs = level.enter(primals)
+        output, aux = _split_aux("vjp", func(*inputs), has_aux)
+        level.close()
+        outputs = tensors_of("vjp", output)
+
+    def vjp_fn(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        for flag in (retain_graph, create_graph):
+            if flag is not None and not isinstance(flag, bool):
+                raise GradcliError(
+                    "E202",
+                    "vjp_fn() takes one structure of cotangents, like the output",
+                    help="put several in a tuple",
+                )
+        if not same_form(output, cotangents):
+            raise GradcliError(
+                "E406", "vjp_fn(): the cotangents must have the structure of the output"
+            )
+        with level:
+            return rebuilt(primals, _pull(level, outputs, leaves(inputs), leaves(cotangents)))
+
+    shown = level.released(output)
+    return (shown, vjp_fn, level.released(aux)) if has_aux else (shown, vjp_fn)
+
+
+@function(module=_MODULE)
+def jacrev(
+    func: Function,
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Function:
+    """A function that returns the Jacobian by rows: for each tensor of the output, and inside that
+    for each of `argnums`, a tensor of shape `(*output.shape, *input.shape)`.
+    """
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        positions = _positions("jacrev", argnums, len(args))
+        with Level() as level:
+            inputs = [level.enter(args[position]) for position in positions]
+            returned = func(*_replaced(args, positions, inputs), **kwargs)
+            output, aux = _split_aux("jacrev", returned, has_aux)
+            level.close()
+            outputs = tensors_of("jacrev", output)
+            flat = leaves(inputs)
+            found = [
+                _by_argument(inputs, _rows(level, outputs, number, flat), argnums)
+                for number in range(len(outputs))
+            ]
+            result = rebuilt(output, found)
+            return (result, level.released(aux)) if has_aux else result
+
+    return jacobian
+
+
+def _rows(level: Level, outputs: list[Tensor], number: int, inputs: list[Tensor]) -> list[Tensor]:
+    """The Jacobian of one output for each input, by rows.
+
+    The other outputs get a gradient of zeros, as in PyTorch, where all rows are one batch.
+    """
+    seeds = [zeros_like(output) for output in outputs]
+    rows = []
+    for seeds[number] in basis(outputs[number]):
+        rows.append(_pull(level, outputs, inputs, seeds))
+    shape = outputs[number].array.shape
+    return [
+        view_(stack_(list(column)), (*shape, *like.array.shape))
+        for column, like in zip(zip(*rows, strict=True), inputs, strict=True)
+    ]
+
+
+def _by_argument(inputs: list[Any], found: list[Any], argnums: Argnums) -> Any:
+    """Results for each leaf of the inputs, arranged as `argnums` asks."""
+    arranged = rebuilt(inputs, found)
+    return tuple(arranged) if isinstance(argnums, tuple) else arranged[0]
+
+
+# --- forward mode -------------------------------------------------------------------------------
+
+
+@function(module=_MODULE)
+def jvp(
+    func: Function,
+    primals: Any,
+    tangents: Any,
+    *,
+    strict: bool = False,
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """The function's output, and how it changes when the inputs move along the tangents.
+
+    Args:
+        primals, tangents: tuples of the same structure.
+        strict: whether an output that no input moves is an error.
+        has_aux: whether the function returns something besides its output.
+
+    Raises E202 where primals are no tuple, E406 where the tangents do not fit them, E407 if
+    `strict`.
+    """
+    if not isinstance(primals, tuple):
+        raise GradcliError(
+            "E202", "jvp(): primals must be a tuple of tensors", raises="RuntimeError"
+        )
+    output, move, aux, outputs = _linearized("jvp", func, primals, has_aux)
+    if strict and not all(tensor.requires_grad for tensor in outputs):
+        raise GradcliError("E407", "jvp(): an output does not depend on the inputs")
+    moved = move(tangents)
+    return (output, moved, aux) if has_aux else (output, moved)
+
+
+@function(module=_MODULE)
+def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+    """The function's output, and the function that takes tangents of the inputs to one of it."""
+    output, move, _, _ = _linearized("linearize", func, primals, False)
+    return output, lambda *tangents: move(tangents)
+
+
+def _linearized(
+    name: str, func: Function, primals: tuple[Any, ...], has_aux: bool
+) -> tuple[Any, Function, Any, list[Tensor]]:
+    """The output of a function, the function of its tangents, what it returned besides, and the
+    recorded tensors of the output.
+    """
+    level = Level()
+    with level:
+        inputs = level.enter(primals)
+        output, aux = _split_aux(name, func(*inputs), has_aux)
+        level.close()
+        outputs = tensors_of(name, output)
+
+    def move(tangents: Any) -> Any:
+        if not same_form(primals, tangents):
+            raise GradcliError(
+                "E406", f"{name}(): the tangents must have the structure of the primals"
+            )
+        directions = leaves(tangents)
+        for tensor, direction in zip(leaves(primals), directions, strict=True):
+            if tensor.array.shape != direction.array.shape:
+                raise GradcliError(
+                    "E406",
+                    f"{name}(): a tangent of shape {tuple(direction.array.shape)} for an input of"
+                    f" shape {tuple(tensor.array.shape)}",
+                )
+        with level:
+            return _push(level, output, outputs, leaves(inputs), directions)
+
+    return level.separated(output), move, level.released(aux), outputs
+
+
+def _push(
+    level: Level,
+    output: Any,
+    outputs: list[Tensor],
+    inputs: list[Tensor],
+    directions: list[Tensor | None],
+) -> Any:
+    """The tangents of a closed level's outputs, in their structure."""
+    given = [direction for direction in directions if direction is not None]
+    create_graph = level.connects([*outputs, *given])
+    level.open()
+    try:
+        moved = pushforward(outputs, inputs, directions, create_graph=create_graph)
+    finally:
+        level.close()
+    return rebuilt(output, level.released(moved))
+
+
+@function(module=_MODULE)
+def jacfwd(
+    func: Function,
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    *,
+    randomness: str = "error",
+) -> Function:
+    """A function that returns the Jacobian by columns; what it returns is that of `jacrev`."""
+
+    def jacobian(*args: Any, **kwargs: Any) -> Any:
+        positions = _positions("jacfwd", argnums, len(args))
+        with Level() as level:
+            inputs = [level.enter(args[position]) for position in positions]
+            returned = func(*_replaced(args, positions, inputs), **kwargs)
+            output, aux = _split_aux("jacfwd", returned, has_aux)
+            level.close()
+            outputs = tensors_of("jacfwd", output)
+            flat = leaves(inputs)
+            blocks: list[list[Tensor]] = [[] for _ in outputs]
+            for number, tensor in enumerate(flat):
+                columns = []
+                for direction in basis(tensor):
+                    directions: list[Tensor | None] = [None] * len(flat)
+                    directions[number] = direction
+                    moved = _push(level, outputs, outputs, flat, directions)
+                    columns.append(moved)
+                for block, column in zip(blocks, zip(*columns, strict=True), strict=True):
+                    shape = (*column[0].array.shape, *tensor.array.shape)
+                    block.append(view_(stack_(list(column), -1), shape))
+            found = [_by_argument(inputs, block, argnums) for block in blocks]
+            result = rebuilt(output, found)
+            return (result, level.released(aux)) if has_aux else result
+
+    return jacobian
+
+
+@function(module=_MODULE)
+def hessian(func: Function, argnums: Argnums = 0) -> Function:
+    """A function that returns the Hessian: `jacfwd(jacrev(func))`."""
+    return jacfwd(jacrev(func, argnums), argnums)

@@ -1,0 +1,15 @@
+"""Everything of this room, imported once: importing a family registers its functions."""
+
+from __future__ import annotations
+
+from gradcli.functional import (  # noqa: F401
+    checkpoint,
+    derivatives,
+    forward_ad,
+    gradcheck,
+    graph,
+    products,
+    saved_tensors,
+    stateless,
+    vmap,
+)

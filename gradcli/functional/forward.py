@@ -1,0 +1,160 @@
+"""Forward mode: how outputs change when the inputs move along tangents.
+
+A recorded graph is walked forward, from the inputs to the outputs. The derivative of a pointwise
+op is a number for each element, so the rule that turns a gradient of the output into one of the
+input turns a tangent of the input into one of the output. For any other op the rule is a linear
+function of the gradient, and the tangent is carried by that function's transpose: the derivative of
+the rule's result with respect to the gradient that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd import engine
+from gradcli.autograd.backward import grad
+from gradcli.autograd.modes import EnableGrad
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import methods
+from gradcli.ops.copying import detach
+
+Edge = tuple[Node, int]
+
+
+def pushforward(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    tangents: Sequence[Tensor | None],
+    *,
+    create_graph: bool,
+) -> list[Tensor]:
+    """The tangents of the outputs, computed from the inputs while the tape ran.
+
+    Args:
+        outputs: what was computed.
+        inputs: tensors that require grad.
+        tangents: for each input the direction in which it moves, in its shape; None for one that
+            rests.
+        create_graph: record how the results depend on the tangents and the inputs.
+
+    Returns:
+        For each output a tangent of its shape and dtype, zeros where nothing moves it.
+    """
+    moving: dict[Edge, Tensor] = {}
+    for tensor, tangent in zip(inputs, tangents, strict=True):
+        node, output_nr = gradient_edge(tensor)
+        if node is not None and tangent is not None:
+            moving[node, output_nr] = tangent
+    with EnableGrad():
+        for node in _between([gradient_edge(output)[0] for output in outputs], moving):
+            _carry(node, moving, create_graph)
+    found = []
+    for output in outputs:
+        node, output_nr = gradient_edge(output)
+        tangent = None if node is None else moving.get((node, output_nr))
+        if tangent is None:
+            tangent = zeros_like(output)
+        found.append(tangent if create_graph else detach(tangent))
+    return found
+
+
+def basis(tensor: Tensor) -> list[Tensor]:
+    """The unit vectors of a tensor's space, in its shape and dtype."""
+    found = []
+    for number in range(tensor.array.size):
+        array = np.zeros(tensor.array.shape, tensor.array.dtype)
+        array.reshape(-1)[number] = 1
+        found.append(Tensor(array[()]))
+    return found
+
+
+def _between(ends: Sequence[Node | None], moving: dict[Edge, Tensor]) -> list[Node]:
+    """The nodes that lead from the ends to a moving edge, in the order of the forward pass."""
+    starts = {node for node, _ in moving}
+    seen: set[Node] = set()
+    stack = [node for node in ends if node is not None]
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            if node not in starts:
+                stack += [following for following in node.next_nodes if following is not None]
+    return sorted(seen - starts, key=lambda node: node.sequence_nr)
+
+
+def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
+    """Give the outputs of a node the tangents that those of its inputs cause."""
+    found = [
+        (number, moving[following, node.input_nrs[number]])
+        for number, following in enumerate(node.next_nodes)
+        if following is not None and (following, node.input_nrs[number]) in moving
+    ]
+    if not found:
+        return
+    op = getattr(node, "op", None)
+    if op is not None and op.pointwise and node.metadata[0][1].kind != "c":
+        results = [_along_elements(node, found)]
+    else:
+        results = _transposed(node, found)
+    for output_nr, result in enumerate(results):
+        if result is not None:
+            moving[node, output_nr] = result if create_graph else detach(result)
+
+
+def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | None:
+    """The tangent of a pointwise op: each rule at its own input's tangent, summed."""
+    shape, dtype = node.metadata[0]
+    total: Tensor | None = None
+    for number, tangent in found:
+        if tangent.array.dtype is not dtype:
+            tangent = engine.cast(tangent, dtype)
+        if tangent.array.shape != shape:
+            tangent = methods["expand"](tangent, shape)
+        part = node.run_recorded(tangent, True)[number]
+        if part is not None:
+            total = part if total is None else total + part
+    return total
+
+
+def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | None]:
+    """The tangents of any op's outputs, by the transpose of its rules."""
+    seeds = [_seed(shape, dtype) for shape, dtype in node.metadata]
+    gradients: Any = node.run_recorded(list(seeds) if node.multiple else seeds[0], True)
+    pairs = []
+    for number, tangent in found:
+        gradient = gradients[number]
+        if gradient is not None and gradient.requires_grad:
+            following = node.next_nodes[number]
+            assert following is not None
+            shape, dtype = following.metadata[node.input_nrs[number]]
+            if gradient.array.shape != shape:
+                gradient = engine.sum_to(gradient, shape)
+            if gradient.array.dtype is not dtype:
+                gradient = engine.cast(gradient, dtype)
+            pairs.append((gradient, tangent))
+    if not pairs:
+        return [None] * len(seeds)
+    wanted = [number for number, seed in enumerate(seeds) if seed is not None]
+    moved = grad(
+        [gradient for gradient, _ in pairs],
+        [seed for seed in seeds if seed is not None],
+        [tangent for _, tangent in pairs],
+        create_graph=True,
+        allow_unused=True,
+    )
+    results: list[Tensor | None] = [None] * len(seeds)
+    for number, result in zip(wanted, moved, strict=True):
+        results[number] = result
+    return results
+
+
+def _seed(shape: tuple[int, ...], dtype: Any) -> Tensor | None:
+    """A gradient whose value does not matter, as rules are linear in it; None for an output that
+    has none. It is not 0, where a rule that takes its logarithm has no derivative.
+    """
+    return Tensor(np.ones(shape, dtype)[()], requires_grad=True) if dtype.kind in "fcV" else None

@@ -1,0 +1,219 @@
+"""`torch.autograd.forward_ad`: dual tensors, which carry a tangent through the operations.
+
+A dual tensor begins at a node of its own in the recorded graph. What is computed from it is
+recorded as ever, and a tangent is computed when somebody asks for it, by `pushforward`. So the
+operations have to be recorded: inside `no_grad()` a tangent is lost, where PyTorch carries it on.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
+from gradcli.errors import GradcliError
+from gradcli.functional.forward import pushforward
+from gradcli.functional.levels import Entry, reaches_leaf
+from gradcli.ops.catalogue import function
+from gradcli.ops.copying import detach
+from gradcli.ops.return_types import ReturnType
+from gradcli.state import active
+
+_MODULE = "torch.autograd.forward_ad"
+
+
+class DualEntry(Entry):
+    """Where a dual tensor begins: it holds the tangent, and the tensor that stands on it."""
+
+    __slots__ = ("level", "tangent")
+
+    node_name = "ViewBackward0"
+
+    def __init__(self, tensor: Tensor, tangent: Tensor, level: int) -> None:
+        super().__init__(tensor)
+        self.tangent = tangent
+        self.level = level
+
+
+class Identity(Entry):
+    """What makes the primal of a dual tensor a tensor without tangent."""
+
+    __slots__ = ()
+
+    node_name = "Identity"
+
+
+class Duals:
+    """The dual levels of a session.
+
+    Attributes:
+        level: the number of the open one, 0 while there is none.
+        count: how many have been opened.
+    """
+
+    __slots__ = ("count", "level")
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.count = 0
+
+    def tangent(self, tensor: Tensor) -> Tensor | None:
+        """The tensor's tangent at the open level, None if it has none."""
+        entries = self._entries(tensor)
+        if not entries:
+            return None
+        starts = []
+        for entry in entries:
+            starts.append(with_history(tensor.array, entry))
+        tangents: list[Tensor | None] = [entry.tangent for entry in entries]
+        connected = reaches_leaf([tensor, *[entry.tangent for entry in entries]])
+        (found,) = pushforward([tensor], starts, tangents, create_graph=connected)
+        return found if reaches_leaf([found]) else detach(found)
+
+    def _entries(self, tensor: Tensor) -> list[DualEntry]:
+        """The dual tensors of the open level that a tensor was computed from."""
+        found: list[DualEntry] = []
+        if not self.level or not tensor.requires_grad:
+            return found
+        stack = [gradient_edge(tensor)[0]]
+        seen: set[Node] = set()
+        while stack:
+            node = stack.pop()
+            if node is None or node in seen or isinstance(node, Identity):
+                continue
+            seen.add(node)
+            if isinstance(node, DualEntry) and node.level == self.level:
+                found.append(node)
+            else:
+                stack += node.next_nodes
+        return found
+
+    def suffixes(self, tensor: Tensor, suffixes: tuple[str, ...]) -> tuple[str, ...]:
+        """What is printed behind a tensor's elements: its history, if a leaf that requires grad is
+        part of it, and its tangent.
+        """
+        if not tensor.requires_grad:
+            return suffixes
+        shown = suffixes if reaches_leaf([tensor]) else ()
+        tangent = self.tangent(tensor)
+        if tangent is None:
+            return shown
+        text = tangent.item() if not tangent.array.ndim else tangent
+        return (*shown, f"tangent={text!r}")
+
+
+def _duals() -> Duals:
+    state = active.state
+    if state.duals is None:
+        state.duals = Duals()
+    duals: Duals = state.duals
+    return duals
+
+
+@function(module=_MODULE)
+def enter_dual_level() -> int:
+    """Open a dual level; raises E205 inside another one, as PyTorch has no nested ones."""
+    duals = _duals()
+    if duals.level:
+        raise GradcliError(
+            "E205",
+            "dual levels cannot be nested",
+            raises="RuntimeError",
+            help="torch.func.jvp can be nested",
+        )
+    duals.count += 1
+    duals.level = duals.count
+    return 0
+
+
+@function(module=_MODULE)
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Close the dual level: its tensors have no tangent any more."""
+    duals = _duals()
+    if not duals.level:
+        raise GradcliError("E204", "there is no dual level to leave", raises="RuntimeError")
+    duals.level = 0
+
+
+class DualLevel:
+    """`torch.autograd.forward_ad.dual_level()`: the context in which tangents live."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.autograd.forward_ad.dual_level"
+    language_context: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level()
+
+
+function("dual_level", module=_MODULE)(DualLevel)
+
+
+class UnpackedDualTensor(ReturnType):
+    """A tensor and its tangent."""
+
+    __slots__ = ()
+
+    name = "UnpackedDualTensor"
+    fields = ("primal", "tangent")
+    language_name = "torch.autograd.forward_ad.UnpackedDualTensor"
+    language_attributes = frozenset(fields)
+
+    def __repr__(self) -> str:
+        return f"UnpackedDualTensor(primal={self[0]!r}, tangent={self[1]!r})"
+
+    __str__ = __repr__
+
+
+@function(module=_MODULE)
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
+    """A dual tensor: the tensor's values, and the tangent that it carries.
+
+    Raises E204 outside a dual level and for dtypes that have no derivative, E301 for a tangent of
+    another shape.
+    """
+    duals = _duals()
+    if not duals.level:
+        raise GradcliError(
+            "E204",
+            "make_dual() needs a dual level",
+            raises="RuntimeError",
+            help="write `with torch.autograd.forward_ad.dual_level():`",
+        )
+    for given in (tensor, tangent):
+        if not isinstance(given, Tensor):
+            raise GradcliError("E202", f"make_dual() takes tensors, not {type(given).__name__}")
+        if given.array.dtype.kind not in "fcV":
+            raise GradcliError(
+                "E204", f"make_dual() takes floating or complex tensors, not {given.dtype}"
+            )
+    if tensor.array.shape != tangent.array.shape:
+        raise GradcliError(
+            "E301",
+            f"make_dual(): a tangent of shape {tuple(tangent.array.shape)} for a tensor of shape"
+            f" {tuple(tensor.array.shape)}",
+        )
+    entry = DualEntry(tensor, tangent, duals.level)
+    return with_history(alias(tensor).array, entry)
+
+
+@function(module=_MODULE)
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """The tensor without its tangent, and the tangent, None if it has none."""
+    if not isinstance(tensor, Tensor):
+        raise GradcliError("E202", f"unpack_dual() takes a tensor, not {type(tensor).__name__}")
+    duals = _duals()
+    tangent = duals.tangent(tensor)
+    if tangent is None:
+        return UnpackedDualTensor((tensor, None))
+    if reaches_leaf([tensor]):
+        primal = with_history(tensor.array, Identity(tensor))
+    else:
+        primal = detach(tensor)
+    return UnpackedDualTensor((primal, tangent))

@@ -1,0 +1,167 @@
+"""Levels: what a transform of `torch.func` sees of the world around it.
+
+A transform gives its function new tensors for its inputs. They require grad whether or not the
+given ones do, so each level differentiates with respect to its own inputs alone, even where the
+function also uses the given tensor in another way. Where a given tensor requires grad already, be
+it for an outer transform or for a later `backward()`, the new one is a view of it, and the results
+stay connected; otherwise it is a leaf that nobody else sees, and results that depend on nothing
+but such leaves carry no history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
+from gradcli.errors import GradcliError
+from gradcli.functional.structure import leaves, mapped
+from gradcli.ops.copying import detach
+from gradcli.state import active
+
+
+class Entry(Node):
+    """Where a gradient leaves a level: it flows on to the given tensor as it is."""
+
+    __slots__ = ()
+
+    node_name = "AliasBackward0"
+
+    def __init__(self, tensor: Tensor) -> None:
+        node, output_nr = gradient_edge(tensor)
+        state = active.state
+        state.sequence_nr += 1
+        self.next_nodes = (node,)
+        self.input_nrs = (output_nr,)
+        self.metadata = ((tensor.array.shape, tensor.array.dtype),)
+        self.sequence_nr = state.sequence_nr
+        self.place = state.place
+        self.assigned = None
+        self.extra = None
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        return (grads,)
+
+    run_recorded = run
+
+
+class Level:
+    """One call of a transformed function, from its inputs to its results.
+
+    Attributes:
+        connected: whether operations were recorded around the transform; if not, its results carry
+            no history.
+        edges: where the gradients of the inputs arrive; they keep the graph's ends alive.
+    """
+
+    __slots__ = ("_before", "_own", "connected", "edges")
+
+    def __init__(self) -> None:
+        self.connected = active.state.grad_enabled
+        self._own: list[Tensor] = []
+        self.edges: list[Node | None] = []
+        self._before: list[bool] = []
+
+    def __enter__(self) -> Level:
+        state = active.state
+        self._before.append(state.grad_enabled)
+        state.grad_enabled = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        active.state.grad_enabled = self._before.pop()
+
+    def enter(self, value: Any) -> Any:
+        """The inputs as the function is to see them: a structure of tensors like the given one.
+
+        Raises E202 for a leaf that is no tensor, E402 for one that cannot require grad.
+        """
+        return mapped(self._input, value)
+
+    def _input(self, tensor: Any) -> Tensor:
+        if not isinstance(tensor, Tensor):
+            raise GradcliError(
+                "E202",
+                f"only tensors can be differentiated with respect to, not {type(tensor).__name__}",
+                raises="ValueError",
+            )
+        if tensor.array.dtype.kind not in "fcV":
+            raise GradcliError(
+                "E402",
+                f"only floating and complex tensors can require grad, not {tensor.dtype}",
+            )
+        if self.connected and tensor.requires_grad:
+            new = with_history(alias(tensor).array, Entry(tensor))
+        else:
+            new = alias(tensor)
+            new.requires_grad = True
+            self._own.append(new)
+        self.edges.append(gradient_edge(new)[0])
+        return new
+
+    def close(self) -> None:
+        """The function has returned: what depends on the level's own leaves alone is constant for
+        everybody else.
+        """
+        for tensor in self._own:
+            tensor.requires_grad = False
+
+    def open(self) -> None:
+        """Take the inputs for variables again, to differentiate what was computed from them."""
+        for tensor in self._own:
+            tensor.requires_grad = True
+
+    def separated(self, value: Any) -> Any:
+        """Results as they leave the closed level, apart from the tensors that were recorded."""
+
+        def separate(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor) or not self.connects([leaf]):
+                return self.released(leaf)
+            return with_history(alias(leaf).array, Entry(leaf))
+
+        return mapped(separate, value)
+
+    def connects(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether a gradient could be asked for through the tensors outside the closed level."""
+        return self.connected and reaches_leaf(tensors)
+
+    def released(self, value: Any) -> Any:
+        """Results as they leave the closed level: without history where nothing outside is
+        reached.
+        """
+
+        def release(leaf: Any) -> Any:
+            if not isinstance(leaf, Tensor) or not leaf.requires_grad or self.connects([leaf]):
+                return leaf
+            return detach(leaf)
+
+        return mapped(release, value)
+
+
+def reaches_leaf(tensors: Sequence[Tensor]) -> bool:
+    """Whether a leaf that requires grad is in the graphs of the tensors."""
+    stack = [node for node in (gradient_edge(tensor)[0] for tensor in tensors) if node is not None]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node, AccumulateGrad) and node.variable.requires_grad:
+            return True
+        stack += [following for following in node.next_nodes if following is not None]
+    return False
+
+
+def tensors_of(name: str, value: Any) -> list[Tensor]:
+    """The leaves of what a function returned; raises E202 for one that is no tensor."""
+    found = leaves(value)
+    for leaf in found:
+        if not isinstance(leaf, Tensor):
+            raise GradcliError(
+                "E202",
+                f"{name}(): the function has to return tensors, not {type(leaf).__name__}",
+                raises="RuntimeError",
+            )
+    return found

@@ -1,0 +1,414 @@
+"""`torch.autograd.functional`: Jacobians, Hessians, and their products with a vector.
+
+The functions work on a tensor or a tuple of tensors, and what they return has the shape of what
+they were given: a tensor where there was one tensor, a tuple where there was a tuple.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from gradcli.autograd import backward
+from gradcli.autograd.modes import EnableGrad
+from gradcli.autograd.tensor import Tensor, alias
+from gradcli.errors import GradcliError
+from gradcli.functional.forward import basis, pushforward
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import function
+from gradcli.ops.joining import stack_
+from gradcli.ops.reshaping import movedim
+from gradcli.ops.shape import reshape_, view_, view_as
+from gradcli.ops.slicing import select_
+
+_MODULE = "torch.autograd.functional"
+
+
+class _Call:
+    """A function with the inputs and outputs of one call, recorded in the graph.
+
+    Attributes:
+        inputs, outputs: the tensors.
+        several_inputs, several_outputs: whether they came in a tuple.
+        create_graph: whether the derivatives shall carry a graph.
+        strict: whether an output that is independent of an input is an error.
+    """
+
+    __slots__ = (
+        "create_graph",
+        "inputs",
+        "name",
+        "outputs",
+        "several_inputs",
+        "several_outputs",
+        "strict",
+    )
+
+    def __init__(
+        self, name: str, func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool
+    ) -> None:
+        self.name = name
+        self.create_graph = create_graph
+        self.strict = strict
+        given, self.several_inputs = _tensors(name, "inputs", inputs)
+        with EnableGrad():
+            self.inputs = [_fresh(tensor, create_graph, True) for tensor in given]
+            result = func(*self.inputs)
+        self.outputs, self.several_outputs = _tensors(name, "outputs of the function", result)
+        if strict:
+            for number, output in enumerate(self.outputs):
+                if not output.requires_grad:
+                    raise _independent(name, f"output {number} does not depend on the inputs")
+
+    def vector(self, v: Any, like: list[Tensor], several: bool) -> list[Tensor] | None:
+        """The vector of a product, checked against the tensors that it has to fit.
+
+        Raises E406 where it does not, or where it is None and they are not one element.
+        """
+        if v is None:
+            if len(like) != 1 or like[0].array.size != 1:
+                raise GradcliError(
+                    "E406",
+                    f"{self.name}(): the vector v can only be left out where it has one element",
+                    help="pass v, of the same shapes",
+                )
+            return None
+        given, _ = _tensors(self.name, "v", v)
+        if len(given) != len(like):
+            raise GradcliError(
+                "E406", f"{self.name}(): v holds {len(given)} tensors where {len(like)} are needed"
+            )
+        for number, (have, want) in enumerate(zip(given, like, strict=True)):
+            if have.array.shape != want.array.shape:
+                entry = f"entry {number} of v" if several else "v"
+                raise GradcliError(
+                    "E406",
+                    f"{self.name}(): {entry} has shape {tuple(have.array.shape)} where"
+                    f" {tuple(want.array.shape)} is needed",
+                )
+        return [_fresh(tensor, self.create_graph, False) for tensor in given]
+
+    def scalar(self) -> None:
+        """Raise E204 unless the function returned one tensor of one element."""
+        if self.several_outputs or self.outputs[0].array.size != 1:
+            raise GradcliError(
+                "E204",
+                f"{self.name}(): the function has to return a single tensor with one element",
+                raises="RuntimeError",
+            )
+
+    def filled(self, gradients: Sequence[Tensor | None], like: Sequence[Tensor]) -> list[Tensor]:
+        """Gradients with zeros for those that are None; E407 for them if `strict`."""
+        filled = []
+        for number, (gradient, tensor) in enumerate(zip(gradients, like, strict=True)):
+            constant = self.create_graph and gradient is not None and not gradient.requires_grad
+            if self.strict and (gradient is None or constant):
+                raise _independent(
+                    self.name, f"the derivative does not depend on the tensor at index {number}"
+                )
+            filled.append(zeros_like(tensor) if gradient is None else gradient)
+        return filled
+
+    def result(self, tensors: Sequence[Tensor], several: bool) -> Any:
+        """Tensors as they are returned: without history unless `create_graph`."""
+        shown = tuple(tensors) if self.create_graph else tuple(alias(t) for t in tensors)
+        return shown if several else shown[0]
+
+
+def _independent(name: str, what: str) -> GradcliError:
+    return GradcliError(
+        "E407", f"{name}(): {what}", help="without strict=True its derivative is zero"
+    )
+
+
+def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
+    """The tensors of an argument, and whether they came in a tuple; raises E202."""
+    several = isinstance(value, tuple)
+    tensors = list(value) if several else [value]
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
+            raise GradcliError(
+                "E202",
+                f"{name}(): the {what} must be a tensor or a tuple of tensors, not"
+                f" {type(tensor).__name__}",
+            )
+    return tensors, several
+
+
+def _fresh(tensor: Tensor, create_graph: bool, requires_grad: bool) -> Tensor:
+    """A new tensor of the same values: the function may use the given one also in another way."""
+    if create_graph and tensor.requires_grad:
+        return view_as(tensor, tensor)
+    result = alias(tensor)
+    if requires_grad and result.array.dtype.kind not in "fcV":
+        raise GradcliError(
+            "E402", f"only floating and complex tensors have derivatives, not {tensor.dtype}"
+        )
+    result.requires_grad = requires_grad
+    return result
+
+
+def _gradients(
+    outputs: Sequence[Tensor | None],
+    inputs: Sequence[Tensor],
+    seeds: Sequence[Tensor] | None,
+    create_graph: bool,
+    retain_graph: bool = False,
+) -> list[Tensor | None]:
+    """The gradients of those outputs that require grad, None where there is no path."""
+    pairs = [
+        (output, None if seeds is None else seeds[number])
+        for number, output in enumerate(outputs)
+        if output is not None and output.requires_grad
+    ]
+    if not pairs:
+        return [None] * len(inputs)
+    return list(
+        backward.grad(
+            [output for output, _ in pairs],
+            list(inputs),
+            None if seeds is None else [seed for _, seed in pairs],
+            retain_graph=retain_graph or create_graph,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    )
+
+
+def _zero_seeds(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """Seeds that gradients are linear in: their own derivative does not depend on their values."""
+    seeds = [zeros_like(tensor) for tensor in tensors]
+    for seed in seeds:
+        seed.requires_grad = True
+    return seeds
+
+
+# --- products with a vector ---------------------------------------------------------------------
+
+
+@function(module=_MODULE)
+def vjp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """The function's outputs, and `v` times its Jacobian, in the shape of the inputs.
+
+    Raises E406 where v does not fit the outputs, E407 if `strict` and something is independent.
+    """
+    call = _Call("vjp", func, inputs, create_graph, strict)
+    seeds = call.vector(v, call.outputs, call.several_outputs)
+    found = _gradients(call.outputs, call.inputs, seeds, create_graph)
+    product = call.filled(found, call.inputs)
+    return (
+        call.result(call.outputs, call.several_outputs),
+        call.result(product, call.several_inputs),
+    )
+
+
+@function(module=_MODULE)
+def jvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """The function's outputs, and its Jacobian times `v`, in the shape of the outputs.
+
+    Raises E406 where v does not fit the inputs, E407 if `strict` and something is independent.
+    """
+    call = _Call("jvp", func, inputs, create_graph, strict)
+    tangents = call.vector(v, call.inputs, call.several_inputs)
+    seeds = _zero_seeds(call.outputs)
+    with EnableGrad():
+        transposed = _gradients(call.outputs, call.inputs, seeds, True)
+        if strict:
+            call.filled(transposed, call.inputs)
+    found = _gradients(transposed, seeds, tangents, create_graph)
+    product = call.filled(found, call.outputs)
+    return (
+        call.result(call.outputs, call.several_outputs),
+        call.result(product, call.several_outputs),
+    )
+
+
+@function(module=_MODULE)
+def vhp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """The scalar function's value, and `v` times its Hessian, in the shape of the inputs.
+
+    Raises E204 where the function returns anything but one element, E406 and E407 as `vjp`.
+    """
+    call = _Call("vhp", func, inputs, create_graph, strict)
+    call.scalar()
+    seeds = call.vector(v, call.inputs, call.several_inputs)
+    first = _gradients(call.outputs, call.inputs, None, True)
+    if strict:
+        call.filled(first, call.inputs)
+    product = call.filled(_gradients(first, call.inputs, seeds, create_graph), call.inputs)
+    return (
+        call.result(call.outputs, call.several_outputs),
+        call.result(product, call.several_inputs),
+    )
+
+
+@function(module=_MODULE)
+def hvp(
+    func: Callable[..., Any],
+    inputs: Any,
+    v: Any = None,
+    create_graph: bool = False,
+    strict: bool = False,
+) -> tuple[Any, Any]:
+    """The scalar function's value, and its Hessian times `v`, in the shape of the inputs.
+
+    Raises E204 where the function returns anything but one element, E406 and E407 as `vjp`.
+    """
+    call = _Call("hvp", func, inputs, create_graph, strict)
+    call.scalar()
+    tangents = call.vector(v, call.inputs, call.several_inputs)
+    first = _gradients(call.outputs, call.inputs, None, True)
+    if strict:
+        call.filled(first, call.inputs)
+    seeds = _zero_seeds(call.inputs)
+    transposed = _gradients(first, call.inputs, seeds, True)
+    product = call.filled(_gradients(transposed, seeds, tangents, create_graph), call.inputs)
+    return (
+        call.result(call.outputs, call.several_outputs),
+        call.result(product, call.several_inputs),
+    )
+
+
+# --- matrices -----------------------------------------------------------------------------------
+
+
+@function(module=_MODULE)
+def jacobian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    strategy: str = "reverse-mode",
+) -> Any:
+    """The function's Jacobian, of shape `(*output.shape, *input.shape)`: for tuples of outputs a
+    tuple by output, for tuples of inputs (inside that) a tuple by input.
+
+    `vectorize` says how PyTorch computes, and changes no value. Raises E407 if `strict` and
+    something is independent.
+    """
+    if strategy == "forward-mode":
+        return _forward_jacobian(func, inputs, create_graph, strict, vectorize)
+    if strategy != "reverse-mode":
+        raise GradcliError(
+            "E204",
+            "jacobian(): strategy is 'reverse-mode' or 'forward-mode'",
+            raises="AssertionError",
+        )
+    if strict and vectorize:
+        raise GradcliError(
+            "E204", "jacobian(): strict and vectorize exclude each other", raises="RuntimeError"
+        )
+    call = _Call("jacobian", func, inputs, create_graph, strict)
+    with EnableGrad():
+        blocks = [call.result(_rows(call, output), call.several_inputs) for output in call.outputs]
+    return tuple(blocks) if call.several_outputs else blocks[0]
+
+
+def _rows(call: _Call, output: Tensor) -> list[Tensor]:
+    """The Jacobian of one output for each input, by rows: one backward pass for each element."""
+    flat = reshape_(output, -1)
+    rows = [
+        call.filled(
+            _gradients(
+                [select_(flat, 0, i)], call.inputs, None, call.create_graph, retain_graph=True
+            ),
+            call.inputs,
+        )
+        for i in range(output.array.size)
+    ]
+    return [
+        view_(stack_(list(column)), (*output.array.shape, *tensor.array.shape))
+        for column, tensor in zip(zip(*rows, strict=True), call.inputs, strict=True)
+    ]
+
+
+def _forward_jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool, strict: bool, vectorize: bool
+) -> Any:
+    """The Jacobian by columns: one pass of forward mode for each element of the inputs."""
+    if create_graph or not vectorize:
+        raise GradcliError(
+            "E205",
+            "jacobian(): the strategy 'forward-mode' needs vectorize=True and no create_graph",
+            raises="NotImplementedError",
+        )
+    if strict:
+        raise GradcliError(
+            "E204",
+            "jacobian(): strict and 'forward-mode' exclude each other",
+            raises="RuntimeError",
+        )
+    call = _Call("jacobian", func, inputs, False, False)
+    blocks: list[list[Tensor]] = [[] for _ in call.outputs]
+    for number, tensor in enumerate(call.inputs):
+        columns = []
+        for direction in basis(tensor):
+            tangents: list[Tensor | None] = [None] * len(call.inputs)
+            tangents[number] = direction
+            columns.append(pushforward(call.outputs, call.inputs, tangents, create_graph=False))
+        for block, column in zip(blocks, zip(*columns, strict=True), strict=True):
+            shape = (*column[0].array.shape, *tensor.array.shape)
+            block.append(reshape_(movedim(stack_(list(column)), 0, -1), shape))
+    shown = [call.result(block, call.several_inputs) for block in blocks]
+    return tuple(shown) if call.several_outputs else shown[0]
+
+
+@function(module=_MODULE)
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    strict: bool = False,
+    vectorize: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The Hessian of a scalar function, of shape `(*input.shape, *input.shape)`; for a tuple of
+    inputs a tuple of tuples.
+
+    Raises E204 where the function returns anything but one element, E407 if `strict` and something
+    is independent.
+    """
+    if outer_jacobian_strategy not in ("forward-mode", "reverse-mode"):
+        raise GradcliError(
+            "E204",
+            "hessian(): outer_jacobian_strategy is 'reverse-mode' or 'forward-mode'",
+            raises="AssertionError",
+        )
+    _, several = _tensors("hessian", "inputs", inputs)
+
+    def scalar(*tensors: Tensor) -> Tensor:
+        value = func(*tensors)
+        if not isinstance(value, Tensor) or value.array.size != 1:
+            raise GradcliError(
+                "E204",
+                "hessian(): the function has to return a single tensor with one element",
+                raises="RuntimeError",
+            )
+        return reshape_(value, ())
+
+    def gradient(*tensors: Tensor) -> Any:
+        found = jacobian(scalar, tensors, create_graph=True, strict=strict)
+        if strict and not all(tensor.requires_grad for tensor in found):
+            raise _independent("hessian", "the Jacobian does not depend on every input")
+        return found if several else found[0]
+
+    return jacobian(gradient, inputs, create_graph, strict, vectorize, outer_jacobian_strategy)

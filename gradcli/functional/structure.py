@@ -1,0 +1,66 @@
+"""Structures: tensors in tuples, lists, dictionaries and named results, nested at will.
+
+`torch.func` takes and returns them. A structure is taken apart into its leaves, and a structure of
+the same form is built from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradcli.ops.return_types import ReturnType
+
+
+def leaves(structure: Any) -> list[Any]:
+    """Everything in a structure that is no container, from left to right."""
+    found: list[Any] = []
+    _collect(structure, found)
+    return found
+
+
+def _collect(structure: Any, found: list[Any]) -> None:
+    if isinstance(structure, (tuple, list)):
+        for part in structure:
+            _collect(part, found)
+    elif isinstance(structure, dict):
+        for part in structure.values():
+            _collect(part, found)
+    else:
+        found.append(structure)
+
+
+def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
+    """A structure of the same form, with the function's value for each leaf."""
+    if isinstance(structure, ReturnType):
+        return type(structure)(mapped(function, part) for part in structure)
+    if isinstance(structure, tuple):
+        return tuple(mapped(function, part) for part in structure)
+    if isinstance(structure, list):
+        return [mapped(function, part) for part in structure]
+    if isinstance(structure, dict):
+        return {key: mapped(function, part) for key, part in structure.items()}
+    return function(structure)
+
+
+def rebuilt(structure: Any, values: list[Any]) -> Any:
+    """A structure of the same form with other leaves, as many as it has."""
+    rest: Iterator[Any] = iter(values)
+    return mapped(lambda _: next(rest), structure)
+
+
+def same_form(one: Any, other: Any) -> bool:
+    """Whether two structures have the same containers in the same places."""
+    if isinstance(one, dict):
+        return (
+            isinstance(other, dict)
+            and one.keys() == other.keys()
+            and all(same_form(one[key], other[key]) for key in one)
+        )
+    if isinstance(one, (tuple, list)):
+        return (
+            isinstance(other, type(one))
+            and len(one) == len(other)
+            and all(same_form(a, b) for a, b in zip(one, other, strict=True))
+        )
+    return not isinstance(other, (tuple, list, dict))

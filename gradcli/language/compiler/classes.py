@@ -1,0 +1,71 @@
+"""`class` and `super()`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError
+from gradcli.language import syntax
+from gradcli.language.calls import call
+from gradcli.language.compiler.names import name_store
+from gradcli.language.instances import Super, define_class
+from gradcli.language.scopes import CLASS, PARENT, Scope, Variables, class_scope
+from gradcli.language.signals import Run
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler, Evaluate
+
+
+def class_statement(c: Compiler, node: syntax.Class, scope: Scope) -> Run:
+    """`class name(bases)`, with its decorators: the body runs once, and what it binds is the
+    class's.
+    """
+    state, span = c.state, node.span
+    decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
+    bases = [c.expression(base, scope) for base in node.bases]
+    body = c.block(node.body, class_scope(scope, node.body))
+    store = name_store(c, node.name, scope)
+
+    def run(variables: Variables) -> None:
+        applied = [(decorator(variables), place) for decorator, place in decorators]
+        derived_from = [base(variables) for base in bases]
+        names: Variables = {PARENT: variables}
+        body(names)
+        state.place = span
+        bound = {name: value for name, value in names.items() if name != PARENT}
+        made: Any = define_class(node.name, derived_from, bound)
+        names[CLASS] = made
+        for decorator, place in reversed(applied):
+            state.place = place
+            made = call(decorator, (made,), {})
+        store(variables, made)
+
+    return run
+
+
+def super_call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
+    """`super()` inside a method: the class is that of the method, the receiver its first
+    parameter.
+    """
+    state, span = c.state, node.span
+    method = scope
+    steps = 0
+    while method.parent is not None and not method.parent.is_class:
+        method = method.parent
+        steps += 1
+    receiver = method.first_parameter
+
+    def run(variables: Variables) -> Super:
+        state.place = span
+        for _ in range(steps):
+            variables = variables[PARENT]
+        if not receiver or receiver not in variables:
+            raise GradcliError(
+                "E204",
+                "super() without arguments belongs in a method that has a parameter",
+                raises="RuntimeError",
+                help="name the class and the object: `super(Name, self)`",
+            )
+        return Super(variables[PARENT][CLASS], variables[receiver])
+
+    return run

@@ -1,0 +1,59 @@
+"""Assignments in loops that replace a leaf instead of changing it: `w = w - lr * w.grad`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language import syntax
+from gradcli.language.compiler import assignment
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.signals import Run
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler
+
+
+def assign(c: Compiler, node: syntax.Assign, scope: Scope) -> Run:
+    """An assignment; inside a loop one that reads `.grad` of its own target is watched."""
+    run = assignment.assign(c, node, scope)
+    target = node.targets[0]
+    if c.loop is None or len(node.targets) > 1 or not isinstance(target, syntax.Name):
+        return run
+    return _watched(c, node, target, scope, run) if _is_step(node, target.name, c.loop) else run
+
+
+def _is_step(node: syntax.Assign, name: str, loop: syntax.Statement) -> bool:
+    """Whether an assignment is a step of gradient descent on `name`, and nothing in its loop makes
+    the result a leaf again.
+    """
+    if not isinstance(node.value, syntax.Binary) or f"{name}.grad" not in node.span.text:
+        return False
+    around = loop.span.text
+    return f"{name}.requires_grad" not in around and f"{name}.retain_grad" not in around
+
+
+def _watched(c: Compiler, node: syntax.Assign, target: syntax.Name, scope: Scope, run: Run) -> Run:
+    """The assignment, with a warning (W002) when it takes a leaf's place."""
+    state, name = c.state, target.name
+    read = c.expression(target, scope)
+
+    def watched(variables: Variables) -> Any:
+        old = read(variables)
+        run(variables)
+        new = read(variables)
+        if _is_leaf(old) and type(new) is Tensor and not _is_leaf(new):
+            state.warn(
+                "W002",
+                f"`{name}` was a leaf, and is now the result of an operation: the next round finds"
+                " no gradient in it",
+                span=node.span,
+                help=f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
+            )
+
+    return watched
+
+
+def _is_leaf(value: Any) -> bool:
+    """Whether a value is a tensor that gathers gradients."""
+    return type(value) is Tensor and value.requires_grad and value.is_leaf

@@ -1,0 +1,161 @@
+"""How much a session may use: elements, steps, memory, time, and whether it may touch files.
+
+The defaults stop a runaway within a few seconds and leave ordinary work alone:
+
+- a tensor, list or string of more than 100 million elements is nearly always a slip (`10**9` for
+  `10**6`); a file of a gigabyte holds more than that of 8-byte numbers;
+- a loop without tensors makes 10 million rounds in one to seven seconds; a training loop takes a
+  quarter of an hour for them, since a round with a backward pass takes 100 microseconds;
+- memory is capped at half of what the machine has and at 4 GB, so that a growing graph or list
+  ends before the machine swaps;
+- time is not limited: only the person who waits knows how long is too long.
+"""
+
+from __future__ import annotations
+
+from gradcli.errors import GradcliError
+
+ELEMENTS = 100_000_000
+STEPS = 10_000_000
+MEMORY = 4_000_000_000
+
+
+class Limits:
+    """What a session may use at most.
+
+    Attributes:
+        elements: of one tensor, list, tuple, set or dict; characters of one string.
+        steps: loop rounds and calls; of one program, in the REPL of one entry.
+        memory: bytes that the process may take for data; None for no ceiling. The command line
+            sets it up, a session inside another program leaves that program's memory alone.
+        timeout: seconds that a program may run, in the REPL one entry; None for no end.
+        files: whether files may be read and written.
+        reserve: memory that is given back when there is none left, so that the error can be told.
+    """
+
+    __slots__ = ("elements", "files", "memory", "reserve", "steps", "timeout")
+
+    def __init__(
+        self,
+        *,
+        elements: int = ELEMENTS,
+        steps: int = STEPS,
+        memory: int | None = None,
+        timeout: float | None = None,
+        files: bool = True,
+    ) -> None:
+        self.elements = elements
+        self.steps = steps
+        self.memory = memory
+        self.timeout = timeout
+        self.files = files
+        self.reserve: bytearray | None = None
+
+    def check_elements(self, count: float, what: str = "elements") -> None:
+        """Raise E602 where one value would have more elements than the limit."""
+        if count > self.elements:
+            raise self.too_many_elements(count, what)
+
+    def too_many_elements(self, count: float | None, what: str = "elements") -> GradcliError:
+        """The error of a value with too many elements; `count` is None where nobody knows how
+        many.
+        """
+        many = f"more than {self.elements:,}" if count is None else _number(count)
+        return GradcliError(
+            "E602",
+            f"{many} {what} are too many: the limit is {self.elements:,}",
+            help=f"`--max-elements {_roomy(count or 10 * self.elements)}` raises it",
+        )
+
+    def check_file(self, path: str) -> None:
+        """Raise E606 where files are out of bounds.
+
+        Args:
+            path: the file that was about to be read or written.
+        """
+        if not self.files:
+            raise GradcliError(
+                "E606",
+                f"{path}: files may not be read or written here",
+                help="the run was started with --sandbox; values can come through `@-`",
+            )
+
+    def check_file_size(self, path: str, size: int) -> None:
+        """Raise E602 where a file is larger than a tensor of 8-byte elements may be."""
+        if size > 8 * self.elements:
+            raise GradcliError(
+                "E602",
+                f"{path}: a file of {in_bytes(size)} is too large: the limit is"
+                f" {in_bytes(8 * self.elements)}, 8 bytes for each of {self.elements:,} elements",
+                help=f"`--max-elements {_roomy(size / 8)}` raises it",
+            )
+
+    def too_many_steps(self) -> GradcliError:
+        """The error of a program whose steps are used up."""
+        return GradcliError(
+            "E605",
+            f"the program made more than {self.steps:,} loop rounds and calls",
+            help=f"`--max-steps {10 * self.steps}` raises the limit",
+        )
+
+    def out_of_memory(self, wanted: str = "") -> GradcliError:
+        """The error of an allocation that found no room; frees the reserve.
+
+        Args:
+            wanted: what was asked for, such as `an array of shape (2, 3)`.
+        """
+        self.reserve = None
+        words = f"there is no memory for {wanted}" if wanted else "the memory is used up"
+        if self.memory is None:
+            return GradcliError("E602", words)
+        return GradcliError(
+            "E602",
+            f"{words}: the limit is {in_bytes(self.memory)}",
+            help=f"`--max-memory {in_bytes(2 * self.memory).replace(' ', '')}` raises it",
+        )
+
+    def out_of_time(self) -> GradcliError:
+        """The error of a program that ran for too long."""
+        timeout = self.timeout or 0.0
+        return GradcliError(
+            "E607",
+            f"the program ran for more than {timeout:g} s",
+            help=f"`--timeout {10 * timeout:g}` gives it more time",
+        )
+
+
+class Steps:
+    """What a session counts as it runs.
+
+    Attributes:
+        left: the loop rounds and calls that it may still make.
+        nested: the calls that reached the program's code through the host and are not over.
+    """
+
+    __slots__ = ("left", "nested")
+
+    def __init__(self, left: int) -> None:
+        self.left = left
+        self.nested = 0
+
+
+def in_bytes(count: float) -> str:
+    """A number of bytes as text, with its unit: `4 GB`."""
+    for unit in ("B", "KB", "MB", "GB", "TB"):
+        if count < 1000 or unit == "TB":
+            break
+        count /= 1000
+    return f"{count:.3g} {unit}" if count < 1000 else f"{count:.0f} {unit}"
+
+
+def _number(count: float) -> str:
+    """A count that may be beyond all reading."""
+    return f"{count:,.0f}" if count < 10**18 else f"about {float(count):.0e}"
+
+
+def _roomy(count: float) -> int:
+    """A round number that is at least the count."""
+    power = 10
+    while power < count:
+        power *= 10
+    return power

@@ -1,0 +1,1 @@
+"""`torch.nn`: modules, which hold parameters and compute from them."""

@@ -1,0 +1,213 @@
+"""What a module holds: parameters, buffers, submodules and plain values, each in a table.
+
+Assigning puts a value into the table where it belongs, for the layers written here just as for a
+program's own classes. Programs reach these tables and the methods that a class allows, nothing
+else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+
+
+def is_parameter(value: Any) -> bool:
+    """Whether a value is an `nn.Parameter`."""
+    return isinstance(value, Tensor) and value.meta is not None and value.meta.is_parameter
+
+
+def kind_of(value: Any) -> str:
+    """What a value is, for messages."""
+    return "a plain tensor" if isinstance(value, Tensor) else f"a value of {type(value).__name__}"
+
+
+def check_name(kind: str, name: Any) -> None:
+    """Raise E202 for a name that is no string, E207 for one with a dot or an empty one."""
+    if not isinstance(name, str):
+        raise GradcliError("E202", f"the name of a {kind} is a string, not {kind_of(name)}")
+    if "." in name or not name:
+        raise GradcliError("E207", f"{name!r} cannot be the name of a {kind}")
+
+
+class Attributes:
+    """An object whose attributes are kept in tables.
+
+    Attributes:
+        _parameters: parameters by name, None where one is left out on purpose.
+        _buffers: tensors that belong to the state and are no parameters.
+        _modules: submodules.
+        _values: everything else that was assigned.
+        _transient: the names of the buffers that are not saved.
+        training: whether the module is being trained; layers such as dropout depend on it.
+    """
+
+    __slots__ = ("_buffers", "_modules", "_parameters", "_transient", "_values", "training")
+
+    _parameters: dict[str, Tensor | None]
+    _buffers: dict[str, Tensor | None]
+    _modules: dict[str, Any]
+    _values: dict[str, Any]
+    _transient: set[str]
+    training: bool
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        made = object.__new__(cls)
+        # A program's class may assign plain values before it calls `super().__init__()`.
+        object.__setattr__(made, "_values", {})
+        return made
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_parameters", {})
+        object.__setattr__(self, "_buffers", {})
+        object.__setattr__(self, "_modules", {})
+        object.__setattr__(self, "_transient", set())
+        object.__setattr__(self, "training", True)
+
+    # --- reading and assigning ----------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if any(name in vars(kind).get("__slots__", ()) for kind in type(self).__mro__):
+            raise GradcliError(
+                "E102",
+                f"{type(self).__name__} has no {name.strip('_')} yet",
+                help="call `super().__init__()` first in __init__",
+            )
+        return self.lookup(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.register(name, value)
+
+    def lookup(self, name: str) -> Any:
+        """The attribute of a name; raises AttributeError where there is none."""
+        if name in self._values:
+            return self._values[name]
+        if _has(self, "_modules"):
+            for table in (self._parameters, self._buffers, self._modules):
+                if name in table:
+                    return table[name]
+        raise AttributeError(name)
+
+    def register(self, name: str, value: Any) -> None:
+        """Assign an attribute: a parameter, a submodule and a buffer's new value go to their
+        tables, everything else to the plain values.
+
+        Raises E202 for a value that does not fit the table the name stands in, E102 where a
+        program's class did not call `super().__init__()` before.
+        """
+        if name == "training":
+            object.__setattr__(self, name, value)
+        elif is_parameter(value):
+            self._forget(name)
+            self.register_parameter(name, value)
+        elif isinstance(value, Attributes):
+            if name not in self._modules:
+                self._forget(name)
+            self._modules[name] = value
+        elif not _has(self, "_modules"):
+            self._values[name] = value
+        elif name in self._parameters:
+            self._check_none("parameter", name, value)
+            self._parameters[name] = None
+        elif name in self._modules:
+            self._check_none("submodule", name, value)
+            self._modules[name] = None
+        elif name in self._buffers:
+            if not isinstance(value, Tensor):
+                self._check_none("buffer", name, value)
+            self._buffers[name] = value
+        else:
+            self._values[name] = value
+
+    def language_names(self) -> list[str]:
+        """The names of everything that was assigned."""
+        tables = (self._parameters, self._buffers, self._modules) if _has(self, "_modules") else ()
+        return [name for table in (self._values, *tables) for name in table]
+
+    def language_delattr(self, name: str) -> None:
+        """Take an attribute away; raises AttributeError where there is none."""
+        self.lookup(name)
+        self._forget(name)
+
+    @staticmethod
+    def _check_none(kind: str, name: str, value: Any) -> None:
+        if value is not None:
+            raise GradcliError(
+                "E202",
+                f"'{name}' is a {kind}, and cannot become {kind_of(value)}",
+                help="a parameter is made by nn.Parameter(tensor)" if kind == "parameter" else None,
+            )
+
+    def _forget(self, name: str) -> None:
+        """Take a name out of every table."""
+        for table in (self._parameters, self._buffers, self._modules, self._values):
+            table.pop(name, None)
+        self._transient.discard(name)
+
+    # --- registering by name ------------------------------------------------------------------
+
+    def register_parameter(self, name: str, param: Tensor | None) -> None:
+        """Add a parameter; None leaves a place without one.
+
+        Raises E207 for a name that is taken, E202 for a value that is no parameter, E204 for one
+        that is no leaf.
+        """
+        check_name("parameter", name)
+        if name not in self._parameters:
+            self._check_free(name)
+        if param is not None and not is_parameter(param):
+            raise GradcliError(
+                "E202",
+                f"{kind_of(param)} is no parameter, and '{name}' should be one",
+                help="a parameter is made by nn.Parameter(tensor)",
+            )
+        self._parameters[name] = param
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a tensor that belongs to the state and is not trained.
+
+        Args:
+            name: its name; E207 if it is taken.
+            tensor: the tensor, or None; E202 for anything else.
+            persistent: whether `state_dict` has it.
+        """
+        check_name("buffer", name)
+        if name not in self._buffers:
+            self._check_free(name)
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise GradcliError("E202", f"{kind_of(tensor)} cannot be the buffer '{name}'")
+        self._buffers[name] = tensor
+        if persistent:
+            self._transient.discard(name)
+        else:
+            self._transient.add(name)
+
+    def add_module(self, name: str, module: Any) -> None:
+        """Add a submodule; raises E207 for a name that is taken, E202 for what is no module."""
+        if module is not None and not isinstance(module, Attributes):
+            raise GradcliError(
+                "E202", f"{kind_of(module)} is no module, and '{name}' should be one"
+            )
+        check_name("submodule", name)
+        if name not in self._modules:
+            self._check_free(name)
+        self._modules[name] = module
+
+    def register_module(self, name: str, module: Any) -> None:
+        """The same as `add_module`."""
+        self.add_module(name, module)
+
+    def _check_free(self, name: str) -> None:
+        tables = (self._parameters, self._buffers, self._modules, self._values)
+        if any(name in table for table in tables):
+            raise GradcliError("E207", f"the module has an attribute '{name}' already")
+
+
+def _has(value: Attributes, slot: str) -> bool:
+    """Whether a slot has been filled."""
+    try:
+        object.__getattribute__(value, slot)
+    except AttributeError:
+        return False
+    return True

@@ -1,0 +1,24 @@
+"""Everything of `torch.nn`, imported once: importing a family registers its classes."""
+
+from __future__ import annotations
+
+from gradcli.nn import (  # noqa: F401
+    activations,
+    attention,
+    containers,
+    convolutions,
+    dropout,
+    embeddings,
+    gradients,
+    initialisation,
+    linear,
+    losses,
+    normalisation,
+    pooling,
+    recurrent,
+    shaping,
+)
+from gradcli.nn.module import Module
+from gradcli.ops.catalogue import modules
+
+modules["torch.nn"]["Module"] = Module

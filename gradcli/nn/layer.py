@@ -1,0 +1,114 @@
+"""Layers that hand their inputs and their settings to a function: most of `torch.nn`.
+
+Such a layer is a row of a table: its name, the function, the settings with their defaults and the
+text that shows them. Layers with parameters of their own are classes.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.nn.module import Module
+from gradcli.ops.catalogue import modules
+
+FUNCTIONS = modules["torch.nn.functional"]
+
+
+class _Required:
+    """The default of a setting that has none."""
+
+
+REQUIRED = _Required()
+
+Settings = dict[str, Any]
+
+
+def register(home: str, kind: type[Module]) -> type[Module]:
+    """Make a class reachable as `torch.nn.NAME`; `home` is the module that PyTorch prints."""
+    kind.language_name = f"torch.nn.modules.{home}.{kind.__name__}"
+    modules["torch.nn"][kind.__name__] = kind
+    return kind
+
+
+def bound(name: str, settings: Settings, args: tuple[Any, ...], kwargs: Settings) -> Settings:
+    """The settings of a layer that is made with the arguments given.
+
+    Raises E201 for too many arguments, one that is given twice or missing, and an unknown name.
+    """
+    if len(args) > len(settings):
+        raise GradcliError(
+            "E201", f"{name}() takes at most {len(settings)} arguments, not {len(args)}"
+        )
+    given = dict(zip(settings, args, strict=False))
+    for keyword, value in kwargs.items():
+        if keyword not in settings:
+            known = ", ".join(settings) or "none"
+            raise GradcliError(
+                "E201", f"{name}() has no argument {keyword!r}", notes=(f"it has: {known}",)
+            )
+        if keyword in given:
+            raise GradcliError("E201", f"{name}() got the argument {keyword!r} twice")
+        given[keyword] = value
+    found = {key: given.get(key, default) for key, default in settings.items()}
+    for key, value in found.items():
+        if value is REQUIRED:
+            raise GradcliError("E201", f"{name}() needs a value for {key!r}")
+    return found
+
+
+class Layer(Module):
+    """A layer without parameters: a function and its settings.
+
+    Attributes:
+        function: the name in `torch.nn.functional` of what is called with the inputs, and the
+            settings by keyword.
+        settings: their defaults by name.
+        template: what is printed, with settings in braces.
+    """
+
+    __slots__ = ()
+
+    function: ClassVar[str]
+    settings: ClassVar[Settings]
+    template: ClassVar[str]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+        self._values.update(bound(type(self).__name__, self.settings, args, kwargs))
+        self.check()
+
+    def check(self) -> None:
+        """Raise where the settings do not fit, and bring them into form."""
+
+    def forward(self, *inputs: Any) -> Any:
+        values = self._values
+        # Looked up at each call: an op's table entry becomes faster when it is first used.
+        return FUNCTIONS[self.function](*inputs, **{name: values[name] for name in self.settings})
+
+    def extra_repr(self) -> str:
+        text = self.template.format_map(self._values)
+        if self._values.get("inplace") is True and "{inplace}" not in self.template:
+            text += f"{', ' if text else ''}inplace=True"
+        return text
+
+
+def layer(
+    home: str,
+    name: str,
+    function: str,
+    settings: Settings,
+    template: str = "",
+    base: type[Layer] = Layer,
+) -> None:
+    """Define a layer from a row of a table; see `Layer`."""
+    if function not in FUNCTIONS:
+        raise KeyError(f"{name}: there is no function {function}")
+    body = {
+        "__slots__": (),
+        "__doc__": f"`torch.nn.{name}`: `{function}` as a layer.",
+        "function": function,
+        "settings": settings,
+        "template": template,
+    }
+    register(home, type(name, (base,), body))

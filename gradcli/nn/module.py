@@ -1,0 +1,315 @@
+"""Module: a function with parameters, made of other modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.autograd.node import RemovableHandle
+from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
+from gradcli.nn.members import Members
+from gradcli.nn.states import load, state_of
+from gradcli.ops.catalogue import setters
+from gradcli.ops.copying import cast_to, detach_in_place, to, zero_
+
+Self = TypeVar("Self", bound="Module")
+
+_EMPTY = np.empty(0, np.float32)
+
+
+class Module(Members):
+    """The base of every layer and of a program's own networks.
+
+    A layer overrides `forward` and, for its text, `extra_repr`. A program's class does the same in
+    the language.
+    """
+
+    __slots__ = ("_hooks", "_prehooks")
+
+    # Each hook with whether it takes the keywords too.
+    _hooks: dict[int, tuple[Callable[..., Any], bool]]
+    _prehooks: dict[int, tuple[Callable[..., Any], bool]]
+
+    language_name: ClassVar[str] = "torch.nn.modules.module.Module"
+    language_base: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {
+            "_buffers",
+            "_modules",
+            "_parameters",
+            "add_module",
+            "apply",
+            "bfloat16",
+            "buffers",
+            "children",
+            "cpu",
+            "double",
+            "eval",
+            "extra_repr",
+            "float",
+            "forward",
+            "get_buffer",
+            "get_parameter",
+            "get_submodule",
+            "half",
+            "load_state_dict",
+            "modules",
+            "named_buffers",
+            "named_children",
+            "named_modules",
+            "named_parameters",
+            "parameters",
+            "register_buffer",
+            "register_forward_hook",
+            "register_forward_pre_hook",
+            "register_module",
+            "register_parameter",
+            "requires_grad_",
+            "reset_parameters",
+            "reset_running_stats",
+            "state_dict",
+            "to",
+            "train",
+            "training",
+            "type",
+            "zero_grad",
+        }
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "_hooks", {})
+        object.__setattr__(self, "_prehooks", {})
+
+    # --- what the language asks for -----------------------------------------------------------
+
+    def language_getattr(self, name: str) -> Any:
+        """An attribute that was assigned; raises AttributeError where there is none."""
+        return self.lookup(name)
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Assign an attribute; see `register`."""
+        self.register(name, value)
+
+    # --- calling ------------------------------------------------------------------------------
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; a module that does not say raises E205."""
+        raise GradcliError("E205", f"{self._get_name()} has no forward()")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not self._hooks and not self._prehooks:
+            return self.forward(*args, **kwargs)
+        for prehook, with_kwargs in list(self._prehooks.values()):
+            args, kwargs = _after_prehook(self, prehook, with_kwargs, args, kwargs)
+        result = self.forward(*args, **kwargs)
+        for hook, with_kwargs in list(self._hooks.values()):
+            given = (self, args, kwargs, result) if with_kwargs else (self, args, result)
+            returned = hook(*given)
+            if returned is not None:
+                result = returned
+        return result
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
+        return _registered(self._prehooks, hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; what it returns replaces the
+        output. Raises E205 for `always_call`.
+        """
+        if always_call:
+            raise GradcliError(
+                "E205", "register_forward_hook(): always_call is outside the language"
+            )
+        return _registered(self._hooks, hook, prepend, with_kwargs)
+
+    # --- state --------------------------------------------------------------------------------
+
+    def state_dict(self, *, prefix: str = "", keep_vars: bool = False) -> dict[str, Tensor]:
+        """Parameters and persistent buffers by dotted name, on the same memory."""
+        return state_of(self, prefix, keep_vars)
+
+    def load_state_dict(
+        self, state_dict: Any, strict: bool = True, assign: bool = False
+    ) -> tuple[Any, ...]:
+        """Copy the tensors of a `state_dict` into the module's own; returns what was missing and
+        what was not expected.
+
+        Raises E204 for tensors of other shapes and, if `strict`, for keys that are missing or too
+        many.
+        """
+        return load(self, state_dict, strict, assign)
+
+    def train(self: Self, mode: bool = True) -> Self:
+        """Switch the module and all below it to training, or to evaluation with `mode` False."""
+        if not isinstance(mode, bool):
+            raise GradcliError("E204", f"train() takes True or False, not {kind_of(mode)}")
+        for _, module in self.each_module(remove_duplicate=False):
+            object.__setattr__(module, "training", mode)
+        return self
+
+    def eval(self: Self) -> Self:
+        """Switch the module and all below it to evaluation."""
+        return self.train(False)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of the parameters, or set them to zero."""
+        for parameter in self.parameters():
+            clear_grad(parameter, set_to_none)
+
+    def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
+        """Set whether the parameters require grad."""
+        for parameter in self.parameters():
+            setters["requires_grad"](parameter, requires_grad)
+        return self
+
+    def apply(self: Self, fn: Callable[[Any], Any]) -> Self:
+        """Call a function with every module below, and with this one last."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    # --- dtypes -------------------------------------------------------------------------------
+
+    def _convert(self: Self, dtype: DType, only_floating: bool = True) -> Self:
+        for table in ("_parameters", "_buffers"):
+            for _, tensor in self.each_tensor(table):
+                for part in (tensor, tensor.grad):
+                    if part is not None and not (only_floating and part.dtype.category != "float"):
+                        setters["data"](part, cast_to(part, dtype))
+        return self
+
+    def to(self: Self, *args: Any, **kwargs: Any) -> Self:
+        """Cast the floating parameters and buffers to a dtype, or to another tensor's."""
+        target = to(Tensor(_EMPTY), *args, **kwargs).dtype
+        asked = any(isinstance(value, (DType, Tensor)) for value in (*args, *kwargs.values()))
+        if not asked:
+            return self
+        if target.category not in ("float", "complex"):
+            raise GradcliError("E202", f"to(): a module can be of a floating dtype, not {target}")
+        return self._convert(target)
+
+    def type(self: Self, dst_type: DType) -> Self:
+        """Cast all parameters and buffers to a dtype."""
+        return self._convert(dst_type, only_floating=False)
+
+    def double(self: Self) -> Self:
+        """Cast the floating parameters and buffers to float64."""
+        return self._convert(DTYPES["float64"])
+
+    def float(self: Self) -> Self:
+        """Cast the floating parameters and buffers to float32."""
+        return self._convert(DTYPES["float32"])
+
+    def half(self: Self) -> Self:
+        """Cast the floating parameters and buffers to float16."""
+        return self._convert(DTYPES["float16"])
+
+    def bfloat16(self: Self) -> Self:
+        """Cast the floating parameters and buffers to bfloat16."""
+        return self._convert(DTYPES["bfloat16"])
+
+    def cpu(self: Self) -> Self:
+        """The module itself, which is there already."""
+        return self.to(device="cpu")
+
+    # --- text ---------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        """The class's name as it is printed."""
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses of the module's text."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        inner = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]
+        if len(lines) == 1 and not inner:
+            return f"{self._get_name()}({extra})"
+        return bracketed(self._get_name(), [*lines, *inner])
+
+
+def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
+    """Forget a tensor's gradient, or set it to zero outside the graph."""
+    if parameter.grad is None:
+        return
+    if set_to_none:
+        meta_of(parameter).grad = None
+        return
+    if parameter.grad.grad_fn is not None:
+        detach_in_place(parameter.grad)
+    parameter.grad.requires_grad = False
+    zero_(parameter.grad)
+
+
+def indented(text: str) -> str:
+    """A text with its lines after the first moved in."""
+    return text.replace("\n", "\n  ")
+
+
+def bracketed(name: str, lines: list[str]) -> str:
+    """`NAME(` with each line moved in below, or `NAME()`."""
+    if not lines:
+        return f"{name}()"
+    inner = "\n  ".join(lines)
+    return f"{name}(\n  {inner}\n)"
+
+
+# --- hooks --------------------------------------------------------------------------------------
+
+
+def _registered(
+    hooks: Any, hook: Callable[..., Any], prepend: bool, with_kwargs: bool
+) -> RemovableHandle:
+    """Enter a hook, with whether it wants the keywords."""
+    handle = RemovableHandle(hooks, hook)
+    hooks[handle.key] = (hook, with_kwargs)
+    if prepend:
+        rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.key}
+        hooks.update(rest)
+    return handle
+
+
+def _after_prehook(
+    module: Module,
+    hook: Callable[..., Any],
+    with_kwargs: bool,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that a hook leaves for `forward`."""
+    if not with_kwargs:
+        returned = hook(module, args)
+        if returned is None:
+            return args, kwargs
+        return (returned if isinstance(returned, tuple) else (returned,)), kwargs
+    returned = hook(module, args, kwargs)
+    if returned is None:
+        return args, kwargs
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise GradcliError(
+            "E204",
+            "a hook with keywords has to return None, or arguments and keywords in a tuple",
+            raises="RuntimeError",
+        )
+    return returned

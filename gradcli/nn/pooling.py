@@ -1,0 +1,76 @@
+"""Pooling as layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.nn.layer import REQUIRED, Layer, Settings, layer
+
+
+class _Pooling(Layer):
+    """A pooling whose stride is the size of its windows unless it is given."""
+
+    __slots__ = ()
+
+    def check(self) -> None:
+        if self._values["stride"] is None:
+            self._values["stride"] = self._values["kernel_size"]
+
+
+class _Pooling1d(_Pooling):
+    """One of a single dimension, which keeps its numbers as tuples."""
+
+    __slots__ = ()
+
+    def check(self) -> None:
+        super().check()
+        for name in ("kernel_size", "stride", "padding"):
+            value: Any = self._values[name]
+            self._values[name] = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+_WINDOW: Settings = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
+_COUNTED: Settings = {"ceil_mode": False, "count_include_pad": True}
+_WINDOW_TEXT = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
+
+layer("pooling", "AvgPool1d", "avg_pool1d", {**_WINDOW, **_COUNTED}, _WINDOW_TEXT, _Pooling1d)
+
+for _count in (1, 2, 3):
+    if _count > 1:
+        layer(
+            "pooling",
+            f"AvgPool{_count}d",
+            f"avg_pool{_count}d",
+            {**_WINDOW, **_COUNTED, "divisor_override": None},
+            _WINDOW_TEXT,
+            _Pooling,
+        )
+    layer(
+        "pooling",
+        f"MaxPool{_count}d",
+        f"max_pool{_count}d",
+        {**_WINDOW, "dilation": 1, "return_indices": False, "ceil_mode": False},
+        _WINDOW_TEXT + ", dilation={dilation}, ceil_mode={ceil_mode}",
+        _Pooling,
+    )
+    layer(
+        "pooling",
+        f"LPPool{_count}d",
+        f"lp_pool{_count}d",
+        {"norm_type": REQUIRED, "kernel_size": REQUIRED, "stride": None, "ceil_mode": False},
+        "norm_type={norm_type}, kernel_size={kernel_size}, stride={stride}, ceil_mode={ceil_mode}",
+    )
+    layer(
+        "pooling",
+        f"AdaptiveAvgPool{_count}d",
+        f"adaptive_avg_pool{_count}d",
+        {"output_size": REQUIRED},
+        "output_size={output_size}",
+    )
+    layer(
+        "pooling",
+        f"AdaptiveMaxPool{_count}d",
+        f"adaptive_max_pool{_count}d",
+        {"output_size": REQUIRED, "return_indices": False},
+        "output_size={output_size}",
+    )

@@ -1,0 +1,180 @@
+"""The catalogue's ops by the names that people write: `exp`, `torch.exp`, `F.relu`, `Tensor.add_`.
+
+What a name stands for is found here for whoever describes ops; programs look names up themselves.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from gradcli.ops import catalogue
+from gradcli.ops.entry import Op, registry
+
+TENSOR = "Tensor"
+"""The place of methods and attributes."""
+
+PLACES = {
+    "torch": "torch",
+    "torch.nn.functional": "F",
+    TENSOR: TENSOR,
+    "torch.linalg": "linalg",
+    "torch.special": "special",
+    "torch.nn": "nn",
+    "torch.nn.init": "nn.init",
+    "torch.nn.utils": "nn.utils",
+    "torch.optim": "optim",
+    "torch.optim.lr_scheduler": "lr_scheduler",
+    "torch.autograd": "autograd",
+}
+"""Where ops live, with the short name that pages use, in the order in which a bare name is sought.
+"""
+
+_PREFIXES = {
+    **{short: place for place, short in PLACES.items()},
+    **{place: place for place in PLACES},
+    **{place.removeprefix("torch."): place for place in PLACES},
+    "torch.Tensor": TENSOR,
+    "torch.optim.lr_scheduler": "torch.optim.lr_scheduler",
+}
+
+Load = Callable[[str], Mapping[str, Any]]
+"""The names that a module holds, loaded where they are not yet."""
+
+
+class Found:
+    """What a name stands for.
+
+    Attributes:
+        place: the module that holds it, or `Tensor`.
+        name: its name there.
+        value: the function or class.
+        entries: the entries of the catalogue that it records.
+        inplace: whether it writes its result to its tensor.
+    """
+
+    __slots__ = ("entries", "inplace", "name", "place", "value")
+
+    def __init__(self, place: str, name: str, value: Any) -> None:
+        self.place = place
+        self.name = name
+        self.value = value
+        body = _written_body(value)
+        self.inplace = body is not None
+        self.entries = _entries(name.rstrip("_"), value if body is None else body)
+
+    @property
+    def function(self) -> Any:
+        """The function behind it: of an in-place form, the one whose result is written."""
+        body = _written_body(self.value)
+        return self.value if body is None else body
+
+    @property
+    def full_name(self) -> str:
+        """The name as a program writes it: `torch.exp`, `F.relu`, `nn.Linear`, `Tensor.add_`."""
+        short = PLACES[self.place]
+        abbreviated = short in ("F", TENSOR) or short.startswith("nn")
+        return f"{short if abbreviated else self.place}.{self.name}"
+
+
+def find(name: str, load: Load) -> Found | None:
+    """What a name stands for, None where it is nothing."""
+    prefix, _, last = name.rpartition(".")
+    if prefix:
+        place = _PREFIXES.get(prefix)
+        return None if place is None else _find_in(place, last, load)
+    for place in PLACES:
+        found = _find_in(place, last, load)
+        if found is not None:
+            return found
+    return None
+
+
+def place_of(prefix: str) -> str | None:
+    """The place that a prefix such as `F`, `nn` or `torch.linalg` stands for."""
+    return _PREFIXES.get(prefix)
+
+
+def names_in(place: str, load: Load) -> Iterator[str]:
+    """The public names of a place that can be called."""
+    for name, value in table_of(place, load).items():
+        if not name.startswith("_") and callable(value) and not _is_plain_class(value):
+            yield name
+
+
+def table_of(place: str, load: Load) -> Mapping[str, Any]:
+    """What a place holds, by name."""
+    return catalogue.methods if place == TENSOR else load(place)
+
+
+def _find_in(place: str, name: str, load: Load) -> Found | None:
+    if name.startswith("_"):
+        return None
+    value = table_of(place, load).get(name)
+    if value is None or not callable(value) or _is_plain_class(value):
+        return None
+    return Found(place, name, value)
+
+
+def _is_plain_class(value: Any) -> bool:
+    """Whether a value is a class that no op stands behind, such as an exception's."""
+    unmade = hasattr(value, "construct") and value.construct is None
+    return unmade or hasattr(value, "ancestors")
+
+
+# --- what a function records --------------------------------------------------------------------
+
+
+def _written_body(value: Any) -> Any:
+    """The function whose result an in-place form writes, None for any other function."""
+    if getattr(value, "__qualname__", "").endswith("_") and isinstance(value, types.FunctionType):
+        cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
+        if value.__code__.co_name == "write_result" and "body" in cells:
+            return cells["body"].cell_contents
+    return None
+
+
+def _entries(name: str, value: Any) -> list[Op]:
+    """The entries that a function records: those of its own name, or else all that it calls."""
+    called_by = getattr(value, "__name__", "")
+    bound = [op for op in registry.values() if op.name == called_by and is_bound(op, value)]
+    if bound:
+        return bound
+    if not isinstance(value, types.FunctionType):
+        return []
+    called = list(dict.fromkeys(_called(value, 3, set())))
+    same = [op for op in called if op.name in (name, f"linalg_{name}", f"{name}_")]
+    if same or len(called) == 1:
+        return same or called
+    return [op for op in called if op.node_name][:4]
+
+
+def is_bound(op: Op, value: Any) -> bool:
+    """Whether a function is an entry's own, generated or about to be."""
+    if value is op.apply:
+        return True
+    return any(table.get(name) is value for table, name in op.bindings)
+
+
+def _called(function: types.FunctionType, depth: int, seen: set[Any]) -> Iterator[Op]:
+    """The entries that a function names, itself and through the functions that it calls."""
+    if function in seen:
+        return
+    seen.add(function)
+    values = [cell.cell_contents for cell in function.__closure__ or ()]
+    names = function.__code__.co_names
+    values += [function.__globals__[name] for name in names if name in function.__globals__]
+    wrapped = getattr(function, "__wrapped__", None)
+    for value in [*values, wrapped]:
+        if isinstance(value, Op):
+            yield value
+        elif isinstance(value, types.FunctionType) and depth and _may_record(value):
+            yield from _called(value, depth - 1, seen)
+
+
+def _may_record(function: types.FunctionType) -> bool:
+    """Whether a function is one of the catalogue's, and none that only checks arguments."""
+    if function.__name__.startswith(("check_", "refuse_", "in_place")):
+        return False
+    return (function.__module__ or "").startswith("gradcli.ops.")

@@ -1,0 +1,107 @@
+"""What operations notice that is likely a slip, though PyTorch runs it: the warnings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.node import Metadata
+from gradcli.autograd.tensor import Tensor
+from gradcli.state import active
+
+
+def metadata_of_pair(name: str, result: Any, first: Any, second: Any) -> Metadata:
+    """The metadata of a pointwise result of two operands that is no NumPy scalar.
+
+    Warns (W001) where a column and a vector of one length, (N, 1) and (N,), made a matrix. Asked
+    here, when a node is made, scalars and plain numbers pay nothing.
+    """
+    shape = result.shape
+    if len(shape) > 1 and getattr(first, "ndim", 0) != getattr(second, "ndim", 0):
+        _check_outer(name, np.shape(first), np.shape(second))
+    return ((shape, result.dtype),)
+
+
+def _check_outer(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+    column, vector = sorted((first, second), key=len, reverse=True)
+    length = vector[-1] if vector else 1
+    if column[-2:] != (length, 1) or length < 2:
+        return
+    place = active.state.place
+    if place is not None and any(word in place.text for word in ("None", "unsqueeze")):
+        return  # the program says itself that it means pairs
+    active.state.warn(
+        "W001",
+        f"{name}: the shapes {first} and {second} make {np.broadcast_shapes(first, second)}:"
+        " every element is paired with every other",
+        help="for pairs one by one give both one shape: `.squeeze(1)` on the column, or"
+        " `[:, None]` on the vector; write that here if every pair is meant",
+    )
+
+
+def check_same_shape(name: str, input: Tensor, target: Tensor) -> None:
+    """Warn (W004) of a loss whose input and target are broadcast."""
+    if input.array.shape != target.array.shape:
+        active.state.warn(
+            "W004",
+            f"{name}(): the input has shape {tuple(input.array.shape)} and the target"
+            f" {tuple(target.array.shape)}: they are broadcast before they are compared",
+            help="give both the same shape: `target.view_as(input)` where the sizes allow it",
+        )
+
+
+def check_copied(data: Any) -> None:
+    """Warn (W005) of `torch.tensor` of a tensor."""
+    if type(data) is Tensor:
+        active.state.warn(
+            "W005",
+            "torch.tensor() copies the values of a tensor, and the copy is cut from the graph",
+            help="write `x.detach().clone()` for a copy, or use the tensor itself",
+        )
+
+
+def check_constant(tensor: Tensor) -> None:
+    """Warn (W007) of a Python number made from a tensor that requires grad."""
+    if tensor.requires_grad:
+        active.state.warn(
+            "W007",
+            "the number that this gives carries no gradient, and the tensor requires grad",
+            help="write `x.item()` where a plain number is meant, or compute on with the tensor",
+        )
+
+
+def check_freedom(name: str, count: int, correction: float) -> None:
+    """Warn (W008) of a variance that divides by zero or less."""
+    if count <= correction:
+        active.state.warn(
+            "W008",
+            f"{name}(): the number of elements, {count}, less a correction of {correction:g}"
+            " leaves nothing to divide by",
+            help="`correction=0` divides by the number of elements",
+        )
+
+
+def guessed_dim(name: str, input: Tensor) -> int:
+    """The dimension that `softmax` and its relatives take where none is given, with a warning
+    (W006).
+    """
+    dim = 0 if input.array.ndim in (0, 1, 3) else 1
+    active.state.warn(
+        "W006",
+        f"{name}(): no dim is given, and {dim} is taken",
+        help=f"say which dimension: `dim={dim}`, or `dim=-1` for the last",
+    )
+    return dim
+
+
+def check_kept(tensor: Tensor) -> None:
+    """Warn (W003) of reading the gradient of a non-leaf that keeps none."""
+    if tensor.grad is None and not tensor.retains_grad and tensor.requires_grad:
+        name = f"`{tensor.name}`" if tensor.name else "the tensor"
+        active.state.warn(
+            "W003",
+            f"{name} was made by an operation: its .grad is not kept, and is None",
+            help=f"call `{tensor.name or 'y'}.retain_grad()` before the backward pass, or read the"
+            " .grad of a leaf",
+        )

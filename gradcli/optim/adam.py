@@ -1,0 +1,331 @@
+"""Adam and its relatives: `Adam AdamW Adamax NAdam RAdam`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.optim.arithmetic import (
+    add_product,
+    add_quotient,
+    interpolate,
+    rounded,
+    scale,
+)
+from gradcli.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    decayed,
+    number,
+    register,
+    scalar,
+    stepped,
+    zeros_like,
+)
+
+
+def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float) -> None:
+    check_range("lr", number(lr))
+    check_range("eps", eps)
+    check_range("betas[0]", number(betas[0]), 0.0, 1.0)
+    check_range("betas[1]", number(betas[1]), 0.0, 1.0)
+    check_range("weight_decay", weight_decay)
+
+
+def _averages(state: State, array: Any, *more: str) -> None:
+    """What is remembered at first: a count, and running averages from zero."""
+    state["step"] = scalar(0.0)
+    for name in ("exp_avg", *more):
+        state[name] = zeros_like(array)
+
+
+def _moments(state: State, gradient: Any, group: Group) -> tuple[Any, Any]:
+    """The running averages of the gradient and of its square, after one more gradient."""
+    beta1, beta2 = map(number, group["betas"])
+    average, square = state["exp_avg"].array, state["exp_avg_sq"].array
+    interpolate(average, gradient, 1 - beta1)
+    scale(square, beta2)
+    add_product(square, gradient, gradient, 1 - beta2)
+    return average, square
+
+
+@register
+class Adam(Optimizer):
+    """Steps of about `lr`: the running average of the gradient over the root of its square's.
+
+    Raises E204 for a setting out of range.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "amsgrad": amsgrad,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+                "fused": fused,
+                "decoupled_weight_decay": decoupled_weight_decay,
+            },
+        )
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            more = ("max_exp_avg_sq",) if group["amsgrad"] else ()
+            _averages(state, array, "exp_avg_sq", *more)
+        step = stepped(state)
+        lr, weight_decay = number(group["lr"]), group["weight_decay"]
+        decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
+        if decoupled:
+            scale(array, 1 - lr * weight_decay)
+        else:
+            gradient = decayed(array, gradient, weight_decay)
+        average, square = _moments(state, gradient, group)
+        beta1, beta2 = map(number, group["betas"])
+        if group["amsgrad"]:
+            largest = state["max_exp_avg_sq"].array
+            np.maximum(largest, square, out=largest)
+            square = largest
+        root = np.sqrt(square) / rounded((1 - beta2**step) ** 0.5, square)
+        root = root + rounded(group["eps"], square)
+        add_quotient(array, average, root, -(lr / (1 - beta1**step)))
+        return 2 if decoupled else 1
+
+
+@register
+class AdamW(Adam):
+    """Adam with weight decay apart from the gradient."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params,
+            lr,
+            betas,
+            eps,
+            weight_decay,
+            amsgrad,
+            foreach=foreach,
+            maximize=maximize,
+            capturable=capturable,
+            differentiable=differentiable,
+            fused=fused,
+            decoupled_weight_decay=True,
+        )
+
+
+@register
+class Adamax(Optimizer):
+    """Adam with the largest gradient so far, which fades, in place of the root of the average."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            _averages(state, array, "exp_inf")
+        step = stepped(state)
+        beta1, beta2 = group["betas"]
+        gradient = decayed(array, gradient, group["weight_decay"])
+        average, largest = state["exp_avg"].array, state["exp_inf"].array
+        interpolate(average, gradient, 1 - beta1)
+        scale(largest, beta2)
+        np.maximum(largest, np.abs(gradient) + rounded(group["eps"], array), out=largest)
+        add_quotient(array, average, largest, -(number(group["lr"]) / (1 - beta1**step)))
+        return 1
+
+
+@register
+class NAdam(Optimizer):
+    """Adam with Nesterov's momentum, which looks one step ahead."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        check_range("momentum_decay", momentum_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "differentiable": differentiable,
+            },
+        )
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            _averages(state, array)
+            state["mu_product"] = scalar(1.0)
+            state["exp_avg_sq"] = zeros_like(array)
+        step = stepped(state)
+        lr, weight_decay = number(group["lr"]), group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
+        if decoupled:
+            scale(array, 1 - lr * weight_decay)
+        else:
+            gradient = decayed(array, gradient, weight_decay)
+        decay = group["momentum_decay"]
+        mu = beta1 * (1.0 - 0.5 * (0.96 ** (step * decay)))
+        mu_next = beta1 * (1.0 - 0.5 * (0.96 ** ((step + 1) * decay)))
+        product = state["mu_product"]
+        product.array = product.array * rounded(mu, product.array)
+        so_far = float(product.array)
+        average, square = _moments(state, gradient, group)
+        root = np.sqrt(square / rounded(1 - beta2**step, square))
+        root = root + rounded(group["eps"], square)
+        add_quotient(array, gradient, root, -lr * (1.0 - mu) / (1.0 - so_far))
+        add_quotient(array, average, root, (-lr * mu_next) / (1.0 - so_far * mu_next))
+        return 3 if decoupled else 2
+
+
+@register
+class RAdam(Optimizer):
+    """Adam that goes by the gradient's average alone until its square's is reliable."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ) -> None:
+        _check(lr, betas, eps, weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "betas": betas,
+                "eps": eps,
+                "weight_decay": weight_decay,
+                "maximize": maximize,
+                "foreach": foreach,
+                "capturable": capturable,
+                "decoupled_weight_decay": decoupled_weight_decay,
+                "differentiable": differentiable,
+            },
+        )
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        if not state:
+            _averages(state, array, "exp_avg_sq")
+        step = stepped(state)
+        lr, weight_decay = number(group["lr"]), group["weight_decay"]
+        beta1, beta2 = group["betas"]
+        decoupled = weight_decay != 0 and group["decoupled_weight_decay"]
+        if decoupled:
+            scale(array, 1 - lr * weight_decay)
+        else:
+            gradient = decayed(array, gradient, weight_decay)
+        average, square = _moments(state, gradient, group)
+        correction = 1 - beta2**step
+        change = average / rounded(1 - beta1**step, array) * rounded(lr, array)
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * (beta2**step) / correction
+        if length > 5.0:
+            root = np.sqrt(square) + rounded(group["eps"], array)
+            change = change * (rounded(correction**0.5, array) / root)
+            rectified = (length - 4) * (length - 2) * longest
+            rectified = (rectified / ((longest - 4) * (longest - 2) * length)) ** 0.5
+            change = change * rounded(rectified, array)
+        array -= change.astype(array.dtype)
+        return 2 if decoupled else 1

@@ -1,0 +1,91 @@
+"""The steps that optimisers are made of, on arrays and in place.
+
+PyTorch's kernels multiply and add with one rounding. Here the product is taken in the next wider
+format, where it is exact or nearly so, and the sum is rounded when it is written. Numbers are
+rounded to the array's format first, as they are there; half precision is computed in single.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_SINGLE = np.dtype(np.float32)
+_DOUBLE = np.dtype(np.float64)
+_EXTENDED = np.dtype(np.longdouble)
+
+
+def rounded(number: float, array: Any) -> Any:
+    """A number in the format that an array is computed in."""
+    return number if array.dtype is _DOUBLE else np.float32(number)
+
+
+def widened(number: float, array: Any) -> Any:
+    """A number as it is in an array's format, in the next wider one."""
+    if array.dtype is _DOUBLE:
+        return np.longdouble(number)
+    return np.float64(array.dtype.type(number))
+
+
+def _fused(total: Any, term: Any, factor: Any) -> Any:
+    """total + term · factor, a widened number or an array, in the wider format.
+
+    Cast by hand, since a ufunc on operands of two formats takes several times as long.
+    """
+    wide = _EXTENDED if total.dtype is _DOUBLE else _DOUBLE
+    result = term.astype(wide)
+    result *= factor
+    result += total.astype(wide)
+    return result
+
+
+def add_scaled(total: Any, term: Any, factor: float) -> None:
+    """total += factor · term."""
+    total[...] = _fused(total, term, widened(factor, total))
+
+
+def scaled_sum(left: Any, right: Any, factor: float) -> Any:
+    """left + factor · right, as a new array."""
+    return _fused(left, right, widened(factor, left)).astype(left.dtype)
+
+
+def scale(array: Any, factor: float) -> None:
+    """array *= factor."""
+    array[...] = array * rounded(factor, array)
+
+
+def interpolate(start: Any, end: Any, weight: float) -> None:
+    """start += weight · (end - start), from whichever end is nearer."""
+    if start.dtype.itemsize == 2:
+        _in_single(interpolate, start, end, weight)
+        return
+    share = rounded(weight, start)
+    if abs(weight) < 0.5:
+        start[...] = _fused(start, end - start, widened(share, start))
+    else:
+        start[...] = _fused(end, end - start, -widened(1 - share, start))
+
+
+def add_product(total: Any, left: Any, right: Any, factor: float) -> None:
+    """total += factor · left · right."""
+    if total.dtype.itemsize == 2:
+        _in_single(add_product, total, left, right, factor)
+        return
+    total[...] = _fused(total, left * rounded(factor, total), right)
+
+
+def add_quotient(total: Any, left: Any, right: Any, factor: float) -> None:
+    """total += factor · left / right."""
+    if total.dtype.itemsize == 2:
+        _in_single(add_quotient, total, left, right, factor)
+        return
+    total += left * rounded(factor, total) / right
+
+
+def _in_single(step: Callable[..., None], total: Any, *operands: Any) -> None:
+    """Do a step on half precision in single precision, and round the result."""
+    single = total.astype(_SINGLE)
+    step(single, *(v.astype(_SINGLE) if isinstance(v, np.ndarray) else v for v in operands))
+    total[...] = single

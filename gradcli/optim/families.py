@@ -1,0 +1,12 @@
+"""Everything of `torch.optim`, imported once: importing a family registers its classes."""
+
+from __future__ import annotations
+
+from gradcli.optim import (  # noqa: F401
+    adam,
+    adaptive,
+    cycles,
+    plateau,
+    schedules,
+    sgd,
+)

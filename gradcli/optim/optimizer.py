@@ -1,0 +1,242 @@
+"""Optimizer: parameters in groups, each with settings, and what is remembered of each parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.modes import EnableGrad
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
+from gradcli.nn.module import clear_grad
+from gradcli.ops.catalogue import modules
+from gradcli.ops.copying import to
+from gradcli.optim.arithmetic import scaled_sum
+
+Group = dict[str, Any]
+State = dict[str, Any]
+
+
+def check_range(name: str, value: float, low: float = 0.0, high: float = float("inf")) -> None:
+    """Raise E204 for a setting outside [low, high), or a negative one."""
+    if not low <= value or (value >= high and high != float("inf")):
+        wanted = f"from {low:g} to {high:g}" if high != float("inf") else f"{low:g} or more"
+        raise GradcliError("E204", f"{name} has to be {wanted}, and is {value}")
+
+
+def number(value: Any) -> float:
+    """A setting as a number; a tensor of one element counts as one."""
+    return value.item() if isinstance(value, Tensor) else value
+
+
+class Optimizer:
+    """What all optimisers share; one of them says how a parameter is changed by its gradient.
+
+    Attributes:
+        defaults: the settings of groups that do not say otherwise.
+        param_groups: dictionaries, each with the list `params` and the settings.
+        state: what is remembered of a parameter, by parameter.
+    """
+
+    __slots__ = ("defaults", "param_groups", "state")
+
+    language_name: ClassVar[str] = "torch.optim.optimizer.Optimizer"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {
+            "add_param_group",
+            "defaults",
+            "load_state_dict",
+            "param_groups",
+            "state",
+            "state_dict",
+            "step",
+            "zero_grad",
+        }
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, params: Any, defaults: Group) -> None:
+        if isinstance(params, Tensor):
+            raise GradcliError(
+                "E202",
+                "an optimizer takes a list of tensors, and was given a tensor",
+                help="write `[x]` for one tensor",
+            )
+        if not isinstance(defaults, dict):
+            raise GradcliError("E202", "the defaults of an optimizer are a dict")
+        for name in ("differentiable", "capturable"):
+            if defaults.get(name):
+                raise GradcliError("E205", f"{name}=True is outside the language")
+        if isinstance(defaults.get("lr"), Tensor) and defaults["lr"].array.size != 1:
+            raise GradcliError("E204", "a learning rate is one number")
+        self.defaults = defaults
+        self.param_groups: list[Group] = []
+        self.state: dict[Tensor, State] = {}
+        given = list(params)
+        if not given:
+            raise GradcliError("E204", "the optimizer was given no parameters")
+        for group in given if isinstance(given[0], dict) else [{"params": given}]:
+            self.add_param_group(group)
+
+    # --- groups -------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Add a group: a dict with `params`, and settings where they are not the defaults.
+
+        Raises E202 for what is no tensor, E204 for a tensor that is no leaf or is in another group
+        already, E207 for a group without `params`.
+        """
+        if not isinstance(param_group, dict):
+            raise GradcliError("E202", f"a group is a dict, not {kind_of(param_group)}")
+        if "params" not in param_group:
+            raise GradcliError("E207", "a group needs the key 'params'")
+        params = param_group["params"]
+        if isinstance(params, set):
+            raise GradcliError("E202", "parameters need an order, and a set has none")
+        named = [params] if isinstance(params, Tensor) else list(params)
+        names = [item[0] for item in named if isinstance(item, tuple)]
+        tensors = [item[1] if isinstance(item, tuple) else item for item in named]
+        for tensor in tensors:
+            _check_parameter(tensor)
+        group = {"params": tensors}
+        if names:
+            group["param_names"] = names
+        group.update({key: value for key, value in param_group.items() if key != "params"})
+        for key, value in self.defaults.items():
+            group.setdefault(key, value)
+        taken = {id(tensor) for other in self.param_groups for tensor in other["params"]}
+        if any(id(tensor) in taken for tensor in tensors):
+            raise GradcliError("E204", "a parameter is in two groups")
+        self.param_groups.append(group)
+
+    # --- stepping -----------------------------------------------------------------------------
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients of the parameters, or set them to zero."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                clear_grad(parameter, set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change each parameter that has a gradient; returns what `closure` returned, which
+        computes the loss and its gradients anew.
+        """
+        loss = None
+        if closure is not None:
+            with EnableGrad():
+                loss = closure()
+        for group in self.param_groups:
+            negated = group.get("maximize", False)
+            for parameter in group["params"]:
+                meta = parameter.meta
+                if meta is None or meta.grad is None:
+                    continue
+                storage = parameter.storage or storage_of(parameter)
+                gradient = meta.grad.array
+                if negated:
+                    gradient = -gradient
+                state = self.state.get(parameter)
+                if state is None:
+                    state = self.state[parameter] = {}
+                storage.version += self.update(parameter.array, gradient, state, group)
+        return loss
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        """Change one parameter's array in place; returns how often PyTorch writes to it."""
+        raise NotImplementedError
+
+    # --- saving -------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The groups with numbers for parameters, and what is remembered by those numbers."""
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            packed["params"] = [numbers[id(parameter)] for parameter in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(tensor)]: kept for tensor, kept in self.state.items() if kept}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Any) -> None:
+        """Take over the settings and what was remembered from a `state_dict`; tensors are shared
+        with it, as in PyTorch.
+
+        Raises E204 where it belongs to groups of other sizes.
+        """
+        saved = state_dict["param_groups"]
+        sizes = [len(group["params"]) for group in self.param_groups]
+        if sizes != [len(group["params"]) for group in saved]:
+            raise GradcliError("E204", "the state is of groups with other numbers of parameters")
+        by_number: dict[Any, Tensor] = {}
+        for group, packed in zip(self.param_groups, saved, strict=True):
+            by_number.update(zip(packed["params"], group["params"], strict=True))
+            group.update({key: value for key, value in packed.items() if key != "params"})
+        self.state = {
+            by_number[key]: {name: _fitted(by_number[key], name, kept[name]) for name in kept}
+            for key, kept in state_dict["state"].items()
+        }
+
+    # --- text ---------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        shown = []
+        for index, group in enumerate(self.param_groups):
+            settings = [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+            shown.append("\n".join([f"Parameter Group {index}", *settings, ""]))
+        return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
+
+
+def _check_parameter(tensor: Any) -> None:
+    if not isinstance(tensor, Tensor):
+        raise GradcliError("E202", f"an optimizer changes tensors, not {kind_of(tensor)}")
+    if not tensor.is_leaf and not tensor.retains_grad:
+        raise GradcliError("E204", "an optimizer changes leaves, and a tensor is none")
+
+
+def _fitted(parameter: Tensor, name: str, value: Any) -> Any:
+    """What was remembered, in the dtype of the parameter that it is about; counts as they are."""
+    if name == "step" or not isinstance(value, Tensor):
+        return value
+    return to(value, dtype=parameter.dtype)
+
+
+# --- what is remembered ---------------------------------------------------------------------------
+
+
+def zeros_like(array: Any) -> Tensor:
+    """A tensor of zeros like a parameter, to be remembered."""
+    return Tensor(np.zeros_like(array))
+
+
+def scalar(value: float) -> Tensor:
+    """A number to be remembered, of the default dtype."""
+    return Tensor(dtypes.default_dtype().numpy_dtype.type(value))
+
+
+def stepped(state: State) -> float:
+    """Count a step; returns how many there have been."""
+    counter = state["step"]
+    counter.array = counter.array + 1
+    return float(counter.array)
+
+
+def decayed(array: Any, gradient: Any, weight_decay: float) -> Any:
+    """The gradient with that of a penalty on the parameter's square."""
+    return scaled_sum(gradient, array, weight_decay) if weight_decay else gradient
+
+
+def register(kind: type[Optimizer]) -> type[Optimizer]:
+    """Make an optimiser reachable as `torch.optim.NAME`; a class decorator."""
+    kind.language_name = f"torch.optim.{kind.__name__.lower()}.{kind.__name__}"
+    modules["torch.optim"][kind.__name__] = kind
+    return kind
+
+
+modules["torch.optim"]["Optimizer"] = Optimizer

@@ -1,0 +1,322 @@
+"""`torch.optim.lr_scheduler`: learning rates that change from epoch to epoch.
+
+A schedule is made for an optimiser, sets the rates of epoch 0 at once, and those of the next epoch
+at each `step()`. Most derive a rate from the one before, as PyTorch does, so that a program may
+change it in between.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
+from gradcli.ops.catalogue import modules
+from gradcli.optim.optimizer import Group, Optimizer
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Raise E202 for what is no optimiser."""
+    if not isinstance(optimizer, Optimizer):
+        raise GradcliError("E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}")
+
+
+class LRScheduler:
+    """What all schedules share; each says how a rate goes on.
+
+    Attributes:
+        optimizer: whose rates it sets.
+        base_lrs: the rates that its groups began with.
+        last_epoch: the epoch whose rates are set now.
+    """
+
+    language_name: ClassVar[str] = "torch.optim.lr_scheduler.LRScheduler"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {
+            "base_lrs",
+            "get_last_lr",
+            "last_epoch",
+            "load_state_dict",
+            "optimizer",
+            "state_dict",
+            "step",
+        }
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        for group in optimizer.param_groups:
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])
+            elif "initial_lr" not in group:
+                raise GradcliError("E207", "a group has no 'initial_lr' to go on from")
+        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        self._first = True
+        self.step()
+        self._first = False
+
+    def rate(self, group: Group, base: float) -> float:
+        """The rate of the epoch `last_epoch` for a group whose rate is `group["lr"]`."""
+        raise NotImplementedError
+
+    def rate_at(self, base: float) -> float:
+        """The same from the epoch alone, for a jump to it."""
+        raise GradcliError("E205", f"{type(self).__name__} cannot jump to an epoch")
+
+    def step(self, epoch: int | None = None) -> None:
+        """Set the rates of the next epoch, or of the one given."""
+        groups = self.optimizer.param_groups
+        if epoch is None:
+            self.last_epoch += 1
+            rates = [
+                self.rate(group, base) for group, base in zip(groups, self.base_lrs, strict=False)
+            ]
+        else:
+            self.last_epoch = epoch
+            rates = [self.rate_at(base) for base in self.base_lrs]
+        for group, rate in zip(groups, rates, strict=False):
+            group["lr"] = rate
+        self._last_lr = [group["lr"] for group in groups]
+
+    def get_last_lr(self) -> list[float]:
+        """The rates that were set last, one for each group."""
+        return self._last_lr
+
+    def _saved(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a later run needs in order to go on."""
+        return self._saved()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Take over what `state_dict` gave."""
+        known = self._saved()
+        for name, value in state_dict.items():
+            if name not in known:
+                raise GradcliError("E207", f"the schedule has no {name!r}")
+            setattr(self, name, value)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).language_name} object>"
+
+
+def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
+    count = len(optimizer.param_groups)
+    if not isinstance(lr_lambda, (list, tuple)):
+        return [lr_lambda] * count
+    if len(lr_lambda) != count:
+        raise GradcliError("E204", f"{count} functions are needed, and there are {len(lr_lambda)}")
+    return list(lr_lambda)
+
+
+class LambdaLR(LRScheduler):
+    """The first rate times a function of the epoch."""
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
+        check_optimizer(optimizer)
+        self.lr_lambdas = _functions(lr_lambda, optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def _function(self, group: Group) -> Callable[[int], float]:
+        groups = self.optimizer.param_groups
+        return next(f for f, other in zip(self.lr_lambdas, groups, strict=True) if other is group)
+
+    def rate(self, group: Group, base: float) -> float:
+        return base * self._function(group)(self.last_epoch)
+
+    def _saved(self) -> dict[str, Any]:
+        return {name: value for name, value in super()._saved().items() if name != "lr_lambdas"}
+
+
+class MultiplicativeLR(LambdaLR):
+    """The rate before times a function of the epoch."""
+
+    def rate(self, group: Group, base: float) -> float:
+        return group["lr"] if self._first else group["lr"] * self._function(group)(self.last_epoch)
+
+
+class StepLR(LRScheduler):
+    """The rate times gamma, every `step_size` epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return group["lr"]
+        return group["lr"] * self.gamma
+
+    def rate_at(self, base: float) -> float:
+        return base * self.gamma ** (self.last_epoch // self.step_size)
+
+
+class MultiStepLR(LRScheduler):
+    """The rate times gamma at each of the epochs `milestones`."""
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
+    ) -> None:
+        self.milestones = sorted(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        times = self.milestones.count(self.last_epoch)
+        return group["lr"] * self.gamma**times if times else group["lr"]
+
+    def rate_at(self, base: float) -> float:
+        return base * self.gamma ** bisect_right(self.milestones, self.last_epoch)
+
+
+class ConstantLR(LRScheduler):
+    """The rate times a factor until an epoch, then the rate itself."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        factor: float = 1.0 / 3,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 <= factor <= 1:
+            raise GradcliError("E204", f"factor has to be from 0 to 1, and is {factor}")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self.last_epoch == 0:
+            return group["lr"] * self.factor
+        if self.last_epoch != self.total_iters:
+            return group["lr"]
+        return group["lr"] * (1.0 / self.factor)
+
+    def rate_at(self, base: float) -> float:
+        return base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor))
+
+
+class LinearLR(LRScheduler):
+    """The rate times a factor that goes evenly from one number to another."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ) -> None:
+        if not 0 < start_factor <= 1:
+            raise GradcliError("E204", f"start_factor has to be in (0, 1], and is {start_factor}")
+        if not 0 <= end_factor <= 1:
+            raise GradcliError("E204", f"end_factor has to be from 0 to 1, and is {end_factor}")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self.last_epoch == 0:
+            return group["lr"] * self.start_factor
+        if self._first or self.last_epoch > self.total_iters:
+            return group["lr"]
+        change = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
+        return group["lr"] * (1.0 + change / before)
+
+    def rate_at(self, base: float) -> float:
+        change = self.end_factor - self.start_factor
+        done = min(self.total_iters, self.last_epoch)
+        return base * (self.start_factor + change * done / self.total_iters)
+
+
+class ExponentialLR(LRScheduler):
+    """The rate times gamma, every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        return group["lr"] if self._first else group["lr"] * self.gamma
+
+    def rate_at(self, base: float) -> float:
+        return base * self.gamma**self.last_epoch
+
+
+class PolynomialLR(LRScheduler):
+    """The rate falls to 0 as a power of the epochs that are left."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        total_iters: int = 5,
+        power: float = 1.0,
+        last_epoch: int = -1,
+    ) -> None:
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self._first or self.last_epoch > self.total_iters:
+            return group["lr"]
+        now = 1.0 - self.last_epoch / self.total_iters
+        before = 1.0 - (self.last_epoch - 1) / self.total_iters
+        return group["lr"] * (now / before) ** self.power
+
+    def rate_at(self, base: float) -> float:
+        done = min(self.total_iters, self.last_epoch)
+        return base * (1.0 - done / self.total_iters) ** self.power
+
+
+class CosineAnnealingLR(LRScheduler):
+    """The rate follows half a cosine wave down to `eta_min`, in `T_max` epochs."""
+
+    def __init__(
+        self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, group: Group, base: float) -> float:
+        if self._first:
+            return group["lr"]
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
+            rise = (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2
+            return group["lr"] + rise
+        now = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        before = 1 + math.cos(math.pi * (self.last_epoch - 1) / self.T_max)
+        return now / before * (group["lr"] - self.eta_min) + self.eta_min
+
+    def rate_at(self, base: float) -> float:
+        wave = 1 + math.cos(math.pi * self.last_epoch / self.T_max)
+        return self.eta_min + (base - self.eta_min) * wave / 2
+
+
+for _kind in (
+    LRScheduler,
+    LambdaLR,
+    MultiplicativeLR,
+    StepLR,
+    MultiStepLR,
+    ConstantLR,
+    LinearLR,
+    ExponentialLR,
+    PolynomialLR,
+    CosineAnnealingLR,
+):
+    _kind.language_name = f"torch.optim.lr_scheduler.{_kind.__name__}"
+    modules["torch.optim.lr_scheduler"][_kind.__name__] = _kind

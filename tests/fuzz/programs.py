@@ -1,0 +1,335 @@
+"""Programs: made from the language's own forms, calls of all that the catalogue holds, and the
+repository's programs with pieces cut, doubled and exchanged.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from gradcli.language.attributes import attribute_names
+from gradcli.language.namespace import MODULES, PREDEFINED
+from gradcli.ops import catalogue
+from tests.conformance import records
+
+SETTING = (
+    "a = 2\nb = [1, 2]\nd = {'a': 1}\nx = tensor([1., 2., 3.], requires_grad=True)\n"
+    "m = arange(6.).reshape(2, 3)\nk = tensor([0, 2, 1])\ny = x * 2\n"
+)
+
+_NAMES = [
+    "a",
+    "b",
+    "d",
+    "x",
+    "m",
+    "k",
+    "y",
+    "y",
+    "i",
+    "f",
+    "T",
+    "torch",
+    "F",
+    "nn",
+    "math",
+    "zz",
+    "_",
+]
+_NUMBERS = [
+    "0",
+    "1",
+    "-1",
+    "2",
+    "3",
+    "7",
+    "2.",
+    "0.5",
+    "-0.0",
+    "1e30",
+    "1e-3",
+    "1e308",
+    "10**20",
+    "2**63",
+    "-2**63",
+    "True",
+    "None",
+    "1j",
+    "0x1f",
+    "007",
+    "1_0",
+    "float('inf')",
+    "float('nan')",
+]
+_TEXTS = [
+    "''",
+    "'a'",
+    "'mean'",
+    "'sum'",
+    "'none'",
+    '"{}"',
+    "f'{a}'",
+    "f'{x:>9.2f}'",
+    "f'{a!r:{b}}'",
+    "'%s'",
+    "b'x'",
+    "'ij,jk->ik'",
+    "'...'",
+    "'cpu'",
+    "'cuda'",
+    "'nearest'",
+    "'constant'",
+    "'ffn'",
+    "'\\ud800'",
+    "'\\0'",
+]
+_INFIX = [
+    "+",
+    "-",
+    "*",
+    "/",
+    "//",
+    "%",
+    "**",
+    "@",
+    "==",
+    "!=",
+    "<",
+    "<=",
+    ">",
+    ">=",
+    "&",
+    "|",
+    "^",
+    "<<",
+    ">>",
+    "in",
+    "is",
+    "and",
+    "or",
+    "&&",
+    "||",
+    "<>",
+    ":=",
+    ",",
+    "if:else",
+]
+_SHAPES = [
+    "()",
+    "(0,)",
+    "(1,)",
+    "(3,)",
+    "(2,3)",
+    "(1,3,1)",
+    "(0,4)",
+    "(-1,)",
+    "(2,-1)",
+    "(10**6,10**6)",
+    "(1,)*70",
+]
+_DTYPES = [
+    "float16",
+    "bfloat16",
+    "float32",
+    "float64",
+    "int8",
+    "uint8",
+    "int16",
+    "int32",
+    "int64",
+    "bool",
+    "complex64",
+    "complex128",
+]
+
+
+def _names_by_module() -> list[str]:
+    found = list(PREDEFINED)
+    for path, module in MODULES.items():
+        found += [f"{path}.{name}" for name in module.names]
+    return sorted(found)
+
+
+@cache
+def functions() -> list[str]:
+    """Everything that can be called by name."""
+    builtins = "print len zip map filter sorted range str int float list dict set tuple max min sum"
+    more = "abs round any all enumerate isinstance type repr iter next trace slice getattr format"
+    return _names_by_module() + builtins.split() + more.split()
+
+
+@cache
+def methods() -> list[str]:
+    """Everything that can be written behind a value and a point."""
+    receivers: tuple[Any, ...] = ("", [], {}, set(), 1.5, 1j, ())
+    texts = {name for receiver in receivers for name in attribute_names(receiver)}
+    return sorted({*catalogue.methods, *catalogue.properties, *texts, "__class__", "retain_grad"})
+
+
+def value(random: Random) -> str:
+    """A value without names."""
+    pick = random.randrange(9)
+    if pick < 2:
+        return random.choice(_NUMBERS)
+    if pick == 2:
+        return random.choice(_TEXTS)
+    if pick == 3:
+        return random.choice(_SHAPES)
+    if pick == 4:
+        return f"torch.{random.choice(_DTYPES)}"
+    if pick == 5:
+        numbers = ", ".join(random.choice(_NUMBERS) for _ in range(random.randrange(4)))
+        return f"[{numbers}]"
+    shape = random.choice(_SHAPES[:6])
+    if pick == 6:
+        return f"torch.randn({shape}, requires_grad=True)"
+    if pick == 7:
+        return f"torch.ones({shape}, dtype=torch.{random.choice(_DTYPES)})"
+    return f"torch.randint(0, 3, {shape})"
+
+
+def _arguments(random: Random, depth: int) -> str:
+    found = [expression(random, depth) for _ in range(random.choice([0, 1, 1, 1, 2, 2, 3]))]
+    if random.random() < 0.3:
+        names = "dim=0 dim=-1 dim=9 dim=(0,1) keepdim=True dtype=torch.int64 dtype=float32 out=x"
+        names += " p=0 p=2. size=3 n=2 reduction='sum' weight=x value=1 mode='x' generator=1 a=1"
+        found.append(random.choice(names.split()))
+    if random.random() < 0.03:
+        found.append(random.choice(["*b", "**d", "*x", "x for x in b"]))
+    return ", ".join(found)
+
+
+def expression(random: Random, depth: int) -> str:
+    """An expression of at most this depth."""
+    if depth <= 0 or random.random() < 0.15:
+        return random.choice(_NAMES) if random.random() < 0.6 else value(random)
+    inner = depth - 1
+
+    def sub() -> str:
+        return expression(random, inner)
+
+    pick = random.randrange(16)
+    if pick < 3:
+        infix = random.choice(_INFIX)
+        if infix == "if:else":
+            return f"({sub()} if {sub()} else {sub()})"
+        return f"({sub()} {infix} {sub()})"
+    if pick < 6:
+        return f"{random.choice(functions())}({_arguments(random, inner)})"
+    if pick < 9:
+        return f"{sub()}.{random.choice(methods())}({_arguments(random, inner)})"
+    if pick == 9:
+        return f"{sub()}.{random.choice(methods())}"
+    if pick == 10:
+        index = random.choice([sub(), f"{sub()}:{sub()}", "None, ...", "::-1", f"{sub()}, 0", "-1"])
+        return f"{sub()}[{index}]"
+    if pick == 11:
+        return random.choice(["-", "+", "~", "not ", "*"]) + sub()
+    if pick == 12:
+        return random.choice(["[{}, {}]", "({}, {})", "{{{}: {}}}", "{{{}, {}}}"]).format(
+            sub(), sub()
+        )
+    if pick == 13:
+        form = random.choice(["[{} for i in {}]", "({} for i in {})", "{{i: {} for i in {}}}"])
+        return form.format(sub(), sub())
+    if pick == 14:
+        return f"(lambda x, *y, z=1, **t: {sub()})({_arguments(random, inner)})"
+    return f"f'{{{sub()}!r:>{random.choice(['9', '{a}', '.3', ''])}}}'"
+
+
+def _statement(random: Random, depth: int) -> str:
+    def sub() -> str:
+        return expression(random, 3)
+
+    def body() -> str:
+        lines = "".join(_statement(random, depth - 1) for _ in range(random.randrange(1, 3)))
+        return "".join(f"    {line}\n" for line in lines.splitlines())
+
+    simple = [
+        lambda: f"{sub()}\n",
+        lambda: f"print({sub()})\n",
+        lambda: f"{random.choice(_NAMES)} {random.choice(['=', '+=', '*=', '@='])} {sub()}\n",
+        lambda: f"{random.choice(['x', 'm', 'b', 'd'])}[{sub()}] = {sub()}\n",
+        lambda: f"y, *b = {sub()}\n",
+        lambda: f"({sub()}).sum().backward()\n",
+        lambda: f"torch.autograd.grad({sub()}, {sub()})\n",
+        lambda: f"x.{random.choice(['grad', 'data', 'requires_grad'])} = {sub()}\n",
+        lambda: f"trace({sub()})\n",
+        lambda: f"x.register_hook(lambda g: {sub()})\n",
+        lambda: f"assert {sub()}, {sub()}\n",
+        lambda: random.choice(
+            ["break\n", "return 1\n", "del a\n", "raise\n", "global a\n", "import os\n", "pass\n"]
+        ),
+    ]
+    if depth <= 0 or random.random() < 0.7:
+        return random.choice(simple)()
+    nested = [
+        lambda: f"if {sub()}:\n{body()}else:\n    pass\n",
+        lambda: f"for i in {sub()}:\n{body()}",
+        lambda: f"while {sub()}:\n{body()}    break\n",
+        lambda: f"def f(x, y={sub()}):\n{body()}    return {sub()}\nf({sub()})\n",
+        lambda: f"with torch.no_grad():\n{body()}",
+        lambda: f"try:\n{body()}except Exception as e:\n    print(e)\nfinally:\n    a = 3\n",
+        lambda: f"class A(nn.Module):\n{body()}",
+    ]
+    return random.choice(nested)()
+
+
+def program(random: Random) -> str:
+    """A few statements."""
+    return "".join(_statement(random, 2) for _ in range(random.randrange(1, 5)))
+
+
+def calls(random: Random) -> str:
+    """One call of something in the catalogue, with values that may fit, and what follows of it."""
+    several = [value(random) for _ in range(random.randrange(4))]
+    several += random.sample(["x", "m", "k", "y", "a"], random.randrange(3))
+    random.shuffle(several)
+    if random.random() < 0.3:
+        several.append(f"dim={random.choice(_NUMBERS)}")
+    arguments = ", ".join(several)
+    if random.random() < 0.5:
+        call = f"{random.choice(functions())}({arguments})"
+    else:
+        call = f"{random.choice(['x', 'm', 'k', 'y', value(random)])}"
+        call += f".{random.choice(methods())}({arguments})"
+    after = random.choice(["print(r)", "r.sum().backward()", "trace(r)", "r = r + r", "r[0] = 1"])
+    return f"r = {call}\n{after}\n"
+
+
+# --- programs that exist --------------------------------------------------------------------------
+
+
+@cache
+def corpus() -> list[str]:
+    """The repository's programs."""
+    root = Path(__file__).parents[2]
+    paths = [*root.glob("examples/*.grad"), *root.glob("tests/programs/*/*.grad")]
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in sorted(paths)]
+    return texts + [record["program"] for record in records("programs")]
+
+
+def mutated(random: Random) -> str:
+    """A program of the repository, changed in a few places."""
+    pieces = re.findall(r"\w+|\s+|\S", random.choice(corpus()))
+    for _ in range(random.randrange(1, 5)):
+        at, other = random.randrange(len(pieces)), random.randrange(len(pieces))
+        change = random.randrange(7)
+        if change == 0:
+            pieces[at] = ""
+        elif change == 1:
+            pieces[at] *= random.choice([2, 2, 3, 1000])
+        elif change == 2:
+            pieces[at], pieces[other] = pieces[other], pieces[at]
+        elif change == 3:
+            pieces[at] = expression(random, 2)
+        elif change == 4:
+            pieces[at] = random.choice(_NUMBERS)
+        elif change == 5:
+            pieces[at] = chr(random.choice([0, 9, 10, 13, 27, 34, 39, 92, 0x300, 0x200B, 0xFEFF]))
+        else:
+            pieces = pieces[: at + 1]
+    return "".join(pieces)

@@ -1,0 +1,62 @@
+"""A short run of the fuzz tests, and that they find what they are there to find."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz import running, worker
+from tests.fuzz.inputs import KINDS, Input, input_of
+
+
+def test_a_short_run() -> None:
+    outcome = running.fuzz(seed=1, first=0, count=1500, seconds=12)
+    assert [str(failure) for failure in outcome.failures] == []
+    assert sum(outcome.counts.values()) > 100
+
+
+def test_inputs_follow_from_seed_and_number() -> None:
+    assert str(input_of(3, 17)) == str(input_of(3, 17))
+    assert len({str(input_of(3, number)) for number in range(50)}) > 45
+    assert len({input_of(1, number).kind for number in range(300)}) == len(KINDS)
+
+
+@pytest.mark.parametrize(
+    ("failing", "found"),
+    [
+        (KeyError("broken"), "internal error"),
+        (SystemExit(3), "exception"),
+    ],
+)
+def test_bad_answers_are_found(
+    failing: BaseException, found: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def fail(*args: object) -> None:
+        raise failing
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("gradcli.cli.running.Run.execute", fail)
+    problem = worker.problem(Input("one-shot", ["e = a", "a=2"]))
+    assert problem is not None
+    assert problem.startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("last_words", "found"),
+    [
+        ("import time; time.sleep(60)", "hang"),
+        (f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})", "the process ended with -11"),
+    ],
+)
+def test_workers_that_hang_or_die_are_found(
+    last_words: str, found: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "LONGEST", 0.5)
+    monkeypatch.setattr(running, "STARTING", 0)
+    monkeypatch.setattr(
+        running, "WORKER", ["-c", f"print('[0, \"grammar\"]', flush=True); {last_words}"]
+    )
+    outcome = running.fuzz(seed=1, first=0, count=1, seconds=None)
+    assert [failure.what.startswith(found) for failure in outcome.failures] == [True]

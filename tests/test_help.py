@@ -1,0 +1,268 @@
+"""`gradcli help`, `gradcli ops`, shell completion: every page, every example, every option."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+
+from gradcli.cli.commands import gradcli
+from gradcli.codes import CODES
+from gradcli.ops.lookup import Found
+from gradcli.render.examples import example, examples
+from gradcli.render.help import overview, page
+from gradcli.render.op_help import op_help, op_names, summary_of
+from gradcli.render.op_list import op_list, op_list_document
+from gradcli.render.style import Style
+from gradcli.render.topics import SUMMARIES
+from gradcli.session import Session
+from gradcli.warning_codes import WARNINGS
+from tests.command_line import CommandLine
+
+# Base classes, which programs extend and do not call.
+_WITHOUT_EXAMPLE = {"torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler"}
+# Its page says why: arrays of NumPy are outside the language.
+_REFUSED = {"Tensor.numpy"}
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+@pytest.fixture(scope="module")
+def every_op() -> list[Found]:
+    return list(op_names())
+
+
+# --- pages --------------------------------------------------------------------------------------
+
+TOPICS = [*SUMMARIES, *CODES, *WARNINGS]
+
+
+@pytest.mark.parametrize("name", [name for name in TOPICS if name != "mistakes"])
+def test_every_topic_fits_into_80_columns(name: str) -> None:
+    text = page(name, Style(False, 80))
+    assert text is not None
+    assert text.endswith("\n")
+    long = [line for line in text.split("\n") if len(line) > 80]
+    assert not long
+
+
+def test_topics_are_listed() -> None:
+    listed = overview()
+    assert all(f"  {name} " in listed for name in SUMMARIES)
+
+
+def test_every_op_has_a_page(every_op: list[Found]) -> None:
+    assert len(every_op) > 1000
+    for found in every_op:
+        if found.place == "Tensor" and not found.inplace and f"torch.{found.name}" in examples():
+            continue  # the function's page again
+        text = op_help(found.full_name)
+        assert text is not None, found.full_name
+        assert text.startswith(f"{found.full_name}("), found.full_name
+        assert all(len(line) <= 80 for line in text.split("\n")), found.full_name
+
+
+def test_every_op_has_a_summary(every_op: list[Found]) -> None:
+    missing = [found.full_name for found in every_op if not summary_of(found)]
+    assert not missing
+
+
+def test_every_op_has_an_example(every_op: list[Found]) -> None:
+    missing = {found.full_name for found in every_op if example(found.full_name) is None}
+    assert missing == _WITHOUT_EXAMPLE
+    unknown = set(examples()) - {found.full_name for found in every_op}
+    assert not unknown
+
+
+@pytest.mark.parametrize("name", sorted(set(examples()) - _REFUSED))
+def test_every_example_runs(run: CommandLine, name: str) -> None:
+    program = example(name)
+    assert program is not None
+    for _ in Session().run(program, name):
+        pass
+
+
+PAGES = [
+    ("exp", "torch.exp(input)", "gradient  grad * result"),
+    ("torch.mul", "torch.mul(input, other)", "other: grad * input"),
+    ("Tensor.add_", "Tensor.add_(other, alpha=1)", "result is written to the tensor"),
+    ("F.relu", "F.relu(input, inplace=False)", "At 0 the gradient is 0"),
+    ("torch.nn.functional.gelu", "F.gelu(input, *, approximate='none')", "GeluBackward0"),
+    ("sum", "torch.sum(input, dim=None, keepdim=False, *, dtype=None)", "SumBackward1"),
+    ("F.elu", "F.elu(input, alpha=1.0, inplace=False)", "EluBackward0"),
+    ("nn.Linear", "nn.Linear(in_features, out_features, bias=True, dtype=None)", "Linear(in_"),
+    ("linalg.inv", "torch.linalg.inv(A)", "LinalgInvExBackward0"),
+    ("argmax", "torch.argmax(input, dim=None, keepdim=False)", "leaves the graph"),
+    ("maximum", "torch.maximum(input, other)", "half of the gradient"),
+]
+
+
+@pytest.mark.parametrize(("name", "signature", "part"), PAGES)
+def test_pages_of_ops(name: str, signature: str, part: str) -> None:
+    text = op_help(name)
+    assert text is not None
+    assert text.split("\n")[0] == signature
+    assert part in text
+
+
+@pytest.mark.parametrize("name", ["nothing", "F.nothing", "torch", "nowhere.exp", "_prelu_kernel"])
+def test_what_is_no_op_has_no_page(name: str) -> None:
+    assert op_help(name) is None
+
+
+# --- the command --------------------------------------------------------------------------------
+
+UNKNOWN = [
+    ("sgmoid", "did you mean `sigmoid`"),
+    ("valeus", "did you mean `values`"),
+    ("E999", "there is no topic or op `E999`"),
+]
+
+
+@pytest.mark.parametrize(("name", "part"), UNKNOWN)
+def test_unknown_topics(run: CommandLine, name: str, part: str) -> None:
+    finished = run("help", name)
+    assert finished.code == 2
+    assert finished.out == ""
+    assert part in finished.err
+
+
+def test_help_of_an_op_shows_what_its_example_gives(run: CommandLine) -> None:
+    finished = run("help", "exp")
+    assert finished.code == 0
+    assert "tensor([1.6487, 2.7183, 7.3891])" in finished.out
+
+
+def test_help_opens_with_examples(run: CommandLine) -> None:
+    text = run("--help").out
+    assert text.index("Examples:") < text.index("Usage") < text.index("Options")
+    assert all(len(line) <= 80 for line in text.split("\n"))
+
+
+def test_every_option_is_documented() -> None:
+    for name, command in gradcli.commands.items():
+        assert command.help, name
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, (name, parameter.opts)
+
+
+# --- the list -----------------------------------------------------------------------------------
+
+
+def test_list_in_a_pipe_is_a_line_per_op() -> None:
+    lines = op_list("*_loss").splitlines()
+    assert all(len(line.split("\t")) == 3 for line in lines)
+    names = [line.split("\t")[0] for line in lines]
+    assert "F.mse_loss" in names
+    assert len(names) == len(set(names))
+
+
+def test_list_on_a_terminal_is_in_columns() -> None:
+    text = op_list("tanh", Style(False, 80))
+    assert all(len(line) <= 80 for line in text.split("\n"))
+    assert "\npointwise\n" in f"\n{text}"
+    assert "torch.tanh " in text
+
+
+PATTERNS = [
+    ("softmax", "F.softmax", "torch.exp"),
+    ("TanhBackward0", "torch.tanh", "torch.sigmoid"),
+    ("arc*", "torch.arcsin", "torch.asin"),
+]
+
+
+@pytest.mark.parametrize(("pattern", "inside", "outside"), PATTERNS)
+def test_patterns(pattern: str, inside: str, outside: str) -> None:
+    names = [op["name"] for op in op_list_document(pattern)["ops"]]
+    assert inside in names
+    assert outside not in names
+
+
+def test_list_as_json(run: CommandLine) -> None:
+    finished = run("ops", "tanh", "--json")
+    document = json.loads(finished.out)
+    assert document["schema"] == "gradcli.ops/1"
+    assert {"name": "torch.tanh", "family": "pointwise", "nodes": ["TanhBackward0"],
+            "summary": "The hyperbolic tangent."} in document["ops"]  # fmt: skip
+
+
+def test_a_pattern_without_ops_is_a_usage_error(run: CommandLine) -> None:
+    finished = run("ops", "sgmoid")
+    assert finished.code == 2
+    assert "did you mean `sigmoid`" in finished.err
+
+
+# --- completion ---------------------------------------------------------------------------------
+
+COMPLETIONS = [
+    ("gradcli he", "plain,help"),
+    ("gradcli --tra", "plain,--trace"),
+    ("gradcli run --see", "plain,--seed"),
+    ("gradcli help exi", "plain,exit-codes"),
+    ("gradcli help E30", "plain,E301"),
+    ("gradcli help softpl", "plain,softplus"),
+    ("gradcli help nn.Lin", "plain,nn.Linear"),
+    ("gradcli ops logsumex", "plain,logsumexp"),
+    ("gradcli run tra", "file,tra"),
+    ("gradcli repl --color al", "plain,always"),
+]
+
+
+@pytest.mark.parametrize(("words", "wanted"), COMPLETIONS)
+def test_completion(
+    run: CommandLine, words: str, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_GRADCLI_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    assert wanted in run().out.splitlines()
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(run: CommandLine, shell: str) -> None:
+    finished = run("completion", shell)
+    assert finished.code == 0
+    assert f"_GRADCLI_COMPLETE={shell}_complete" in finished.out
+
+
+def test_completion_of_files_behind_a_name(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(str(tmp_path))
+    with open("data.npy", "wb"):
+        pass
+    from gradcli.cli.completion import values
+
+    assert [item.value for item in values("x=@da")] == ["x=@data.npy"]
+
+
+def test_bash_completes(run: CommandLine) -> None:
+    """The script in a real bash, if there is one."""
+    from shutil import which
+
+    if which("bash") is None:
+        pytest.skip("no bash")
+    script = run("completion", "bash").out
+    command = f"{sys.executable} -m gradcli"
+    program = (
+        f"gradcli() {{ {command}; }}\n{script}\n"
+        "COMP_WORDS=(gradcli hel)\nCOMP_CWORD=1\n_gradcli_completion gradcli\n"
+        'echo "${COMPREPLY[@]}"\n'
+    ).replace("$1)", f"{command})")
+    finished = subprocess.run(
+        ["bash", "--norc", "-c", program],
+        capture_output=True,
+        text=True,
+        env=os.environ.copy(),
+        timeout=30,
+        check=False,
+    )
+    assert finished.stdout.split() == ["help"]

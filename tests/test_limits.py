@@ -1,0 +1,260 @@
+"""Limits: what ends a program that asks for too much, and what `--sandbox` refuses.
+
+Each row is run with the default limits or the options beside it; it ends with exit code 5 and a
+coded error that has a place and says how to raise the limit.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradcli.cli.memory import default_memory
+from gradcli.cli.options import read_size
+from gradcli.limits import ELEMENTS, MEMORY, in_bytes
+from tests.running import Finished, invoke, run, time_limit
+
+HAS_CEILING = os.path.exists("/proc/self/statm")
+
+
+def _run(program: str, *options: str) -> Finished:
+    with time_limit(30):
+        return invoke("run", "-", *options, stdin=program.encode())
+
+
+def _assert_ended(finished: Finished, code: str, help: str | None) -> None:
+    assert f"error[{code}]" in finished.stderr, finished.stderr
+    assert finished.code == 5
+    assert " --> stdin:" in finished.stderr
+    assert "Traceback" not in finished.stderr
+    if help is not None:
+        assert f"= help: `{help}" in finished.stderr
+
+
+# --- runaways under the default limits ------------------------------------------------------------
+
+RUNAWAYS = [
+    ("while True: pass", "E605", "--max-steps 100000000"),
+    ("'a' * 10**9", "E602", "--max-elements 1000000000"),
+    ("10**10**10", "E602", None),
+    ("list(range(10**12))", "E602", "--max-elements 1000000000000"),
+    ("zeros(10**6, 10**6)", "E602", "--max-elements 1000000000000"),
+    ("def f(x): return f(x)\nf(1)", "E601", None),
+    ("[0] * 10**9", "E602", "--max-elements"),
+    ("torch.randn(10**9)", "E602", "--max-elements"),
+    ("torch.arange(0, 1e12)", "E602", "--max-elements"),
+    ("torch.linspace(0, 1, 10**10)", "E602", "--max-elements"),
+    ("ones(1).expand(10**12).sum()", "E602", "--max-elements"),
+    ("x = ones(10**5)\ny = x[:, None] * x", "E602", None),
+    ("torch.outer(ones(10**5), ones(10**5))", "E602", None),
+    ("torch.kron(ones(10**5), ones(10**5))", "E602", None),
+    ("torch.einsum('i,j->ij', ones(10**5), ones(10**5))", "E602", None),
+    ("torch.meshgrid(ones(10**5), ones(10**5), indexing='ij')", "E602", None),
+    ("torch.cdist(ones(10**5, 1), ones(10**5, 1))", "E602", None),
+    ("torch.eye(10**5)", "E602", None),
+    ("torch.diag(ones(10**5))", "E602", None),
+    ("F.pad(ones(1), (0, 10**10))", "E602", None),
+    ("F.one_hot(tensor([0]), 10**10)", "E602", None),
+    ("torch.bincount(tensor([10**10]))", "E602", None),
+    ("torch.repeat_interleave(ones(1), 10**10)", "E602", None),
+    ("F.interpolate(ones(1, 1, 1), size=10**10)", "E602", None),
+    ("s = 'ab'\nwhile True: s += s", "E602", "--max-elements"),
+    ("s = [1]\nwhile True: s += s", "E602", "--max-elements"),
+    ("f'{1:>{10**9}}'", "E602", None),
+    ("x = []\nx.append(x)\nprint(x == [x])", "E601", None),
+    ("f = lambda x: sorted([x], key=f)\nf(1)", "E601", None),
+    ("x = tensor(1., requires_grad=True)\n"
+     "def f(g): (x * x).sum().backward()\n"
+     "def h(g):\n    with torch.enable_grad(): f(g)\n"
+     "x.register_hook(h)\n(x * 2).backward()", "E601", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "code", "help"), RUNAWAYS, ids=[row[0] for row in RUNAWAYS])
+def test_runaways(program: str, code: str, help: str | None) -> None:
+    before = time.monotonic()
+    finished = _run(program)
+    assert time.monotonic() - before < 10
+    if HAS_CEILING or help is not None:
+        _assert_ended(finished, code, help)
+
+
+def test_ordinary_work_is_left_alone() -> None:
+    program = """
+        x = torch.randn(1000, 1000, requires_grad=True)
+        for i in range(300):
+            loss = (x[i] * x[i]).sum()
+            loss.backward()
+        print(len([i for i in range(100_000)]), x.grad.shape, 2**1000 % 7, torch.eye(1000).sum())
+    """
+    finished = _run(program.replace("\n        ", "\n"))
+    assert finished.code == 0, finished.stderr
+
+
+@pytest.mark.parametrize("name", ["x.npy", "x.csv", "x.json", "x.safetensors"])
+def test_a_file_of_a_gigabyte(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
+    with open(path, "wb") as file:
+        np.save(file, np.zeros(3, np.float32))
+        file.truncate(10**9)
+    finished = invoke("y = x.sum()", f"x=@{path}")
+    assert finished.code == 5
+    assert "error[E602]" in finished.stderr
+    assert "1 GB is too large: the limit is 800 MB" in finished.stderr
+    assert "--max-elements 1000000000" in finished.stderr
+
+
+def test_a_program_without_end() -> None:
+    finished = invoke("run", "/dev/zero")
+    assert finished.code == 5
+    assert "error[E602]" in finished.stderr
+
+
+# --- limits that are set --------------------------------------------------------------------------
+
+SET = [
+    ("for i in range(1001): pass", "--max-steps=1000", "E605", "more than 1,000 loop rounds"),
+    ("f = lambda: 1\n[f() for i in range(600)]", "--max-steps=1000", "E605", "--max-steps 10000"),
+    ("list(iter(int, 1))", "--max-steps=1000", "E605", "more than 1,000"),
+    ("ones(11)", "--max-elements=10", "E602", "11 elements of ones() are too many"),
+    ("x = ones(10)\ntorch.cat([x, x])", "--max-elements=10", "E602", "20 elements are too many"),
+    ("x = ones(4)\nx * x[:, None]", "--max-elements=10", "E602", "the limit is 10"),
+    ("list(range(11))", "--max-elements=10", "E602", "--max-elements 100"),
+    ("'a' * 11", "--max-elements=10", "E602", "11 characters"),
+    ("while True: x = ones(2)", "--timeout=0.2", "E607", "for more than 0.2 s"),
+    ("while True:\n    try: ones(2)\n    except: pass", "--timeout=0.2", "E607", "--timeout 2"),
+    ("def f():\n    while True:\n        try: pass\n        finally: continue\nf()",
+     "--timeout=0.2", "E607", "in f(), called at stdin:5:1"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("program", "option", "code", "says"), SET)
+def test_set_limits(program: str, option: str, code: str, says: str) -> None:
+    finished = _run(program, option)
+    _assert_ended(finished, code, None)
+    assert says in finished.stderr
+
+
+@pytest.mark.skipif(not HAS_CEILING, reason="the host has no ceiling on memory")
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        (
+            "x = ones(10**7)\ny = [x * i for i in range(100)]",
+            "of shape (10000000,) and dtype float",
+        ),
+        ("x = []\nfor i in range(10**6): x = [x, [0] * 100]", "the limit is 150 MB"),
+        ("torch.ones(1).repeat(10**8)", "shape (100000000,"),
+    ],
+)
+def test_memory(program: str, says: str) -> None:
+    finished = _run(program, "--max-memory=150MB")
+    _assert_ended(finished, "E602", None)
+    assert says in finished.stderr
+    assert _run("torch.ones(10**7).sum()").code == 0  # the ceiling is gone
+
+
+@pytest.mark.skipif(not HAS_CEILING, reason="the host has no ceiling on memory")
+def test_a_program_can_go_on_after_a_failed_allocation() -> None:
+    program = "try: x = ones(10**8)\nexcept MemoryError as e: print('no')\nprint(ones(2) @ ones(2))"
+    finished = _run(program, "--max-memory=100MB")
+    assert (finished.code, finished.stdout) == (0, "no\ntensor(2.)\n")
+
+
+def test_limits_can_be_raised() -> None:
+    program = "x = 'a' * (10**8 + 1)\nprint(len(x))"
+    assert _run(program).code == 5
+    assert _run(program, "--max-elements=200000000").stdout == "100000001\n"
+
+
+def test_a_timely_program_is_not_stopped() -> None:
+    finished = invoke("e = a * 2", "a=2", "--timeout=60")
+    assert finished.code == 0
+    assert "e = tensor(4., " in finished.stdout
+
+
+def test_time_runs_anew_for_each_file(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / name).write_text("while True: ones(2)")
+    finished = invoke(
+        "run", str(tmp_path / "a"), str(tmp_path / "b"), "--keep-going", "--timeout=0.1"
+    )
+    assert finished.code == 5
+    assert finished.stderr.count("error[E607]") == 2
+
+
+def test_sessions_inside_a_program_have_limits_too() -> None:
+    error = run("zeros(10**9)").error
+    assert error is not None
+    assert (error.code, f"{ELEMENTS:,}" in error.message) == ("E602", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1", 1), ("500MB", 500_000_000), ("500 mb", 500_000_000), ("1.5G", 1_500_000_000),
+        ("2GiB", 2 << 30), ("1kb", 1000), ("3TB", 3 * 10**12), ("", None), ("GB", None),
+        ("1XB", None), ("-1GB", None), ("0", None), ("nan", None), ("1e400", None), ("1 G B", None),
+    ],
+)  # fmt: skip
+def test_sizes(text: str, size: int | None) -> None:
+    assert read_size(text) == size
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--timeout=0", "--timeout=x", "--max-memory=x", "--max-elements=0", "--max-steps=-1"],
+)
+def test_unusable_limits(option: str) -> None:
+    finished = invoke("e = 1", option)
+    assert finished.code == 2
+    assert finished.stderr.startswith("error: ")
+
+
+def test_default_memory() -> None:
+    assert 10**8 < default_memory() <= MEMORY
+    assert [in_bytes(n) for n in (1, 1500, 4 * 10**9)] == ["1 B", "1.5 KB", "4 GB"]
+
+
+# --- files out of bounds --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    np.save("x.npy", np.ones(2, np.float32))
+    Path("p.grad").write_text("print(1)\n")
+    Path("cases.jsonl").write_text('{"x": 1}\n')
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["e = x * 2", "x=@x.npy"],
+        ["e = x * 2", "x=2", "-o", "out.npz"],
+        ["e = x * 2", "--inputs", "cases.jsonl"],
+        ["-e", "x = load('x.npy')"],
+        ["-e", "try:\n    load('x.npy')\nexcept ValueError:\n    pass"],
+        ["-e", "save(ones(2), 'out.npy')"],
+        ["-e", ".read p.grad"],
+        ["-e", "x = 1\n.save out.grad"],
+    ],
+)
+def test_sandbox(words: list[str], folder: Path) -> None:
+    before = sorted(os.listdir(folder))
+    finished = invoke(*words, "--sandbox")
+    assert finished.code == 5
+    assert "E606" in finished.stderr
+    assert sorted(os.listdir(folder)) == before
+    assert "E606" not in invoke(*words).stderr
+
+
+def test_the_sandbox_admits_standard_input_and_the_program(folder: Path) -> None:
+    assert invoke("run", "p.grad", "--sandbox").stdout == "1\n"
+    finished = invoke("e = x * 2", "x=@-", "--sandbox", "--no-trace", stdin=b"[1.5]\n")
+    assert "e = tensor([3.]" in finished.stdout

@@ -1,0 +1,169 @@
+"""Warnings: what is noticed, what is not, and where it goes.
+
+`tests/programs/warnings/` has a program with its exact output for each code, and `silent.grad` with
+what must not be warned of.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from gradcli.errors import Warned
+from gradcli.session import Session
+from gradcli.warning_codes import WARNINGS
+from tests.command_line import CommandLine
+
+EXAMPLES = {code: found.example for code, found in WARNINGS.items() if found.example}
+
+
+@pytest.fixture
+def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+def warnings_of(program: str) -> list[Warned]:
+    """The warnings of a program that runs to its end."""
+    seen: list[Warned] = []
+    session = Session(lambda event: seen.append(event) if isinstance(event, Warned) else None)
+    list(session.run(program, "test"))
+    return seen
+
+
+def codes_of(program: str) -> list[str]:
+    return [warned.code for warned in warnings_of(program)]
+
+
+def test_every_code_has_a_program() -> None:
+    folder = Path(__file__).parent / "programs" / "warnings"
+    assert {path.stem for path in folder.glob("W*.grad")} == set(WARNINGS)
+
+
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_examples_of_help(code: str) -> None:
+    assert codes_of(EXAMPLES[code]) == [code]
+
+
+@pytest.mark.parametrize("code", WARNINGS)
+def test_help_of_codes(gradcli: CommandLine, code: str) -> None:
+    shown = gradcli("help", code)
+    assert shown.out.startswith(f"{code}: {WARNINGS[code].title}\n")
+    assert f"  {code}  {WARNINGS[code].title}" in gradcli("help", "codes").out
+
+
+# --- a column and a vector ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "warned"),
+    [
+        ((3, 1), (3,), True),
+        ((3,), (3, 1), True),
+        ((5, 3, 1), (3,), True),
+        ((3, 1), (4,), False),  # an outer product: nobody takes these for pairs
+        ((3, 1), (3, 1), False),
+        ((3, 1), (1, 3), False),
+        ((3, 3), (3,), False),
+        ((1, 1), (1,), False),
+        ((3, 1), (), False),
+    ],
+)
+def test_columns_and_vectors(first: tuple[int, ...], second: tuple[int, ...], warned: bool) -> None:
+    program = f"a = ones({first}, requires_grad=True)\nb = randn({second})\nc = a * b"
+    assert codes_of(program) == ["W001"] * warned
+
+
+def test_shapes_are_named() -> None:
+    (warned,) = warnings_of(EXAMPLES["W001"])
+    assert "(3, 1) and (3,) make (3, 3)" in warned.message
+    assert warned.span is not None
+    assert warned.span.text == "pred - y"
+
+
+# --- leaves in loops ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("step", "codes"),
+    [
+        ("w = w - 0.1 * w.grad", ["W002"]),
+        ("w = w - w.grad", ["W002"]),
+        ("w = w.detach() - 0.1 * w.grad", ["W002"]),
+        ("with no_grad(): w = w - 0.1 * w.grad", ["W002"]),
+        ("with no_grad(): w -= 0.1 * w.grad", []),
+        ("w.data = w.data - 0.1 * w.grad", []),
+        ("w.data -= 0.1 * w.grad", []),
+        ("w = (w - 0.1 * w.grad).detach().requires_grad_()", []),
+        ("with no_grad(): w = w - 0.1 * w.grad\n    w.requires_grad_()", []),
+        ("v = w - 0.1 * w.grad", []),
+    ],
+)
+def test_leaves_in_loops(step: str, codes: list[str]) -> None:
+    program = "w = ones(2, requires_grad=True)\nfor i in range(1):\n    (w * w).sum().backward()\n"
+    assert codes_of(f"{program}    {step}") == codes
+
+
+def test_outside_a_loop_a_step_is_silent() -> None:
+    assert codes_of("w = ones(1, requires_grad=True)\n(w * 2).backward()\nw = w - w.grad") == []
+
+
+# --- gradients of non-leaves --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("lines", "codes"),
+    [
+        ("y.grad", ["W003"]),
+        ("y.retain_grad()\ny.grad", []),
+        ("y.retain_grad()\ny.sum().backward()\ny.grad", []),
+        ("x.grad", []),
+        ("y.detach().grad", []),
+    ],
+)
+def test_gradients_of_non_leaves(lines: str, codes: list[str]) -> None:
+    assert codes_of(f"x = ones(2, requires_grad=True)\ny = x * 3\n{lines}") == codes
+
+
+# --- where they go ------------------------------------------------------------------------------
+
+LOOP = "x = ones(2, requires_grad=True)\ny = x * 3\nfor i in range(5): print(y.grad)\ny.grad"
+
+
+def test_a_place_is_named_once() -> None:
+    assert codes_of(LOOP) == ["W003", "W003"]
+
+
+def test_standard_output_stays(gradcli: CommandLine) -> None:
+    shown = gradcli(f"{LOOP[:-7]}")
+    assert shown.out.startswith("None\n" * 5)
+    assert shown.err.count("warning[W003]") == 1
+
+
+def test_quiet_and_strict(gradcli: CommandLine) -> None:
+    program = "F.softmax(ones(2, 3))"
+    assert gradcli(program).code == 0
+    assert "warning" not in gradcli(program, "-q").err
+    strict = gradcli(program, "--strict")
+    assert (strict.code, strict.out) == (1, gradcli(program).out)
+    assert "--strict" in strict.err
+    assert gradcli(program, "--strict", "-q").code == 1
+    assert gradcli("ones(2)", "--strict").code == 0
+    assert gradcli(f"{program}\n1 / 0", "--strict").code == 3
+
+
+def test_strict_files(gradcli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "p.grad"
+    path.write_text("print(F.softmax(ones(2, 3)))\n")
+    assert gradcli("run", str(path)).code == 0
+    assert gradcli("run", str(path), "--strict").code == 1
+
+
+def test_forms(gradcli: CommandLine) -> None:
+    program = "x = ones(2)\nF.softmax(x)"
+    short = gradcli(program, "--error-format", "short").err.splitlines()
+    assert short[0] == "program:2:1: warning[W006]: softmax(): no dim is given, and 0 is taken"
+    found = json.loads(gradcli(program, "--error-format=json").err.splitlines()[0])
+    assert (found["level"], found["code"]) == ("warning", "W006")
+    assert found["spans"][0]["text"] == "F.softmax(x)"
