@@ -51,19 +51,28 @@ class Limits:
         self.files = files
         self.reserve: bytearray | None = None
 
-    def check_elements(self, count: float, what: str = "elements") -> None:
+    def check_elements(
+        self, count: float, what: str = "elements", raises: str | None = None
+    ) -> None:
         """Raise E602 where one value would have more elements than the limit."""
         if count > self.elements:
-            raise self.too_many_elements(count, what)
+            raise self.too_many_elements(count, what, raises)
 
-    def too_many_elements(self, count: float | None, what: str = "elements") -> GradcliError:
-        """The error of a value with too many elements; `count` is None where nobody knows how
-        many.
+    def too_many_elements(
+        self, count: float | None, what: str = "elements", raises: str | None = None
+    ) -> GradcliError:
+        """The error of a value with too many elements.
+
+        Args:
+            count: how many; None where nobody knows.
+            what: what they are.
+            raises: the class to raise: RuntimeError for a tensor, as PyTorch's allocator does.
         """
         many = f"more than {self.elements:,}" if count is None else _number(count)
         return GradcliError(
             "E602",
             f"{many} {what} are too many: the limit is {self.elements:,}",
+            raises=raises,
             help=f"`--max-elements {_roomy(count or 10 * self.elements)}` raises it",
         )
 
@@ -102,15 +111,18 @@ class Limits:
         """The error of an allocation that found no room; frees the reserve.
 
         Args:
-            wanted: what was asked for, such as `an array of shape (2, 3)`.
+            wanted: what was asked for, such as `an array of shape (2, 3)`; for an array the error
+                is a RuntimeError, as in PyTorch.
         """
         self.reserve = None
         words = f"there is no memory for {wanted}" if wanted else "the memory is used up"
+        raises = "RuntimeError" if wanted else None
         if self.memory is None:
-            return GradcliError("E602", words)
+            return GradcliError("E602", words, raises=raises)
         return GradcliError(
             "E602",
             f"{words}: the limit is {in_bytes(self.memory)}",
+            raises=raises,
             help=f"`--max-memory {in_bytes(2 * self.memory).replace(' ', '')}` raises it",
         )
 

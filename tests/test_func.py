@@ -38,7 +38,9 @@ PRINTED = {
     "grad(lambda p: (p[0] * p[1]['b']).sum())((x, {'b': y}))": (
         "(tensor([ 1.0000,  2.0000, -0.5000]), {'b': tensor([ 0.5000, -1.5000,  2.0000])})"
     ),
-    "grad(lambda a, b: (a * b).sum(), argnums=(1,))(x, y)": "(tensor([ 0.5000, -1.5000,  2.0000]),)",
+    "grad(lambda a, b: (a * b).sum(), argnums=(1,))(x, y)": (
+        "(tensor([ 0.5000, -1.5000,  2.0000]),)"
+    ),
     "grad(lambda a, b: (a * b).sum(), argnums=-1)(x, y)": "tensor([ 0.5000, -1.5000,  2.0000])",
     "grad(lambda a, k: (a * k).sum())(x, k=2)": "tensor([2., 2., 2.])",
     "grad(lambda a: (a.sum(), [a[0]]), has_aux=True)(x)": (
@@ -121,7 +123,8 @@ f(w).backward()
 plain = [w.grad.clone()] + [p.grad.clone() for p in net.parameters()]
 w.grad = None
 net.zero_grad()
-checkpoint(lambda a: checkpoint(f, a, use_reentrant={use_reentrant}), w, use_reentrant=False).backward()
+inner = lambda a: checkpoint(f, a, use_reentrant={use_reentrant})
+checkpoint(inner, w, use_reentrant=False).backward()
 again = [w.grad] + [p.grad for p in net.parameters()]
 print([torch.equal(a, b) for a, b in zip(plain, again)])
 """

@@ -48,6 +48,14 @@ def format_tensor(
     return "".join(parts) + ")"
 
 
+def format_elements(array: Any) -> str:
+    """The elements of an array in their brackets, without `tensor(` and dtype, each further line
+    aligned below the first.
+    """
+    text = _body(array, active.state.print_options) if array.size else "[]"
+    return text.replace("\n" + " " * len(_PREFIX), "\n")
+
+
 def _own_suffixes(array: Any, options: PrintOptions) -> list[str]:
     """What an array itself asks to be written behind its elements."""
     found = []

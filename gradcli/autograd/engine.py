@@ -218,7 +218,8 @@ class _Pass:
                     leaves.append((following, gradient))
             if leaves is not None:
                 for leaf, gradient in leaves:
-                    self._arrive(leaf, gradient)
+                    fresh = node.fresh and _is_fresh(gradient, grads, gradients)
+                    self._arrive(leaf, gradient, fresh)
 
     def _receive(self, node: Node, output_nr: int, gradient: Any) -> None:
         """Put a gradient into the buffer of the node that it flows to, adding to what is there."""
@@ -274,11 +275,12 @@ class _Pass:
         else:
             heappush(self.ready, (-node.sequence_nr, node, gradient))
 
-    def _arrive(self, leaf: AccumulateGrad, gradient: Any) -> None:
-        """Hand a leaf its gradient."""
+    def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
+        """Hand a leaf its gradient: `fresh` memory, which nobody else sees, for its own."""
         meta = meta_of(leaf.variable)
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
+            fresh = False
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
         if self.targets is not None:
@@ -288,7 +290,14 @@ class _Pass:
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
                 return
-        kept = accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+        if fresh and leaf.extra is None and meta.grad is None and not self.create_graph:
+            meta.grad = Tensor(gradient)
+            if self.recorder is not None:
+                self.recorder.leaf(leaf, None, gradient, gradient)
+        else:
+            accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+        kept = meta.grad
+        assert kept is not None
         if type(kept.array) in DEFERRED:
             self.deferred.append(kept)
         if leaf.extra is not None and leaf.extra.hooks:
@@ -342,6 +351,23 @@ class _Pass:
                 self.captured[target, output_nr] = gradient
 
 
+_LARGE = 1 << 15
+"""Bytes from which on a copy costs more than finding out that none is needed."""
+
+
+def _is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any]) -> bool:
+    """Whether a rule made a gradient's memory and no one else has it: it is no view, not what came
+    in, and passed on once.
+    """
+    return (
+        type(gradient) is np.ndarray
+        and gradient.nbytes >= _LARGE
+        and gradient.base is None
+        and gradient is not grads
+        and sum([each is gradient for each in gradients]) == 1
+    )
+
+
 def _miscounted(node: Node, count: int) -> GradcliError:
     return GradcliError(
         "E410",
@@ -373,12 +399,9 @@ def _expands(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
     return all(have in (1, want) for have, want in zip(shape, tail, strict=True))
 
 
-def accumulate_grad(
-    leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any
-) -> Tensor:
-    """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is recorded.
-    Returns that `.grad`.
-    """
+def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:
+    """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is
+    recorded."""
     variable = leaf.variable
     meta = meta_of(variable)
     old = meta.grad
@@ -404,5 +427,3 @@ def accumulate_grad(
             old.storage.version += 1
     if recorder is not None:
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
-    assert meta.grad is not None
-    return meta.grad

@@ -126,6 +126,12 @@ def _shown(memory: Any, dtype: Any, view: Geometry) -> Any:
 def check_inplace(tensor: Tensor) -> None:
     """Raise E405 where PyTorch refuses a write to the tensor."""
     array = tensor.array
+    if tensor.meta is not None and tensor.meta.creation == "conjugate":
+        raise GradcliError(
+            "E405",
+            "the tensor is a conjugate, which is read-only here",
+            help="copy it before writing to it: `x.resolve_conj()`",
+        )
     if tensor.storage is not None and array.ndim and 0 in array.strides:
         for stride, size in zip(array.strides, array.shape, strict=True):
             if stride == 0 and size > 1:

@@ -122,6 +122,7 @@ class Node:
         extra: hooks and the like, None while there are none.
         multiple: whether the operation returns several outputs, be it in a list of one.
         deferrable: whether it takes gradients that are deferred arrays.
+        fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
     """
 
     __slots__ = (
@@ -146,6 +147,7 @@ class Node:
     node_name: ClassVar[str] = "Node"
     multiple: bool = False
     deferrable: ClassVar[bool] = False
+    fresh: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )

@@ -47,7 +47,7 @@ class TensorMeta:
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
         creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad",
-            "multi_output" or "custom_function".
+            "multi_output" or "custom_function"; "conjugate" for what `conj` made.
         attr_version: the storage's version when the view's grad_fn was last made.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.

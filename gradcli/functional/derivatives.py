@@ -218,7 +218,8 @@ def _rows(level: Level, outputs: list[Tensor], number: int, inputs: list[Tensor]
     """
     seeds = [zeros_like(output) for output in outputs]
     rows = []
-    for seeds[number] in basis(outputs[number]):
+    for unit in basis(outputs[number]):
+        seeds[number] = unit
         rows.append(_pull(level, outputs, inputs, seeds))
     shape = outputs[number].array.shape
     return [

@@ -111,11 +111,13 @@ class _Check:
         array.reshape(-1)[position] += step
         moved = Tensor(array[()] if not array.ndim else array)
         moved.requires_grad = True
-        inputs = [alias(each) if isinstance(each, Tensor) else each for each in self.inputs]
-        for other in self.numbers:
-            inputs[other].requires_grad = True
-            if self.inputs[other] is tensor:  # given twice, it moves in both places
-                inputs[other] = moved
+        fresh = {id(tensor): moved}  # a tensor that is given twice stays one tensor
+        inputs = []
+        for each in self.inputs:
+            if isinstance(each, Tensor) and id(each) not in fresh:
+                fresh[id(each)] = new = alias(each)
+                new.requires_grad = each.requires_grad
+            inputs.append(fresh.get(id(each), each))
         return [_parts(output.array) for output in self._outputs(inputs)]
 
     def _gradients(self, output: Tensor) -> dict[int, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd import engine
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import (
     expose,
@@ -24,7 +24,7 @@ from gradcli.ops.catalogue import (
     operators,
     unary_operators,
 )
-from gradcli.ops.entry import Function, Op, pointwise
+from gradcli.ops.entry import Function, Op, op, pointwise
 
 _COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
 _REAL = frozenset({float, int, np.float32, np.float64})
@@ -36,15 +36,35 @@ def conj(value: Any) -> Any:
         return value
     array = value.array if type(value) is Tensor else value
     if getattr(array, "dtype", None) in _COMPLEX:
-        return conj_physical(value)
+        return _conjugate(value) if type(value) is Tensor else np.conj(value)
     return value.conjugate() if type(value) is complex else value
+
+
+def _conjugate(tensor: Tensor) -> Tensor:
+    result: Tensor = conjugate.apply(tensor)
+    if not is_conjugate(tensor):
+        meta_of(result).creation = "conjugate"
+    return result
+
+
+def is_conjugate(tensor: Tensor) -> bool:
+    """Whether a tensor is what `conj` made, or a view of that."""
+    return tensor.meta is not None and tensor.meta.creation == "conjugate"
+
+
+conjugate: Op = op(
+    "_conj",
+    "ConjBackward0",
+    lambda self: np.conj(self),
+    self=lambda grad: conj(grad),
+)
 
 
 conj_physical: Op = pointwise(
     "conj_physical",
     "ConjPhysicalBackward0",
     lambda self: np.conj(self),
-    self=lambda grad: conj_physical(grad),
+    self=lambda grad: conj(grad),
 )
 
 
@@ -180,9 +200,10 @@ div_rounded = pointwise(
     "div",
     "DivBackward2",
     _rounded_quotient,
-    # The quotient is constant between its steps.
-    self=lambda grad: zeros_like(grad),
-    other=lambda grad: zeros_like(grad),
+    # The quotient is constant between its steps. PyTorch keeps the operands all the same, and so a
+    # write to them is an error.
+    self=lambda grad, other: zeros_like(grad),
+    other=lambda grad, self, other: zeros_like(grad),
 )
 
 

@@ -104,7 +104,8 @@ fused_attention: Op = op(
     _fused_array,
     constant=("mask",),
     inputs=("query", "key", "value"),
-    joint=lambda grad, query, key, value, mask, scale: fused_attention_backward(
+    # The result is kept as PyTorch keeps it: a write to it is an error.
+    joint=lambda grad, query, key, value, mask, result, scale: fused_attention_backward(
         grad, query, key, value, mask, scale
     ),
 )

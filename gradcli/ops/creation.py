@@ -63,7 +63,7 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
 
 def check_count(name: str, count: float) -> None:
     """Raise E602 where a tensor would have more elements than the session may use."""
-    active.state.limits.check_elements(count, f"elements of {name}()")
+    active.state.limits.check_elements(count, f"elements of {name}()", "RuntimeError")
 
 
 def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:

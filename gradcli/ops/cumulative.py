@@ -102,7 +102,8 @@ exclusive_cumprod = op(
 )
 
 
-def _cumprod_rule(grad: Any, self: Any, dim: int, dtype: DType | None) -> Any:
+def _cumprod_rule(grad: Any, self: Any, result: Any, dim: int, dtype: DType | None) -> Any:
+    # The result is kept as PyTorch keeps it: a write to it is an error.
     if not self.ndim:
         return grad
     if dtype is not None:
@@ -151,10 +152,11 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         places = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
         return values, np.maximum.accumulate(np.where(found, places, 0), axis=dim)
 
-    def rule(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int) -> Any:
-        if not self_sizes:
+    def rule(grads: Any, self: Any, indices: Any, dim: int) -> Any:
+        # The input is kept as PyTorch keeps it: a write to it is an error.
+        if not self.ndim:
             return grads[0]
-        return scatter_add(zeros(grads[0], self_sizes), dim, indices, grads[0])
+        return scatter_add(zeros(grads[0], self.shape), dim, indices, grads[0])
 
     entry = op(
         name,

@@ -149,7 +149,7 @@ def array_of(data: Any, dtype: DType | None) -> Any:
         return np.float32(data)
     shape = _shape_of(data)
     # A short list that holds itself twice, over and over, has a great many elements.
-    active.state.limits.check_elements(math.prod(shape))
+    active.state.limits.check_elements(math.prod(shape), raises="RuntimeError")
     flat: list[Any] = []
     _flatten(data, shape, "the data", flat)
     inferred = _inferred(flat, bool(shape))

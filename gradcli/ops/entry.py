@@ -53,7 +53,8 @@ class Op:
         pointwise: operands may be numbers, are promoted to one dtype and broadcast.
         floating: integer operands become the default floating dtype first.
         view: the result aliases the first input.
-        keeps: arguments that hold tensors and are freed with the saved values.
+        keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
+            raises E404 where one was written to.
         deferrable: the forward function and the rules read deferred arrays without asking for their
             values: see `gradcli.arrays.deferred`.
         apply: records the op on tensors; generated when it is first called.

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.conversion import checked_cast
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
@@ -123,9 +123,9 @@ gather: Op = op(
     "GatherBackward0",
     _gathered,
     constant=("index",),
-    self=lambda grad, self_sizes, dim, index: scatter_add(
-        zeros(grad, self_sizes), dim, index, grad
-    ),
+    # PyTorch keeps the input, though only its shape is needed: so do the rules below that ask for a
+    # value's shape, as a write to the value is an error then.
+    self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
 )
 
 
@@ -147,34 +147,36 @@ def gather_(
 @function("take_along_dim", method=True)
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
     """`gather` with the input and the index broadcast but for the dimension; negative positions
-    count from the end. Without `dim` both are taken as vectors.
+    count from the end. Without `dim` both are taken as vectors, and no position is negative.
     """
     checked_index("take_along_dim", indices)
     if dim is None:
-        at, input = 0, reshape(input, (input.array.size,))
-        indices = Tensor(indices.array.reshape(-1))
-    else:
-        at = normal_dim("take_along_dim", dim, input.array.ndim)
-        if input.array.ndim != indices.array.ndim:
-            raise GradcliError(
-                "E301",
-                f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
-                f" {input.array.ndim} of the tensor",
-            )
-        shape, places = list(input.array.shape), list(indices.array.shape)
-        shape[at] = places[at] = 1
-        try:
-            common = list(np.broadcast_shapes(tuple(shape), tuple(places)))
-        except ValueError:
-            raise GradcliError(
-                "E301",
-                f"take_along_dim(): an index of shape {tuple(indices.array.shape)} does not"
-                f" broadcast to {tuple(input.array.shape)} but for dimension {at}",
-            ) from None
-        common[at] = indices.array.shape[at]
-        indices = Tensor(np.broadcast_to(indices.array, common))
-        common[at] = input.array.shape[at]
-        input = expand.apply(input, tuple(common))
+        input = reshape(input, (input.array.size,))
+        flat = alias(indices)  # a write to it shows
+        flat.array = flat.array.reshape(-1)
+        at = checked_places("take_along_dim", input, 0, flat)
+        return gather.apply(input, at, flat)
+    at = normal_dim("take_along_dim", dim, input.array.ndim)
+    if input.array.ndim != indices.array.ndim:
+        raise GradcliError(
+            "E301",
+            f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
+            f" {input.array.ndim} of the tensor",
+        )
+    shape, places = list(input.array.shape), list(indices.array.shape)
+    shape[at] = places[at] = 1
+    try:
+        common = list(np.broadcast_shapes(tuple(shape), tuple(places)))
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"take_along_dim(): an index of shape {tuple(indices.array.shape)} does not"
+            f" broadcast to {tuple(input.array.shape)} but for dimension {at}",
+        ) from None
+    common[at] = indices.array.shape[at]
+    indices = Tensor(np.broadcast_to(indices.array, common))
+    common[at] = input.array.shape[at]
+    input = expand.apply(input, tuple(common))
     extent = input.array.shape[at]
     wrapped = np.where(indices.array < 0, indices.array + extent, indices.array)
     check_range("take_along_dim", wrapped, extent, at, "RuntimeError")

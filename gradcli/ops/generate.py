@@ -227,7 +227,7 @@ class _ApplyWriter:
             return []  # as large as its operand
         return [
             "    if result.size > state.limits.elements:",
-            "        raise state.limits.too_many_elements(result.size)",
+            "        raise state.limits.too_many_elements(result.size, raises='RuntimeError')",
         ]
 
     def _plan(self, tensor: str) -> list[str]:
@@ -377,7 +377,8 @@ class _ApplyWriter:
         for t in self.layout.sizes:
             if t in self.op.lists:
                 lines.append(f"node.{t}_sizes = [array.shape for array in a_{t}]")
-            elif t in self.promoted:  # a number has no shape of its own
+            elif t in self.promoted or self.layout.optional(t):
+                # Neither a number nor None has a shape.
                 lines.append(f"node.{t}_sizes = getattr(a_{t}, 'shape', ())")
             else:
                 lines.append(f"node.{t}_sizes = a_{t}.shape")

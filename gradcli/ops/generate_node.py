@@ -54,6 +54,7 @@ def node_class(op: Op) -> type[Node]:
         "multiple": not layout.single,
         "op": op,
         "deferrable": op.deferrable,
+        "fresh": True,
         "run": on_arrays["run"],
         "run_recorded": namespace["run_recorded"],
         "language_getattr": operands.saved_attribute,
@@ -118,7 +119,11 @@ class _RunWriter:
         for a in self.layout.arguments:
             lines.append(f"    {local(a)} = node.argument_{a}")
             if a in op.keeps:
-                lines += [f"    if {local(a)} is FREED:", "        raise freed(node)"]
+                lines += [
+                    f"    if {local(a)} is FREED:",
+                    "        raise freed(node)",
+                    f"    {local(a)}.check(node)",
+                ]
         for name in self.layout.sizes:
             lines.append(f"    {name}_sizes = node.{name}_sizes")
         if "needs" in self.layout.served:

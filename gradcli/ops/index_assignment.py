@@ -67,9 +67,9 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
             _copy_to(shown, value)
         elif _is_mask(picked) and value.array.size == 1 and not value.requires_grad:
             number = as_zero_dim(value.array.item(), shown.dtype)
-            _put(shown, numpy_key(picked, shown), Tensor(number))
+            _put(shown, numpy_key(picked, shown, key), Tensor(number))
         else:
-            _put(shown, numpy_key(picked, shown), _without_leading_ones(value))
+            _put(shown, numpy_key(picked, shown, key), _without_leading_ones(value))
 
 
 operators["[]="] = setitem
@@ -150,7 +150,7 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any) -> Key:
     # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
     parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
     shown, picked = apply_slicing(tensor, parts)
-    key = numpy_key(picked, shown)
+    key = numpy_key(picked, shown, indices)
     _check_values(tensor, key, values)
     return key
 

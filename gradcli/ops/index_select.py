@@ -54,8 +54,9 @@ def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> 
     return whole
 
 
-def _added_rule(grad: Any, source_sizes: Sizes, dim: int, index: Any, alpha: Any) -> Any:
-    parts = expand(index_select(grad, dim, index), source_sizes)
+def _added_rule(grad: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    # The source is kept as PyTorch keeps it: see `gather`.
+    parts = expand(index_select(grad, dim, index), source.shape)
     return parts if alpha == 1 else parts * alpha
 
 
@@ -84,9 +85,7 @@ index_copy: Op = op(
     _copy_parts,
     constant=("index",),
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
-    source=lambda grad, source_sizes, dim, index: expand(
-        index_select(grad, dim, index), source_sizes
-    ),
+    source=lambda grad, dim, index, source: expand(index_select(grad, dim, index), source.shape),
 )
 
 
@@ -196,9 +195,9 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     check_range("index_fill", wrapped, extent, at, "IndexError")
     if not isinstance(value, Tensor):
         value = checked_cast(value, input.dtype)
-        return index_fill_number.apply(input, at, Tensor(wrapped), value)
+        return index_fill_number.apply(input, at, index, value)
     if value.array.ndim:
         raise GradcliError(
             "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
-    return index_fill_tensor.apply(input, at, Tensor(wrapped), value)
+    return index_fill_tensor.apply(input, at, index, value)

@@ -12,18 +12,33 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import operators
 from gradcli.ops.entry import Function, Op, op
-from gradcli.ops.operands import type_name
+from gradcli.ops.operands import check_saved, type_name
 from gradcli.ops.shape import unsqueeze
 from gradcli.ops.slicing import alias, checked_position, select, slice_
 from gradcli.state import active
 
-Key = tuple[Any, ...]
-"""An index for NumPy: for each dimension an array of positions, none negative, or a full slice."""
+
+class Key(tuple[Any, ...]):
+    """An index for NumPy: for each dimension an array of positions, none negative, or a full slice.
+
+    Attributes:
+        tensors: the index tensors and masks that it was made of, with the versions they had.
+    """
+
+    tensors: tuple[tuple[Tensor, int], ...] = ()
+
+    def check(self, node: Node) -> None:
+        """Raise E404 if one of its tensors was written to since."""
+        for tensor, version in self.tensors:
+            if tensor.version != version:
+                check_saved(node, "indices", tensor, version)
+
 
 _FULL = slice(None)
 
@@ -130,7 +145,7 @@ def getitem(tensor: Tensor, key: Any) -> Tensor:
         return alias.apply(tensor)
     shown, picked = apply_slicing(tensor, key)
     if picked:
-        return index.apply(shown, numpy_key(picked, shown))
+        return index.apply(shown, numpy_key(picked, shown, key))
     return alias.apply(shown) if shown is tensor else shown
 
 
@@ -290,11 +305,12 @@ def _sliced(tensor: Tensor, dim: int, part: slice) -> Tensor:
     return slice_.apply(tensor, dim, *_bounds(part, shape[dim]))
 
 
-def numpy_key(picked: dict[int, Any], tensor: Tensor) -> Key:
+def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     """The arrays of positions and masks, by dimension, as an index for the tensor's array.
 
-    The arrays are copies: the program may change its index tensors later. Raises E302 for positions
-    that do not exist and for masks and arrays that do not fit.
+    The arrays are copies: the program may change its index tensors later. `written` is the index as
+    it was written. Raises E302 for positions that do not exist and for masks and arrays that do not
+    fit.
     """
     shape = tensor.array.shape
     key: list[Any] = [_FULL] * len(shape)
@@ -317,7 +333,10 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor) -> Key:
         raise GradcliError(
             "E302", f"indices of shapes {shapes} cannot be broadcast together"
         ) from None
-    return tuple(key)
+    made = Key(key)
+    parts = written if isinstance(written, (tuple, list)) else (written,)
+    made.tensors = tuple([(part, part.version) for part in parts if type(part) is Tensor])
+    return made
 
 
 def _wrapped(array: Any, extent: int, dim: int) -> Any:

@@ -61,7 +61,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     check_tensors("soft_margin_loss", input=input, target=target)
     check_floating("soft_margin_loss", input)
     check_constants("soft_margin_loss", target=target)
-    target = Tensor(target.array.astype(input.array.dtype))
+    if target.array.dtype is not input.array.dtype:
+        target = Tensor(target.array.astype(input.array.dtype))
     return soft_margin_loss_.apply(input, target, number)
 
 

@@ -84,8 +84,9 @@ def _select_masked(self: Any, mask: Any) -> Any:
     return whole[mask]
 
 
-def _masked_select_rule(grad: Any, mask: Any, self_sizes: tuple[int, ...]) -> Any:
-    sizes = np.broadcast_shapes(self_sizes, tuple(mask.shape))
+def _masked_select_rule(grad: Any, self: Any, mask: Any) -> Any:
+    # The input is kept as PyTorch keeps it: see `gather`.
+    sizes = np.broadcast_shapes(tuple(self.shape), tuple(mask.shape))
     return masked_scatter(zeros(grad, sizes), mask, grad)
 
 
@@ -195,7 +196,8 @@ take: Op = op(
     "TakeBackward0",
     lambda self, index: self.reshape(-1)[index],
     constant=("index",),
-    self=lambda grad, self_sizes, index: put(zeros(grad, self_sizes), index, grad, True),
+    # The input is kept as PyTorch keeps it: see `gather`.
+    self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
 )
 
 
@@ -216,7 +218,8 @@ put: Op = op(
     self=lambda grad, index, accumulate: (
         grad if accumulate else put(grad, index, zeros(grad, tuple(index.shape)), False)
     ),
-    source=lambda grad, source_sizes, index: reshape(take(grad, index), source_sizes),
+    # The source is kept as PyTorch keeps it: see `gather`.
+    source=lambda grad, index, source: reshape(take(grad, index), source.shape),
 )
 
 

@@ -15,7 +15,7 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
-from gradcli.ops.arithmetic import add_number, mul
+from gradcli.ops.arithmetic import add_number, mul, zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.copying import to
 from gradcli.ops.dimensions import sizes_of
@@ -253,6 +253,20 @@ def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
         found = backward(grads[0], input, mean, rstd, weight, bias, statistics, tuple(needs))
         return [grad if need else None for grad, need in zip(found, needs, strict=True)]
 
+    def rule_by_sizes(
+        grads: Any,
+        input: Any,
+        result1: Any,
+        result2: Any,
+        weight: Any,
+        bias_sizes: Any,
+        statistics: Any,
+        needs: Any,
+    ) -> Any:
+        # Where it has no edge to the bias PyTorch does not keep it: it may be written to.
+        bias = zeros(grads[0], bias_sizes)
+        return rule(grads, input, result1, result2, weight, bias, statistics, needs)
+
     return op(
         name,
         node_name,
@@ -260,7 +274,7 @@ def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
-        joint=rule,
+        joint=rule if "bias" in operands else rule_by_sizes,
     )
 
 

@@ -276,7 +276,7 @@ def _sgn_array(self: Any) -> Any:
 def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
     from gradcli.ops.comparison import where
 
-    if not _is_complex(self):
+    if not is_complex(self):
         return zeros_like(grad)
     # Only what turns the number changes the result: the part of the gradient along it goes.
     magnitude = abs_(self)
@@ -285,7 +285,8 @@ def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
     return where(magnitude == 0, 0.0, turned - (along + conj(along)) * 0.5 * result)
 
 
-def _is_complex(value: Any) -> bool:
+def is_complex(value: Any) -> bool:
+    """Whether an array or tensor is complex."""
     array = value.array if type(value) is Tensor else value
     return bool(array.dtype.kind == "c")
 

@@ -184,6 +184,8 @@ def repeat_interleave(
             raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
         return Tensor(np.repeat(np.arange(input.array.size), input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.dtype.kind not in "iu":
+        raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
     if counts.size and counts.min() < 0:
         raise GradcliError(
             "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"

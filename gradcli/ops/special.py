@@ -20,7 +20,7 @@ from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import cos, exp, sin
 
 
-def _by_scipy(name: str) -> Function:
+def by_scipy(name: str) -> Function:
     """A function of `scipy.special` that keeps the dtype."""
 
     def forward(self: Any) -> Any:
@@ -42,7 +42,7 @@ def _refuse_complex(self: Any) -> None:
 erf = pointwise(
     "erf",
     "ErfBackward0",
-    _by_scipy("erf"),
+    by_scipy("erf"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
 )
@@ -50,7 +50,7 @@ erf = pointwise(
 erfc = pointwise(
     "erfc",
     "ErfcBackward0",
-    _by_scipy("erfc"),
+    by_scipy("erfc"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
 )
@@ -58,7 +58,7 @@ erfc = pointwise(
 erfinv: Op = pointwise(
     "erfinv",
     "ErfinvBackward0",
-    lambda self: np.copysign(_by_scipy("erfinv")(self), self),
+    lambda self: np.copysign(by_scipy("erfinv")(self), self),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
 )
@@ -68,14 +68,14 @@ erfinv: Op = pointwise(
 lgamma = pointwise(
     "lgamma",
     "LgammaBackward0",
-    _by_scipy("gammaln"),
+    by_scipy("gammaln"),
     floating=True,
     self=lambda grad, self: grad * digamma(self),
 )
 
 
 def _digamma_array(self: Any) -> Any:
-    digamma_of = _by_scipy("psi")(self)
+    digamma_of = by_scipy("psi")(self)
     # At 0 it goes to the infinity on the side that the zero's sign tells.
     pole = np.where(np.signbit(self), np.inf, -np.inf).astype(self.dtype)
     return np.where(self == 0, pole, digamma_of)[()]
@@ -222,6 +222,60 @@ def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
         return xlogy_of_number.apply(other, float(input))
     check_tensors("xlogy", input=input, other=other)
     return xlogy.apply(input, other)
+
+
+# --- x log (1 + y) ------------------------------------------------------------------------------
+
+
+def _xlog1py_array(self: Any, other: Any) -> Any:
+    logarithm = float(np.log1p(other)) if type(other) is float else np.log1p(other)
+    zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
+    product = self * logarithm
+    return np.where(zero, product.dtype.type(0), product)[()]
+
+
+xlog1py: Op = pointwise(
+    "special_xlog1py",
+    "SpecialXlog1PyBackward0",
+    _xlog1py_array,
+    floating=True,
+    self=lambda grad, self, other: masked_fill_number(
+        xlog1py(grad, other), logical_and(self == 0, other <= -1), 0
+    ),
+    other=lambda grad, self, other: grad * self / (other + 1),
+)
+
+xlog1py_of_number = pointwise(
+    "special_xlog1py",
+    "SpecialXlog1PyBackward1",
+    lambda other, self: _xlog1py_array(self, other),
+    floating=True,
+    other=lambda grad, other, self: grad * self / (other + 1),
+)
+
+xlog1py_by_number: Op = pointwise(
+    "special_xlog1py",
+    "SpecialXlog1PyBackward2",
+    _xlog1py_array,
+    floating=True,
+    self=lambda grad, self, other: (
+        xlog1py_by_number(grad, other)
+        if other > -1
+        else masked_fill_number(xlog1py_by_number(grad, other), self == 0, 0)
+    ),
+)
+
+
+@function("xlog1py", module="torch.special")
+def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
+    refuse_out("xlog1py", out)
+    if type(input) is Tensor and type(other) in (int, float):
+        return xlog1py_by_number.apply(input, float(other))
+    if type(other) is Tensor and type(input) in (int, float):
+        return xlog1py_of_number.apply(other, float(input))
+    check_tensors("xlog1py", input=input, other=other)
+    return xlog1py.apply(input, other)
 
 
 for _entry in (erf, erfc, erfinv, digamma, sinc, logit):

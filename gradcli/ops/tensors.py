@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.autograd import backward as engine_entry
 from gradcli.autograd import anomaly, hooks, modes
+from gradcli.autograd import backward as engine_entry
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, refresh
 from gradcli.errors import GradcliError
@@ -41,6 +41,14 @@ modules["torch"].update(
     is_anomaly_enabled=anomaly.is_anomaly_enabled,
     is_anomaly_check_nan_enabled=anomaly.is_anomaly_check_nan_enabled,
 )
+
+
+@function("Variable", module="torch.autograd")
+def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
+    """A tensor on the same memory; the name is from before tensors could require grad."""
+    result = detach(data)
+    _set_requires_grad(result, requires_grad)
+    return result
 
 
 @method("backward")

@@ -105,6 +105,7 @@ def _older_array(
 
 def _older_rule(
     grads: Any,
+    self: Any,
     A: Any,
     solution: Any,
     upper: bool,
@@ -112,6 +113,7 @@ def _older_rule(
     unitriangular: bool,
     needs: list[bool],
 ) -> tuple[Any, Any]:
+    # The right-hand side is kept as PyTorch keeps it: a write to it is an error.
     of_solution, of_copy = grads
     of_self = of_A = None
     if of_solution is not None:
@@ -274,8 +276,9 @@ def _cholesky_solved(self: Any, input2: Any, upper: bool) -> Any:
 
 
 def _cholesky_solve_rule(
-    grad: Any, input2: Any, result: Any, upper: bool, needs: list[bool]
+    grad: Any, self: Any, input2: Any, result: Any, upper: bool, needs: list[bool]
 ) -> tuple[Any, Any]:
+    # The right-hand side is kept as PyTorch keeps it: a write to it is an error.
     of_self = cholesky_solve(grad, input2, upper)
     if not needs[1]:
         return of_self, None

@@ -58,7 +58,7 @@ class Mathematics:
         if name == "prod":
             return count
         if not callable(value):
-            return Attribute(Name("math"), name) if name in ("pi", "e") else value
+            return Attribute(Name("math", is_number=True), name) if name in ("pi", "e") else value
 
         def written(*args: Any) -> Any:
             return Call(f"math.{name}", tuple(lifted(each) for each in args))

@@ -1,0 +1,279 @@
+"""Complex tensors: their parts, conjugates, angles, and how they are built from real ones.
+
+The gradient of a real number with respect to a complex one is PyTorch's: the direction in which the
+number grows fastest, so a step against it makes the number smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd import engine
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arithmetic import conj, conj_physical, is_conjugate, zeros_like
+from gradcli.ops.catalogue import expose, function, refuse_out, setters, tensor_property
+from gradcli.ops.comparison import where
+from gradcli.ops.copying import clone, contiguous, copy_
+from gradcli.ops.entry import Op, op, pointwise
+from gradcli.ops.pointwise import abs_, is_complex, sgn
+from gradcli.ops.slicing import select
+
+# --- a complex tensor as pairs of real numbers ----------------------------------------------------
+
+view_as_real: Op = op(
+    "view_as_real",
+    "ViewAsRealBackward0",
+    lambda self: np.asarray(self)[..., None].view(self.real.dtype),
+    view=True,
+    self=lambda grad: view_as_complex(_in_pairs(grad)),
+)
+
+view_as_complex: Op = op(
+    "view_as_complex",
+    "ViewAsComplexBackward0",
+    lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0, ...],
+    view=True,
+    self=lambda grad: view_as_real(grad),
+)
+
+
+def _in_pairs(value: Any) -> Any:
+    """The value with its last dimension's elements beside each other, as pairs must be."""
+    return contiguous(value) if type(value) is Tensor else np.ascontiguousarray(value)
+
+
+def real_part(value: Any) -> Any:
+    """The real part of a complex array or tensor: what rules call."""
+    return select(view_as_real(value), -1, 0) if type(value) is Tensor else value.real
+
+
+def imaginary_part(value: Any) -> Any:
+    """The imaginary part of a complex array or tensor: what rules call."""
+    return select(view_as_real(value), -1, 1) if type(value) is Tensor else value.imag
+
+
+@function("view_as_real")
+def view_as_real_(input: Tensor) -> Tensor:
+    """A complex tensor's real and imaginary parts as a new last dimension of size 2; it shares the
+    memory. Raises E203 for other tensors, and for a conjugate.
+    """
+    check_tensors("view_as_real", input=input)
+    _check_complex("view_as_real", input)
+    if is_conjugate(input):
+        raise GradcliError(
+            "E203",
+            "view_as_real(): a conjugate has no memory of its own to show",
+            help="copy it first: `x.resolve_conj()`",
+        )
+    return view_as_real.apply(input)
+
+
+@function("view_as_complex")
+def view_as_complex_(input: Tensor) -> Tensor:
+    """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
+    Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
+    lie beside each other.
+    """
+    check_tensors("view_as_complex", input=input)
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise GradcliError(
+            "E203", f"view_as_complex() needs float32 or float64, not {input.dtype}"
+        )
+    shape, strides = input.array.shape, input.array.strides
+    if not shape or shape[-1] != 2:
+        raise GradcliError(
+            "E301", f"view_as_complex(): the last dimension's size is 2, and this shape is {shape}"
+        )
+    size = input.array.itemsize
+    if strides[-1] != size or any(step % (2 * size) for step in strides[:-1]):
+        raise GradcliError(
+            "E301",
+            "view_as_complex(): the two parts of a number do not lie beside each other",
+            help="copy it first: `x.contiguous()`",
+        )
+    return view_as_complex.apply(input)
+
+
+def _check_complex(name: str, input: Tensor) -> None:
+    if not input.dtype.is_complex:
+        raise GradcliError("E203", f"{name}() is for complex tensors, and this is {input.dtype}")
+
+
+def _part(input: Tensor, number: int) -> Tensor:
+    """The real (0) or imaginary (1) part of a complex tensor, a view of it."""
+    if is_conjugate(input):
+        # A conjugate's parts are computed, as no memory holds them.
+        input = clone.apply(input)
+    return select.apply(view_as_real.apply(input), -1, number)
+
+
+@tensor_property("real")
+@function("real")
+def real(input: Tensor) -> Tensor:
+    """The real part, a view of the tensor; a real tensor itself."""
+    check_tensors("real", input=input)
+    return _part(input, 0) if input.dtype.is_complex else input
+
+
+@tensor_property("imag")
+@function("imag")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view of the tensor. Raises E203 for a real tensor."""
+    check_tensors("imag", input=input)
+    _check_complex("imag", input)
+    return _part(input, 1)
+
+
+def _set_real(tensor: Tensor, value: Any) -> None:
+    copy_(real(tensor), value)
+
+
+def _set_imag(tensor: Tensor, value: Any) -> None:
+    copy_(imag(tensor), value)
+
+
+setters["real"] = _set_real
+setters["imag"] = _set_imag
+
+# --- conjugates -----------------------------------------------------------------------------------
+
+
+@function("conj", method=True)
+def conj_(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor itself. `is_conj()` tells a conjugate that was not
+    copied since, and that cannot be written to.
+    """
+    check_tensors("conj", input=input)
+    return conj(input)
+
+
+@function("conj_physical", method=True, inplace=True)
+def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate, copied at once; a real tensor itself."""
+    refuse_out("conj_physical", out)
+    check_tensors("conj_physical", input=input)
+    return conj_physical.apply(input) if input.dtype.is_complex else input
+
+
+@function("resolve_conj", method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """A copy of what `conj()` returned; any other tensor itself."""
+    check_tensors("resolve_conj", input=input)
+    if not is_conjugate(input):
+        return input
+    return clone.apply(input)
+
+
+@function("resolve_neg", method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself: nothing here is negated late."""
+    check_tensors("resolve_neg", input=input)
+    return input
+
+
+@function("is_conj", method=True)
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor is what `conj()` returned, or a view of that."""
+    check_tensors("is_conj", input=input)
+    return is_conjugate(input)
+
+
+@function("is_neg", method=True)
+def is_neg(input: Tensor) -> bool:
+    """Whether the tensor is negated late: never."""
+    check_tensors("is_neg", input=input)
+    return False
+
+
+# --- from real tensors ----------------------------------------------------------------------------
+
+
+def _complex_array(real: Any, imag: Any) -> Any:
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    result = np.empty(shape, np.result_type(real.dtype, np.complex64))
+    result.real, result.imag = real, imag
+    return result[()]
+
+
+complex_: Op = op(
+    "complex",
+    "ComplexBackward0",
+    _complex_array,
+    real=lambda grad: real_part(grad),
+    imag=lambda grad: imaginary_part(grad),
+)
+
+
+def _polar_array(abs: Any, angle: Any) -> Any:
+    return _complex_array(abs * np.cos(angle), abs * np.sin(angle))
+
+
+polar: Op = op(
+    "polar",
+    "PolarBackward0",
+    _polar_array,
+    abs=lambda grad, result: real_part(conj(grad) * sgn(result)),
+    angle=lambda grad, result: real_part(conj(grad) * (result * 1j)),
+)
+
+
+def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
+    """Raise E203 unless two tensors can be the parts of a complex one."""
+    for tensor in (first, second):
+        if tensor.dtype not in (dtypes.float32, dtypes.float64):
+            raise GradcliError(
+                "E203", f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}"
+            )
+    if first.dtype is not second.dtype:
+        raise GradcliError("E203", f"{name}(): the dtypes {first.dtype} and {second.dtype} differ")
+
+
+@function("complex")
+def complex_of_parts(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """The complex tensor of two real ones, broadcast. Raises E203 where their dtypes differ or are
+    neither float32 nor float64.
+    """
+    refuse_out("complex", out)
+    check_tensors("complex", real=real, imag=imag)
+    _check_parts("complex", real, imag)
+    return complex_.apply(real, imag)
+
+
+@function("polar")
+def polar_(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+    """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
+    dtypes differ or are neither float32 nor float64.
+    """
+    refuse_out("polar", out)
+    check_tensors("polar", abs=abs, angle=angle)
+    _check_parts("polar", abs, angle)
+    return polar.apply(abs, angle)
+
+
+# --- angles ---------------------------------------------------------------------------------------
+
+
+def _angle_array(self: Any) -> Any:
+    if self.dtype.kind == "c":
+        return np.angle(self)
+    # The angle of a nan is nan, and that of both zeros is 0.
+    pi = self.dtype.type(np.pi)
+    return np.where(np.isnan(self), self, np.where(self < 0, pi, 0)).astype(self.dtype)[()]
+
+
+def _angle_rule(grad: Any, self: Any) -> Any:
+    if not is_complex(self):
+        return zeros_like(grad)
+    # At 0, where there is no angle, the gradient is 0.
+    return where(self == 0, 0.0, grad * self / abs_(self) ** 2 * 1j)
+
+
+angle = pointwise("angle", "AngleBackward0", _angle_array, floating=True, self=_angle_rule)
+expose(angle)
+
+engine.real_part = real_part
