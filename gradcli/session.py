@@ -55,7 +55,8 @@ class Session:
         emit: receives what programs show as they run: `Printed`, `Traced`, `Warned`.
         default_dtype: the name of the dtype of new floating tensors.
         record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
-            backward steps besides, "all" operations too.
+            backward steps besides, "all" operations too, "values" also what every expression of the
+            program gave.
         limits: how much its programs may use.
 
     Attributes:
@@ -94,8 +95,10 @@ class Session:
                 from gradcli.autograd.recording import Recorder
 
                 self.state.recorder = Recorder(
-                    operations=self.record == "all", events=self.record != "graph"
+                    operations=self.record in ("all", "values"), events=self.record != "graph"
                 )
+                if self.record == "values":
+                    self._interpreter.follow()
         return self._interpreter
 
     @property

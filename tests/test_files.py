@@ -396,7 +396,6 @@ def test_archives_cut_anywhere(make: Callable[[], bytes]) -> None:
         ("missing.npz:key", "missing.npz: no such file"),
         ("folder.npy", "is a folder"),
         ("\x1b[2J.npy", r"\x1b[2J.npy: no such file"),
-        ("null\x00byte.npy", "null"),
     ],
 )
 def test_files_that_cannot_be_read(gradcli: CommandLine, word: str, message: str) -> None:

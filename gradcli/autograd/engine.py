@@ -92,7 +92,7 @@ class _Pass:
     ) -> None:
         self.state = state
         self.recorder = state.recorder
-        self.keep = keep_graph
+        self.keep = keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.targets = targets
@@ -104,6 +104,8 @@ class _Pass:
         self.ready: list[tuple[int, Node, Any]] = []
 
     def run(self, roots: Sequence[Root]) -> list[Any]:
+        if self.recorder is not None:
+            self.recorder.backward(roots, self.accumulate)
         nodes = list(dict.fromkeys([node for node, _, _ in roots]))
         self._count_dependencies(nodes)
         if self.targets is not None:

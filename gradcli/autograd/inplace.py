@@ -265,6 +265,8 @@ def write(tensor: Tensor, result: Tensor) -> None:
         before_write(tensor.array)
         tensor.array[...] = array
     storage.version += 1
+    if active.state.recorder is not None:
+        active.state.recorder.write(tensor, result)
     if node is None:
         return
     node.metadata = ((tensor.array.shape, tensor.array.dtype),)

@@ -58,6 +58,16 @@ class Listener:
         if self.former is not None:
             self.former.accumulation(node, old, incoming, total)
 
+    def write(self, tensor: Any, result: Any) -> None:
+        """A result that was written over a tensor's value."""
+        if self.former is not None:
+            self.former.write(tensor, result)
+
+    def backward(self, roots: Any, accumulate: bool) -> None:
+        """A backward pass begins."""
+        if self.former is not None:
+            self.former.backward(roots, accumulate)
+
     def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
         """A gradient that was added to a leaf's `.grad`."""
         if self.former is not None:

@@ -6,10 +6,12 @@ every call, also those that leave the graph, and the engine every step of a back
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.arrays.storage import own
+from gradcli.autograd.node import freed
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
 
@@ -25,23 +27,29 @@ class Operation:
         op: the entry of the catalogue.
         given: its operands and arguments by parameter, as the program gave them.
         output: the tensor that came out, or the tuple of them.
+        node: the node that it made, None if it left the graph.
+        grad_enabled: whether gradients were on.
         place: the source text of the call, None outside a program.
         stack: the functions of the program that were open, outermost first.
     """
 
-    __slots__ = ("given", "op", "output", "place", "stack")
+    __slots__ = ("given", "grad_enabled", "node", "op", "output", "place", "stack")
 
     def __init__(
         self,
         op: Any,
         given: dict[str, Any],
         output: Any,
+        node: Node | None,
+        grad_enabled: bool,
         place: Span | None,
         stack: tuple[tuple[str, Span | None], ...],
     ) -> None:
         self.op = op
         self.given = given
         self.output = output
+        self.node = node
+        self.grad_enabled = grad_enabled
         self.place = place
         self.stack = stack
 
@@ -93,6 +101,23 @@ class Arrival:
         self.new = new
 
 
+class Pass:
+    """The beginning of a backward pass.
+
+    Attributes:
+        roots: the nodes and output numbers that it starts from.
+        accumulate: whether it writes to `.grad`, which `torch.autograd.grad` does not.
+        place: the source text of the call, None where the command line asked for it.
+    """
+
+    __slots__ = ("accumulate", "place", "roots")
+
+    def __init__(self, roots: list[tuple[Node, int]], accumulate: bool, place: Span | None) -> None:
+        self.roots = roots
+        self.accumulate = accumulate
+        self.place = place
+
+
 Event = Step | Accumulation | Arrival
 
 
@@ -104,17 +129,38 @@ class Recorder:
 
     Attributes:
         operations: every call of an op, in order; None to keep none.
+        writes: with the operations, what was written in place: the tensor and the result.
+        passes: with the operations, the beginning of every backward pass, in order.
         events: every event of the backward passes, in order; None to keep none.
         ran: the nodes that a backward pass ran.
         constants: for a node, the operands that gradients do not flow to, by the number of the
             edge: numbers as they are, tensors too.
+        keeps: whether what nodes saved outlives the backward pass that would free it, for an
+            explanation to read. A second pass through such a node is the error that it always is.
     """
 
-    __slots__ = ("constants", "events", "operations", "ran")
+    __slots__ = (
+        "_freeing",
+        "_would_be_freed",
+        "constants",
+        "events",
+        "keeps",
+        "operations",
+        "passes",
+        "ran",
+        "writes",
+    )
 
-    def __init__(self, *, operations: bool = True, events: bool = True) -> None:
+    def __init__(
+        self, *, operations: bool = True, events: bool = True, keeps: bool = False
+    ) -> None:
+        self.keeps = keeps
+        self._freeing = False
+        self._would_be_freed: WeakSet[Node] = WeakSet()
         self.operations: list[Operation] | None = [] if operations else None
         self.events: list[Event] | None = [] if events else None
+        self.passes: list[Pass] = []
+        self.writes: list[tuple[Tensor, Tensor]] = []
         self.ran: WeakSet[Node] = WeakSet()
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
 
@@ -131,11 +177,36 @@ class Recorder:
             }
         if self.operations is not None:
             state = active.state
-            self.operations.append(Operation(op, given, out, state.place, tuple(state.stack)))
+            enabled, place, stack = state.grad_enabled, state.place, tuple(state.stack)
+            self.operations.append(Operation(op, given, out, node, enabled, place, stack))
+
+    def write(self, tensor: Tensor, result: Tensor) -> None:
+        """A result that was written over a tensor's value."""
+        if self.operations is not None:
+            self.writes.append((tensor, result))
+
+    def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
+        """A backward pass begins at the roots: node, output number and gradient of each."""
+        if self.operations is not None:
+            nodes = [(node, output_nr) for node, output_nr, _ in roots]
+            self.passes.append(Pass(nodes, accumulate, active.state.place))
+
+    def begin_backward(self, keep_graph: bool) -> bool:
+        """A backward pass begins: whether it is to keep what the nodes saved."""
+        self._freeing = not keep_graph
+        return keep_graph or self.keeps
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
-        """A node that ran: its gradient(s) in, what its rules gave, and what was passed on."""
+        """A node that ran: its gradient(s) in, what its rules gave, and what was passed on.
+
+        Raises E403 where the node would have been freed, had the recorder not kept it.
+        """
         self.ran.add(node)
+        if self.keeps:
+            if node in self._would_be_freed:
+                raise freed(node)
+            if self._freeing and saves(node):
+                self._would_be_freed.add(node)
         if self.events is not None:
             arrived = grads if isinstance(grads, list) else [grads]
             self.events.append(Step(node, _kept(arrived), _kept(gradients), _kept(fitted)))
@@ -149,6 +220,11 @@ class Recorder:
         """A gradient that was added to a leaf's `.grad`."""
         if self.events is not None:
             self.events.append(Arrival(node, *_kept([old, incoming, new])))
+
+
+def saves(node: Node) -> bool:
+    """Whether a node holds values that a backward pass frees."""
+    return any(slot.startswith("saved_") for slot in type(node).__slots__)
 
 
 def _kept(gradients: Any) -> list[Any]:

@@ -39,7 +39,7 @@ def batch(
         from gradcli.cli.records import run_records
 
         path = paths[0]
-        return run_records(terminal, lambda: _program(path), path, arguments, options)
+        return run_records(terminal, lambda: program_text(path), path, arguments, options)
     code = 0
     outcomes = []
     with closing(_errors(terminal, paths, arguments, options)) as errors:
@@ -56,7 +56,7 @@ def batch(
     return code
 
 
-def _program(path: str) -> str:
+def program_text(path: str) -> str:
     """The text of a program that is read whole; raises E503."""
     return decoded(sys.stdin.buffer.read(), "stdin") if path == STDIN else read_program(path)
 

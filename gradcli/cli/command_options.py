@@ -53,10 +53,13 @@ _LIMITS: list[Decorator] = [
     click.option("--sandbox", is_flag=True, help="Let the program read and write no files."),
 ]
 
-_SHARED: list[Decorator] = [
+_OUTPUT: list[Decorator] = [
     click.option("--seed", metavar="VALUE", help="The gradient that backward starts from."),
     click.option("--of", metavar="NAME", help="The output: the tensor assigned last by default."),
     click.option("--wrt", metavar="A,B", help="The inputs whose gradients are wanted."),
+]
+
+_RESULT: list[Decorator] = [
     click.option(
         "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
     ),
@@ -69,6 +72,9 @@ _SHARED: list[Decorator] = [
         " last three is asked for, and its JSON is on a line per file.",
     ),
     click.option("--json", is_flag=True, help="Short for --format json."),
+]
+
+_NUMBERS: list[Decorator] = [
     click.option(
         "--precision",
         type=click.IntRange(0, 100),
@@ -76,6 +82,9 @@ _SHARED: list[Decorator] = [
         help="Digits behind the point of printed tensors: 4. JSON and files have them all.",
     ),
     click.option("--full", is_flag=True, help="Print large tensors whole, without `...`."),
+]
+
+_FILES: list[Decorator] = [
     click.option(
         "-o",
         "--output",
@@ -96,6 +105,9 @@ _SHARED: list[Decorator] = [
         metavar="N",
         help="How many processes share the records of --inputs, or the files of `run`.",
     ),
+]
+
+_DRESS: list[Decorator] = [
     click.option(
         "--dtype",
         type=click.Choice(list(DTYPES)),
@@ -121,7 +133,16 @@ _SHARED: list[Decorator] = [
 
 def with_options(command: Any) -> Any:
     """Give a command the options that one-shot and batch share."""
-    return _with(command, [*_SHARED, *_LIMITS])
+    options = [*_OUTPUT, *_RESULT, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS]
+    return _with(command, options)
+
+
+def with_program(command: Any) -> Any:
+    """Give a command the options of one that runs a program in order to explain it: where the
+    program is, what its output is, and how text and numbers look.
+    """
+    file = click.option("--file", metavar="FILE", help="The file that the program is in.")
+    return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
 
 
 def with_limits(command: Any) -> Any:

@@ -16,6 +16,7 @@ from gradcli.cli.command_options import (
     stdin_options,
     with_limits,
     with_options,
+    with_program,
 )
 from gradcli.cli.files import check_output
 from gradcli.cli.interruption import raising_on_signals
@@ -181,6 +182,21 @@ def run(words: Sequence[str], color: str, **given: Any) -> int:
 
 
 @gradcli.command()
+@click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
+@with_program
+@click.argument("words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=_values)
+def explain(words: Sequence[str], file: str | None, element: str | None, **given: Any) -> int:
+    """Show the chain rule at work: what each edge of the graph multiplied and passed on."""
+    from gradcli.cli import explaining
+
+    terminal = _terminal(given.pop("color"), given)
+    program, arguments = _program_and_arguments("explain", words, file)
+    index = explaining.read_element(element)
+    code = explaining.explain(terminal, program, arguments, _options(given), element=index)
+    return terminal.checked(code)
+
+
+@gradcli.command()
 @click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -302,6 +318,20 @@ def _arguments(words: Sequence[str]) -> list[Argument]:
             raise click.UsageError(f"`{argument.name}` is given two values")
         found[argument.name] = argument
     return list(found.values())
+
+
+def _program_and_arguments(
+    command: str, words: Sequence[str], file: str | None
+) -> tuple[Any, list[Argument]]:
+    """What a command that explains a program was given: the program and the arguments."""
+    from gradcli.cli.explaining import Program
+
+    if file is not None:
+        return Program(None, file), _arguments(words)
+    if not words:
+        raise click.UsageError(f"`gradcli {command}` needs a program, or --file FILE")
+    _check_program(words[0])
+    return Program(words[0]), _arguments(words[1:])
 
 
 def _check_program(text: str) -> None:

@@ -24,6 +24,7 @@ from gradcli.session import Session
 from gradcli.state import active
 
 if TYPE_CHECKING:
+    from gradcli.explain.result import Result
     from gradcli.language.syntax import Statement
     from gradcli.session import StatementResult
 
@@ -172,9 +173,12 @@ class Run:
     def document(self, value: Any = None) -> dict[str, Any]:
         """What the run came to as a JSON object."""
         with self.within_memory():
-            return self._document(self._result(value))
+            return self._document(self.result(value))
 
-    def _result(self, value: Any) -> Any:
+    def result(self, value: Any) -> Result | None:
+        """Find the output, differentiate it where the program did not, and collect what came of
+        it; None for a program without a tensor.
+        """
         from gradcli.cli.report import result_of
 
         inputs = [] if self.bindings is None else self.bindings.inputs()
@@ -183,7 +187,7 @@ class Run:
     def _report(self, value: Any, compact: bool) -> bool:
         from gradcli.cli.report import show
 
-        result = self._result(value)
+        result = self.result(value)
         if self.options.json:
             compact = compact or self.options.format == "jsonl"
             self.terminal.write(self._json(result, compact))

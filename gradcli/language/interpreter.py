@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Source
 from gradcli.language import syntax
@@ -14,6 +14,9 @@ from gradcli.language.exceptions import converted
 from gradcli.language.parser import parse_expression
 from gradcli.language.scopes import Scope
 from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.language.following import Followed
 
 _HOST_FRAMES = 20_000
 """The host's recursion limit while a program runs.
@@ -34,9 +37,19 @@ class Interpreter:
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
         steps: the loop rounds and calls that are left.
+        followed: what every expression gave, None unless somebody asked for it.
     """
 
-    __slots__ = ("_compiler", "handled", "last_assigned", "overrides", "state", "steps", "values")
+    __slots__ = (
+        "_compiler",
+        "followed",
+        "handled",
+        "last_assigned",
+        "overrides",
+        "state",
+        "steps",
+        "values",
+    )
 
     def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
         self.state = state
@@ -46,7 +59,15 @@ class Interpreter:
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
         self.steps = state.steps
+        self.followed: Followed | None = None
         self._compiler = Compiler(self)
+
+    def follow(self) -> None:
+        """From now on keep what every expression gives, in `followed`."""
+        from gradcli.language.following import Followed, FollowingCompiler
+
+        self.followed = Followed()
+        self._compiler = FollowingCompiler(self, self.followed)
 
     def execute(self, statement: syntax.Statement) -> Any:
         """Run one top-level statement; gives the value of an expression statement, None otherwise.

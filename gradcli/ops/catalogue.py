@@ -25,6 +25,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.gradcheck": {},
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
+    "torch.fft": {},
     "torch.func": {},
     "torch.linalg": {},
     "torch.nn": {},

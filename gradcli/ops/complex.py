@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.autograd import engine
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -36,7 +35,7 @@ view_as_real: Op = op(
 view_as_complex: Op = op(
     "view_as_complex",
     "ViewAsComplexBackward0",
-    lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0, ...],
+    lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=lambda grad: view_as_real(grad),
 )
@@ -275,5 +274,3 @@ def _angle_rule(grad: Any, self: Any) -> Any:
 
 angle = pointwise("angle", "AngleBackward0", _angle_array, floating=True, self=_angle_rule)
 expose(angle)
-
-engine.real_part = real_part

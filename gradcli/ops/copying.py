@@ -250,6 +250,12 @@ def zero_(self: Tensor) -> Tensor:
 
 def _cast_gradient(gradient: Any, dtype: Any) -> Any:
     if isinstance(gradient, Tensor):
+        if gradient.array.dtype.kind == "c" and dtype.kind == "f":
+            from gradcli.ops.complex import real_part
+
+            gradient = real_part(gradient)
+            if gradient.array.dtype is dtype:
+                return gradient
         return cast_to(gradient, dtypes.of_array(np.empty((), dtype)))
     return dtypes.cast(gradient, dtypes.of_array(np.empty((), dtype)))
 

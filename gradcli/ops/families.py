@@ -28,6 +28,8 @@ from gradcli.ops import (  # noqa: F401
     embedding,
     environment,
     extrema,
+    fft,
+    fourier,
     gamma,
     gathering,
     index_assignment,

@@ -335,7 +335,8 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
         ) from None
     made = Key(key)
     parts = written if isinstance(written, (tuple, list)) else (written,)
-    made.tensors = tuple([(part, part.version) for part in parts if type(part) is Tensor])
+    # A 0-dim part was read as a number already.
+    made.tensors = tuple([(p, p.version) for p in parts if type(p) is Tensor and p.array.ndim])
     return made
 
 

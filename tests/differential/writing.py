@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.differential.values import Numbers, Shape, Value, promoted
 
-_SLOT = re.compile(r"\$([a-z_]+)(?:\(([a-z]\w*)\))?([0-9]?)")
+_SLOT = re.compile(r"\$map\((\w+)\)|\$([a-z]+)([0-9]?)")
 
 Filled = dict[str, Any]
 """What the slots of a row were filled with: a Value, a shape, a dimension."""
@@ -41,14 +41,28 @@ class Row(NamedTuple):
     rank: tuple[int, int] = (0, 3)
     dtype: str | None = None
     """The dtype of the result where it is not promoted from the tensors in the row."""
-    fits: Callable[[Shape], bool] = bool
-    """What must hold of the shape of `$x`, asked only of rows that say it."""
+    fits: Callable[[Shape], bool] = lambda shape: True
+    """What must hold of the shape of `$x`."""
+    needs: str = ""
+    """What `$x` must be: `graph` requires grad, `written` may be written to, `leaf` collects."""
 
 
-def of_shape(row: Row, shape: Shape) -> bool:
-    """Whether a tensor of the shape can be the row's `$x`."""
+def _has_shape(row: Row, shape: Shape) -> bool:
     low, high = row.rank
-    return low <= len(shape) <= high and (row.fits is bool or row.fits(shape))
+    return low <= len(shape) <= high and row.fits(shape)
+
+
+def _serves(row: Row, value: Value) -> bool:
+    """Whether the value can be the row's `$x`."""
+    if value.kind not in row.kinds or not _has_shape(row, value.shape):
+        return False
+    leaf = value.is_leaf and value.requires_grad
+    return {
+        "": True,
+        "graph": value.requires_grad,
+        "written": not leaf,
+        "leaf": leaf,
+    }[row.needs]
 
 
 class Writer:
@@ -68,33 +82,26 @@ class Writer:
         self.count += 1
         return f"{stem}{self.count}"
 
-    def leaf(
-        self, low: int = 0, high: int = 3, dtype: str = "float32", requires_grad: bool = True
-    ) -> Value:
+    def leaf(self, shape: Shape, dtype: str, requires_grad: bool) -> Value:
         """Write a new leaf with literal elements."""
-        value = Value(
-            self.new_name("t"),
-            self.numbers.shape(low, high),
-            dtype,
-            requires_grad and dtype not in ("int64", "bool"),
-        )
-        literal = self.numbers.tensor(value.shape, dtype, value.requires_grad)
-        self.lines.append(f"{value.text} = {literal}")
+        value = Value(self.new_name("t"), shape, dtype, requires_grad)
+        self.lines.append(f"{value.text} = {self.numbers.tensor(shape, dtype, requires_grad)}")
         self.values.append(value)
         return value
 
-    def leaf_for(self, row: Row) -> Value:
-        """Write a leaf that can be the row's `$x`."""
-        dtype = {"f": "float32", "i": "int64", "b": "bool", "c": "complex64"}[row.kinds[0]]
-        for _ in range(30):
+    def made_for(self, row: Row) -> Value:
+        """Write a tensor that can be the row's `$x`."""
+        shape = (2, 2)
+        for _ in range(50):
             shape = self.numbers.shape(*row.rank)
-            if of_shape(row, shape):
+            if _has_shape(row, shape):
                 break
-        else:
-            shape = (3,) * row.rank[0] if of_shape(row, (3,) * row.rank[0]) else (2, 2)
-        value = Value(self.new_name("t"), shape, dtype, dtype in ("float32", "complex64"))
-        literal = self.numbers.tensor(shape, dtype, value.requires_grad)
-        self.lines.append(f"{value.text} = {literal}")
+        dtype = {"f": "float32", "i": "int64", "b": "bool", "c": "complex64"}[row.kinds[0]]
+        leaf = self.leaf(shape, dtype, dtype in ("float32", "complex64"))
+        if row.needs != "written" or not leaf.requires_grad:
+            return leaf
+        value = Value(self.new_name(), shape, dtype, True, False)
+        self.lines.append(f"{value.text} = {leaf.text} * 1")
         self.values.append(value)
         return value
 
@@ -128,22 +135,25 @@ class Writer:
             filled["x"] = self.main(row)
 
         def fill(match: re.Match[str]) -> str:
-            slot, argument, number = match[1], match[2], match[3]
-            if argument is not None:
-                return SLOTS[slot](self, argument)
+            mapped, slot, number = match.groups()
+            if mapped is not None:
+                return re.sub(r"\bt\b", mapped, self.random.choice(_MAPS))
             key = f"{slot}{number}"
             if key not in filled:
                 filled[key] = SLOTS[slot](self, filled)
             found = filled[key]
             return found.text if isinstance(found, Value) else str(found)
 
-        return _SLOT.sub(fill, row.text), filled
+        text = row.text
+        while "$" in text:
+            text = _SLOT.sub(fill, text)
+        return text, filled
 
     def main(self, row: Row) -> Value:
         """A tensor that can be the row's `$x`; later ones more likely."""
-        fitting = [v for v in self.values if v.kind in row.kinds and of_shape(row, v.shape)]
+        fitting = [value for value in self.values if _serves(row, value)]
         if not fitting or self.random.random() < 0.05:
-            return self.leaf_for(row)
+            return self.made_for(row)
         return fitting[max(self.random.randrange(len(fitting)) for _ in range(2))]
 
     def existing_or_literal(self, shapes: Callable[[Shape], bool], shape: Shape, dtype: str) -> Value:
@@ -168,6 +178,11 @@ class Writer:
         return self.existing_or_literal(
             lambda other: other == value.shape, value.shape, value.dtype
         )
+
+    def differentiated(self, filled: Filled) -> Value:
+        """A leaf that requires grad."""
+        leaves = [value for value in self.values if value.is_leaf and value.requires_grad]
+        return self.random.choice(leaves) if leaves else self.leaf((2,), "float32", True)
 
     def within(self, filled: Filled) -> Value:
         """A tensor that can be written into `$x`: it broadcasts to its shape."""
@@ -263,14 +278,6 @@ class Writer:
         ]
         return Value(f"torch.tensor({rows})", (size, size), dtype)
 
-    def map(self, name: str) -> str:
-        """An expression of one tensor that keeps its shape, for inside a function."""
-        return self.random.choice(_MAPS).replace("t", name) if name == "t" else self.mapped(name)
-
-    def mapped(self, name: str) -> str:
-        """The same for a name other than `t`."""
-        return re.sub(r"\bt\b", name, self.random.choice(_MAPS))
-
 
 _MAPS = (
     "t * 2",
@@ -310,7 +317,7 @@ SLOTS: dict[str, Callable[[Writer, Any], Any]] = {
     "advanced": Writer.advanced,
     "elements": Writer.elements,
     "matrix": Writer.matrix,
-    "map": Writer.mapped,
+    "leaf": Writer.differentiated,
     "name": lambda writer, filled: writer.new_name(),
     "class": lambda writer, filled: writer.new_name("C"),
     "literal": lambda writer, filled: writer.numbers.number(),
@@ -321,6 +328,17 @@ SLOTS: dict[str, Callable[[Writer, Any], Any]] = {
     "flag": _choice("True", "False"),
     "reduction": _choice("'mean'", "'sum'", "'none'"),
     "dtype": _choice("torch.float64", "torch.float32", "torch.int64", "torch.float16", "torch.bool"),
+    "loss": _choice("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCEWithLogitsLoss"),
+    "optimiser": _choice(
+        "SGD([$name], lr=0.1)",
+        "SGD([$name], lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.01)",
+        "Adam([$name], lr=0.1)",
+        "Adam([$name], lr=0.05, betas=(0.8, 0.9), amsgrad=True)",
+        "AdamW([$name], lr=0.1)",
+        "RMSprop([$name], lr=0.05, momentum=0.5)",
+        "Adagrad([$name], lr=0.5)",
+        "Adadelta([$name])",
+    ),
     "seed": lambda writer, filled: writer.random.randint(0, 10**6),
     "count": _choice("2", "3", "4"),
 }

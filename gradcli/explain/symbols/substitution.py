@@ -46,7 +46,7 @@ def _simplified(operator: str, operands: tuple[Symbol, ...]) -> Symbol:
     left, right = operands
     if operator == "*" and _is_one(left):
         return right
-    if operator in ("*", "/") and _is_one(right):
+    if operator in ("*", "/", "**") and _is_one(right):
         return left
     if operator == "*" and _is_minus_one(left):
         return _simplified("-", (right,))

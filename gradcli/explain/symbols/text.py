@@ -10,6 +10,7 @@ from gradcli.explain.symbols.tree import (
     Call,
     Choice,
     Constant,
+    Fragment,
     Item,
     Name,
     Opaque,
@@ -23,8 +24,10 @@ PRECEDENCE = {
 }  # fmt: skip
 """How tightly binary operators bind, as in Python."""
 
-CHOICE, UNARY, ATOM = 1, 7, 9
-"""How tightly a conditional expression, an operator before its operand, and a name bind."""
+FRAGMENT, CHOICE, UNARY, ATOM = 0, 1, 7, 9
+"""How tightly a program's text, a conditional expression, an operator before its operand, and a
+name bind.
+"""
 
 
 def text_of(symbol: Symbol) -> str:
@@ -48,6 +51,8 @@ def _written(symbol: Symbol) -> tuple[str, int]:
     """The text of an expression and how tightly it holds together."""
     if isinstance(symbol, Name):
         return symbol.name, ATOM
+    if isinstance(symbol, Fragment):
+        return symbol.text, FRAGMENT
     if isinstance(symbol, Constant):
         text = number_text(symbol.value)
         return text, UNARY if text.startswith("-") else ATOM

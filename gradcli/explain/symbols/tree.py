@@ -187,6 +187,16 @@ class Name(Symbol):
         self.is_number = is_number
 
 
+class Fragment(Symbol):
+    """Source text of a program that stands for its value, and holds together loosely."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        super().__init__(None)
+        self.text = text
+
+
 class Constant(Symbol):
     """A number, or another value of Python that an argument has."""
 

@@ -1,0 +1,95 @@
+"""Fourier transforms: the entries that the functions of `torch.fft` and `stft` are made of.
+
+The transform of complex numbers, that of real ones, which keeps the non-negative frequencies alone
+where it is one-sided, and its inverse. NumPy computes them, in the input's precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.inplace import write
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.arithmetic import mul_number, zeros
+from gradcli.ops.complex import real_part
+from gradcli.ops.copying import copy_
+from gradcli.ops.entry import Op, op
+from gradcli.ops.slicing import along, slice_
+
+Dims = tuple[int, ...]
+
+_FORWARD = {"none": "backward", "root": "ortho", "full": "forward"}
+_INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
+"""What divides a result (nothing, the root of the number of elements, or that number), in NumPy's
+words, which name the direction that is divided."""
+
+
+def _complex_to_complex(self: Any, dim: Dims, normalization: str, forward: bool) -> Any:
+    transform = np.fft.fftn if forward else np.fft.ifftn
+    norm = (_FORWARD if forward else _INVERSE)[normalization]
+    return transform(self, axes=dim, norm=norm).astype(self.dtype) if dim else self.copy()
+
+
+complex_to_complex: Op = op(
+    "_fft_c2c",
+    "FftC2CBackward0",
+    _complex_to_complex,
+    self=lambda grad, dim, normalization, forward: complex_to_complex(
+        grad, dim, normalization, not forward
+    ),
+)
+
+
+def _real_to_complex(self: Any, dim: Dims, normalization: str, onesided: bool) -> Any:
+    transform = np.fft.rfftn if onesided else np.fft.fftn
+    dtype = np.result_type(self.dtype, np.complex64)
+    return transform(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
+
+
+def _to_real_sizes(
+    grad: Any, self_sizes: Dims, dim: Dims, normalization: str, onesided: bool
+) -> Any:
+    last = dim[-1]
+    missing = self_sizes[last] - grad.shape[last]
+    if onesided and missing:
+        # The other frequencies are no output, so they have no gradient.
+        whole = zeros(grad, (*grad.shape[:last], self_sizes[last], *grad.shape[last + 1 :]))
+        kept = grad.shape[last]
+        if type(grad) is Tensor:
+            copy_(slice_(whole, last, 0, kept, 1), grad)
+        else:
+            whole[along(whole.ndim, last, slice(0, kept))] = grad
+        grad = whole
+    return real_part(complex_to_complex(grad, dim, normalization, False))
+
+
+real_to_complex: Op = op(
+    "_fft_r2c", "FftR2CBackward0", _real_to_complex, self=_to_real_sizes
+)
+
+
+def _complex_to_real(self: Any, dim: Dims, normalization: str, last_dim_size: int) -> Any:
+    sizes = [*(self.shape[d] for d in dim[:-1]), last_dim_size]
+    result = np.fft.irfftn(self, sizes, dim, _INVERSE[normalization])
+    return result.astype(self.real.dtype)
+
+
+def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
+    result = real_to_complex(grad, dim, normalization, True)
+    last = dim[-1]
+    doubled = grad.shape[last] - result.shape[last]
+    if doubled:
+        # Each of these frequencies stands for two, itself and its negative.
+        if type(result) is Tensor:
+            twice = slice_(result, last, 1, 1 + doubled, 1)
+            write(twice, mul_number(twice, 2))
+        else:
+            result[along(result.ndim, last, slice(1, 1 + doubled))] *= 2
+    return result
+
+
+complex_to_real: Op = op(
+    "_fft_c2r", "FftC2RBackward0", _complex_to_real, self=_to_half_sizes
+)
