@@ -55,8 +55,8 @@ class Session:
         emit: receives what programs show as they run: `Printed`, `Traced`, `Warned`.
         default_dtype: the name of the dtype of new floating tensors.
         record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
-            backward steps besides, "all" operations too, "values" also what every expression of the
-            program gave.
+            backward steps besides, "all" operations too, and to keep what nodes saved, "values"
+            operations and what every expression of the program gave.
         limits: how much its programs may use.
 
     Attributes:
@@ -95,7 +95,9 @@ class Session:
                 from gradcli.autograd.recording import Recorder
 
                 self.state.recorder = Recorder(
-                    operations=self.record in ("all", "values"), events=self.record != "graph"
+                    operations=self.record in ("all", "values"),
+                    events=self.record != "graph",
+                    keeps=self.record == "all",
                 )
                 if self.record == "values":
                     self._interpreter.follow()

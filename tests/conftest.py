@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import gradcli.state
 from gradcli.state import State, active
 
 
@@ -18,3 +19,19 @@ def fresh_state() -> Iterator[State]:
     with np.errstate(all="ignore"):
         yield active.state
     active.state = before
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--defer-from",
+        type=int,
+        metavar="N",
+        help="defer pointwise operations on arrays of N elements and more; 1 for all of them",
+    )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _defer_from(request: pytest.FixtureRequest) -> None:
+    elements = request.config.getoption("--defer-from")
+    if elements is not None:
+        gradcli.state.DEFER_FROM = elements

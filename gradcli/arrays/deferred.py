@@ -74,6 +74,8 @@ class Deferred(NDArrayOperatorsMixin):
             from gradcli.arrays.fusion import evaluate
 
             evaluate([self])
+        # Whoever gets this memory may write to it, and plans may read this array still.
+        active.state.sources[id(self.value)] = self
         return self.value
 
     # --- plans ----------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ class Constant(Deferred):
         """The values as memory that may be written to."""
         if self.value is None:
             self.value = np.full(self.shape, self.number)
-        return self.value
+        return super().force()
 
 
 class Pointwise(Deferred):

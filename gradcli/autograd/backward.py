@@ -177,10 +177,16 @@ def grad(
     found = run_backward(
         roots, keep_graph=keep, create_graph=create_graph, targets=targets, accumulate=False
     )
+    # A seed that reached an input unchanged is that very tensor, history and all.
+    given = {id(seed.array): seed for seed in seeds or () if isinstance(seed, Tensor)}
     results: list[Tensor | None] = []
     for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True)):
-        if gradient is not None:
-            results.append(gradient if create_graph else Tensor(own(gradient)))
+        if gradient is not None and create_graph:
+            results.append(gradient)
+        elif id(gradient) in given:
+            results.append(given[id(gradient)])
+        elif gradient is not None:
+            results.append(Tensor(own(gradient)))
         elif materialize_grads:
             results.append(Tensor(np.zeros_like(tensor.array)[()]))
         elif allow_unused:

@@ -175,7 +175,9 @@ class _Pass:
             state.place = node.place
             gradients = (node.run_recorded if recorded else node.run)(grads, keep)
             if node.extra is not None and node.extra.hooks:
-                gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads)
+                gradients = hooks.call_node_hooks(
+                    node.extra.hooks, gradients, grads, node.outputs
+                )
             next_nodes = node.next_nodes
             if len(gradients) != len(next_nodes):
                 raise _miscounted(node, len(gradients))
@@ -343,7 +345,7 @@ class _Pass:
                 kept = gradient if self.create_graph else Tensor(own(gradient))
                 old = tensor.grad
                 meta_of(tensor).grad = kept if old is None else add(old, kept)
-        return hooks.call_prehooks(extra.prehooks, grads) if extra.prehooks else grads
+        return hooks.call_prehooks(extra.prehooks, grads, node.outputs) if extra.prehooks else grads
 
     def _capture(self, node: Node, grads: Any) -> None:
         assert self.targets is not None

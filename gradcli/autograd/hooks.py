@@ -56,22 +56,42 @@ def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
     return gradient
 
 
-def call_prehooks(hooks: Hooks, grads: Any) -> Any:
-    """The gradients of a node's outputs that its prehooks leave: one, or the list of several."""
-    several = isinstance(grads, list)
-    current = grads if several else [grads]
+def call_prehooks(hooks: Hooks, grads: Any, numbers: tuple[int, ...] | None) -> Any:
+    """The gradients of a node's outputs that its prehooks leave: one, or the list of several, of
+    which the hooks see those with the numbers.
+    """
+    current = _seen(grads, numbers)
     for hook in list(hooks.values()):
         current = _replaced_all(current, hook, lambda given: (given,))
-    return current if several else current[0]
+    if not isinstance(grads, list):
+        return current[0]
+    if numbers is None:
+        return current
+    left = list(grads)
+    for number, gradient in zip(numbers, current, strict=True):
+        left[number] = gradient
+    return left
 
 
-def call_node_hooks(hooks: Hooks, gradients: tuple[Any, ...], grads: Any) -> tuple[Any, ...]:
+def call_node_hooks(
+    hooks: Hooks,
+    gradients: tuple[Any, ...],
+    grads: Any,
+    numbers: tuple[int, ...] | None = None,
+) -> tuple[Any, ...]:
     """The gradients of a node's inputs that its hooks leave."""
-    outputs = tuple(_tensor(g) for g in (grads if isinstance(grads, list) else [grads]))
+    outputs = tuple(_tensor(gradient) for gradient in _seen(grads, numbers))
     current = list(gradients)
     for hook in list(hooks.values()):
         current = _replaced_all(current, hook, lambda given: (given, outputs))
     return tuple(current)
+
+
+def _seen(grads: Any, numbers: tuple[int, ...] | None) -> list[Any]:
+    """The gradients of a node's outputs that carry any: an output of indices does not."""
+    if not isinstance(grads, list):
+        return [grads]
+    return grads if numbers is None else [grads[number] for number in numbers]
 
 
 def _tensor(gradient: Any) -> Tensor | None:

@@ -123,9 +123,29 @@ def _shown(memory: Any, dtype: Any, view: Geometry) -> Any:
     return np.ndarray(shape, dtype, memory, start, [step * size for step in strides])
 
 
-def check_inplace(tensor: Tensor) -> None:
-    """Raise E405 where PyTorch refuses a write to the tensor."""
+def check_inplace(tensor: Tensor, *operands: Any) -> None:
+    """Raise E405 where PyTorch refuses to write to the tensor what is computed from it and the
+    operands, of which those that are tensors count.
+    """
+    check_memory(tensor, *operands)
+    check_graph(tensor)
+
+
+def check_graph(tensor: Tensor) -> None:
+    """Raise E405 where the tensor's place in the graph forbids a write."""
+    if active.state.grad_enabled and tensor.requires_grad:
+        _check_history(tensor)
+
+
+def check_memory(tensor: Tensor, *operands: Any) -> None:
+    """Raise E405 where several elements of the tensor are one in memory, or where it shares a part
+    of its memory with an operand.
+    """
     array = tensor.array
+    if tensor.storage is not None:
+        for operand in operands:
+            if type(operand) is Tensor and operand.storage is tensor.storage:
+                _check_overlap(array, operand.array)
     if tensor.meta is not None and tensor.meta.creation == "conjugate":
         raise GradcliError(
             "E405",
@@ -140,8 +160,33 @@ def check_inplace(tensor: Tensor) -> None:
                     "several elements of the written tensor share one place in memory",
                     help="clone() the expanded tensor before writing to it",
                 )
-    if active.state.grad_enabled and tensor.requires_grad:
-        _check_history(tensor)
+
+
+def _check_overlap(written: Any, read: Any) -> None:
+    """Raise E405 where an operand shows a part of the memory that is written, or all of it in
+    another order. As in PyTorch, only arrays without gaps are compared.
+    """
+    if not (written.size and read.size and _without_gaps(written) and _without_gaps(read)):
+        return
+    first, second = (array.__array_interface__["data"][0] for array in (written, read))
+    same = (first, written.nbytes, written.strides) == (second, read.nbytes, read.strides)
+    if not same and first < second + read.nbytes and second < first + written.nbytes:
+        raise GradcliError(
+            "E405",
+            "the written tensor and an operand share a part of their memory",
+            help="clone() the operand before the write",
+        )
+
+
+def _without_gaps(array: Any) -> bool:
+    """Whether the elements fill a stretch of memory, each place once."""
+    expected = array.itemsize
+    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
+        if size != 1:
+            if stride != expected:
+                return False
+            expected *= size
+    return True
 
 
 def _check_history(tensor: Tensor) -> None:
@@ -249,8 +294,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
             )
         array = dtypes.cast(array, tensor.dtype)
     storage = storage_of(tensor)
-    # What is written to integers has no gradient.
-    node = result.grad_fn if tensor.array.dtype.kind not in "iub" else None
+    node = result.grad_fn
     if node is not None:
         if not tensor.requires_grad:
             _check_history(tensor)

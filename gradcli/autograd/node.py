@@ -121,6 +121,7 @@ class Node:
         assigned: the variable that the output was assigned to first, None if it has no name.
         extra: hooks and the like, None while there are none.
         multiple: whether the operation returns several outputs, be it in a list of one.
+        outputs: the numbers of the outputs that carry gradients, None for all; hooks see no others.
         deferrable: whether it takes gradients that are deferred arrays.
         fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
     """
@@ -146,6 +147,7 @@ class Node:
 
     node_name: ClassVar[str] = "Node"
     multiple: bool = False
+    outputs: ClassVar[tuple[int, ...] | None] = None
     deferrable: ClassVar[bool] = False
     fresh: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(

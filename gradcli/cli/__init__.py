@@ -79,6 +79,7 @@ def _invoke(args: list[str]) -> int:
     """Let click read the words and run the command that they name."""
     import click
 
+    import gradcli.cli.question_commands  # noqa: F401  (adds commands to the group)
     from gradcli.cli.commands import gradcli, joined
 
     asked = os.environ.get("_GRADCLI_COMPLETE")

@@ -183,6 +183,7 @@ def run(words: Sequence[str], color: str, **given: Any) -> int:
 
 @gradcli.command()
 @click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
+@click.option("--json", is_flag=True, help="Print the ledger as JSON.")
 @with_program
 @click.argument("words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=_values)
 def explain(words: Sequence[str], file: str | None, element: str | None, **given: Any) -> int:

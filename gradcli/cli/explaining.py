@@ -112,6 +112,11 @@ def explain(
         from gradcli.render.ledger import ledger_text
 
         rows = ledger(result.graph, result.events)
+        if options.json:
+            from gradcli.render.document import text as json_text
+            from gradcli.render.ledger_document import ledger_document
+
+            return json_text(ledger_document(result, rows, element))
         style = terminal.style
         head = output_text(style, result.name, result.output)
         if result.seed is not None:

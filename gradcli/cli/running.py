@@ -42,6 +42,7 @@ class Run:
         transcript: the statements that succeeded.
         shows_values: whether the values of expressions are shown and become `_`.
         mode: how they are shown, one of `FORMATS`.
+        muted: whether what the program shows is kept back, warnings too.
         timed: whether the time of each statement is shown.
         reading: the files that `.read` is running, outermost first.
         bindings: the arguments, None where there are none.
@@ -51,6 +52,7 @@ class Run:
         "_printed",
         "bindings",
         "mode",
+        "muted",
         "options",
         "reading",
         "session",
@@ -74,6 +76,7 @@ class Run:
         self._set_print_options()
         self.transcript = Transcript()
         self.shows_values = False
+        self.muted = False
         self.timed = False
         self.mode = "text"
         self.reading: list[str] = []
@@ -233,6 +236,8 @@ class Run:
 
     def _emit(self, event: Any) -> None:
         """Show what the program shows."""
+        if self.muted:
+            return
         if isinstance(event, Printed):
             # What came out of a file must not command the terminal.
             on_terminal = self.terminal.style.width is not None

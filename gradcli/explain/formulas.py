@@ -117,6 +117,8 @@ def _operand(reading: Reading, op: Op, name: str, arguments: Arguments) -> Any:
             reading.name(f"grad_{output}") if number in op.differentiable else None
             for number, output in enumerate(op.outputs)
         ]
+    if name.endswith("_strides") and name.removesuffix("_strides") in op.tensors:
+        return ()  # formulas say nothing of memory
     if name.endswith("_sizes") and name.removesuffix("_sizes") in (*op.tensors, *op.lists):
         return Attribute(reading.name(name.removesuffix("_sizes")), "shape")
     # Formulas leave casts out.

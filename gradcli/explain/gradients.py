@@ -70,13 +70,13 @@ def _has_slope(graph: Graph, target: GraphNode) -> bool:
         if node is target:
             return True
         for number, edge in enumerate(node.edges):
-            if edge.node is not None and edge.node.id not in seen and not _flat(node, number):
+            if edge.node is not None and edge.node.id not in seen and not flat(node, number):
                 seen.add(edge.node.id)
                 stack.append(edge.node)
     return False
 
 
-def _flat(node: GraphNode, number: int) -> bool:
+def flat(node: GraphNode, number: int) -> bool:
     """Whether the derivative of an input is zero whatever the values are.
 
     A rule that asks for nothing but the gradient is a fixed linear map, so one probe tells.

@@ -1,6 +1,7 @@
-"""Smooth activations: `silu gelu mish elu softplus logsigmoid softsign glu`.
+"""Smooth activations: `silu gelu mish softplus logsigmoid softsign glu`.
 
-Those made of straight pieces are in `piecewise`. Where PyTorch prints a node for an activation's
+Those made of straight pieces are in `piecewise`, `elu` and its like in `exponential_units`.
+Where PyTorch prints a node for an activation's
 gradient, the gradient is an op here: its rule for the gradient is itself, that for the input the
 activation's second derivative.
 """
@@ -28,7 +29,12 @@ from gradcli.ops.special import erf
 
 
 def activation(
-    name: str, *, torch: bool = False, method: bool = False, inplace: bool = False
+    name: str,
+    *,
+    torch: bool = False,
+    method: bool = False,
+    inplace: bool = False,
+    written: Function | None = None,
 ) -> Callable[[Function], Function]:
     """Make an activation reachable in torch.nn.functional, where it takes `inplace=` besides.
 
@@ -36,10 +42,11 @@ def activation(
         name: its name.
         torch, method: whether it is also in torch, and a method.
         inplace: whether there is a function `NAME_` as well, in the same places.
+        written: what the in-place form writes, where its node is another one.
     """
 
     def decorate(body: Function) -> Function:
-        writing = in_place(name, body)
+        writing = in_place(name, written or body)
         count = body.__code__.co_argcount
 
         def of_functional(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
@@ -175,84 +182,6 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
             raises="RuntimeError",
         )
     return gelu_.apply(input, approximate)
-
-
-# --- elu and its like ---------------------------------------------------------------------------
-
-
-def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    below = np.expm1(self * input_scale) * (alpha * scale)
-    return np.where(self <= 0, below, self * scale)[()]
-
-
-def _elu_slope(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    # At 0 it is the slope below.
-    below = exp(self * input_scale) * (alpha * scale * input_scale)
-    return where(self <= 0, below, scale)
-
-
-elu_backward: Op = pointwise(
-    "elu_backward",
-    "EluBackwardBackward0",
-    lambda grad_output, self, alpha, scale, input_scale: (
-        grad_output * _elu_slope(self, alpha, scale, input_scale)
-    ),
-    grad_output=lambda grad, self, alpha, scale, input_scale: elu_backward(
-        grad, self, alpha, scale, input_scale
-    ),
-    self=lambda grad, grad_output, self, alpha, scale, input_scale: where(
-        self <= 0,
-        grad * grad_output * exp(self * input_scale) * (alpha * scale * input_scale**2),
-        0.0,
-    ),
-)
-
-elu_ = pointwise(
-    "elu",
-    "EluBackward0",
-    lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
-    self=lambda grad, self, alpha, scale, input_scale: elu_backward(
-        grad, self, alpha, scale, input_scale
-    ),
-)
-
-
-@activation("elu", inplace=True)
-def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere."""
-    check_tensors("elu", input=input)
-    check_floating("elu", input)
-    return elu_.apply(input, alpha, 1.0, 1.0)
-
-
-_SELU_ALPHA = 1.6732632423543772
-_SELU_SCALE = 1.0507009873554805
-
-
-@activation("selu", torch=True, inplace=True)
-def selu(input: Tensor) -> Tensor:
-    """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
-    check_tensors("selu", input=input)
-    check_floating("selu", input)
-    return elu_.apply(input, _SELU_ALPHA, _SELU_SCALE, 1.0)
-
-
-celu_ = pointwise(
-    "celu",
-    "CeluBackward0",
-    lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
-    self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, 1 / alpha),
-)
-
-
-@activation("celu", torch=True, inplace=True)
-def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
-    check_tensors("celu", input=input)
-    check_floating("celu", input)
-    if alpha == 0:
-        raise GradcliError("E204", "celu(): `alpha` must not be 0", raises="RuntimeError")
-    return celu_.apply(input, alpha)
 
 
 # --- logarithms of sigmoids ---------------------------------------------------------------------

@@ -26,7 +26,9 @@ from gradcli.ops.catalogue import (
 )
 from gradcli.ops.entry import Function, Op, op, pointwise
 
-_COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+"""NumPy's complex dtypes."""
+
 _REAL = frozenset({float, int, np.float32, np.float64})
 
 
@@ -35,7 +37,7 @@ def conj(value: Any) -> Any:
     if type(value) in _REAL:
         return value
     array = value.array if type(value) is Tensor else value
-    if getattr(array, "dtype", None) in _COMPLEX:
+    if getattr(array, "dtype", None) in COMPLEX:
         return _conjugate(value) if type(value) is Tensor else np.conj(value)
     return value.conjugate() if type(value) is complex else value
 
@@ -130,7 +132,7 @@ rsub_tensor = pointwise(
 )
 
 
-@function("rsub", method=True)
+@function("rsub")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`other - alpha * input`."""
     if type(other) is Tensor:
@@ -310,6 +312,8 @@ def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
     tensor's dtype.
     """
     dtype = dtypes.result_dtype((tensor.array, number))
+    if dtype.is_complex and tensor.array.dtype.kind == "f":
+        return tensor, number  # a complex number widens a floating tensor where they meet
     if tensor.array.dtype is not dtype.numpy_dtype:
         tensor = Tensor(dtypes.cast(tensor.array, dtype))
     elif dtype.category in ("int", "bool"):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gradcli.autograd.inplace import check_inplace, write
+from gradcli.autograd.inplace import check_inplace, check_memory, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.entry import Function, Op
@@ -130,13 +130,19 @@ def tensor_property(*names: str) -> Callable[[Body], Body]:
     return decorate
 
 
-def in_place(name: str, body: Function) -> Function:
+def in_place(name: str, body: Function, *, seen: bool = True) -> Function:
     """The in-place form of a function: it writes the result to the first operand, and returns
-    that."""
+    that. `seen` says whether it is a change to the graph, which leaves refuse.
+    """
 
     def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_inplace(self)
-        write(self, body(self, *args, **kwargs))
+        if seen:
+            check_inplace(self, *args)
+        else:
+            check_memory(self, *args)
+        result = body(self, *args, **kwargs)
+        if result is not self:
+            write(self, result)
         return self
 
     write_result.__name__ = write_result.__qualname__ = f"{name}_"

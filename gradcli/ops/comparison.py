@@ -8,12 +8,14 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_same_dtype, check_tensors, expose_of_tensors
-from gradcli.ops.arithmetic import no_derivative
+from gradcli.ops.arguments import check_real, check_same_dtype, check_tensors, expose_of_tensors
+from gradcli.ops.arithmetic import COMPLEX, no_derivative, zeros_like
 from gradcli.ops.catalogue import (
     expose,
     function,
+    in_place,
     method,
+    methods,
     operators,
     refuse_out,
     unary_operators,
@@ -33,8 +35,28 @@ def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> Non
         check_tensors(name, input=input)
         return entry.apply(input, other)
 
+    for alias in (name, *aliases):
+        methods[f"{alias}_"] = in_place(alias, _written_answer(name, forward))
     operators[symbol] = lambda left, right: entry.apply(left, right)
     setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
+
+
+def _written_answer(name: str, forward: Function) -> Function:
+    """What the in-place form of a comparison writes. Only it stays in the graph, with no gradient
+    to pass on.
+    """
+
+    def of_self(grad: Any) -> Any:
+        return zeros_like(grad)
+
+    node = f"{name.capitalize()}Backward"
+    with_tensor = pointwise(f"{name}_", f"{node}1", forward, self=of_self, other=of_self)
+    with_number = pointwise(f"{name}_.Scalar", f"{node}0", forward, self=of_self)
+
+    def answer(self: Tensor, other: Any) -> Tensor:
+        return (with_tensor if type(other) is Tensor else with_number).apply(self, other)
+
+    return answer
 
 
 def _equality(symbol: str, answer: bool) -> None:
@@ -54,18 +76,35 @@ _comparison("eq", "==", lambda self, other: np.equal(self, other))
 _comparison("ne", "!=", lambda self, other: np.not_equal(self, other), "not_equal")
 _equality("==", False)
 _equality("!=", True)
-_comparison("lt", "<", lambda self, other: np.less(self, other), "less")
-_comparison("le", "<=", lambda self, other: np.less_equal(self, other), "less_equal")
-_comparison("gt", ">", lambda self, other: np.greater(self, other), "greater")
-_comparison("ge", ">=", lambda self, other: np.greater_equal(self, other), "greater_equal")
+
+
+def _ordering(name: str, symbol: str, compare: Function, alias: str) -> None:
+    """A comparison that complex numbers, which have no order, do not take part in."""
+
+    def forward(self: Any, other: Any) -> Any:
+        for operand in (self, other):
+            if getattr(operand, "dtype", None) in COMPLEX:
+                check_real(name, operand)
+        return compare(self, other)
+
+    _comparison(name, symbol, forward, alias)
+
+
+_ordering("lt", "<", np.less, "less")
+_ordering("le", "<=", np.less_equal, "less_equal")
+_ordering("gt", ">", np.greater, "greater")
+_ordering("ge", ">=", np.greater_equal, "greater_equal")
 
 logical_and = pointwise("logical_and", "", lambda self, other: np.logical_and(self, other))
 logical_or = pointwise("logical_or", "", lambda self, other: np.logical_or(self, other))
 logical_xor = pointwise("logical_xor", "", lambda self, other: np.logical_xor(self, other))
 logical_not = pointwise("logical_not", "", lambda self: np.logical_not(self))
 for _entry in (logical_and, logical_or, logical_xor):
-    expose_of_tensors(_entry, inplace=True)
-expose(logical_not, inplace=True)
+    expose_of_tensors(_entry)
+expose(logical_not)
+for _entry in (logical_and, logical_or, logical_xor, logical_not):
+    # PyTorch does not see these writes: a leaf takes them, and a history stays.
+    methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], seen=False)
 
 
 def _bitwise(name: str, symbol: str, ufunc: Function) -> None:

@@ -46,14 +46,27 @@ def _in_pairs(value: Any) -> Any:
     return contiguous(value) if type(value) is Tensor else np.ascontiguousarray(value)
 
 
+neg_view: Op = op(
+    "_neg_view", "NegViewBackward0", lambda self: -self, self=lambda grad: neg_view(grad)
+)
+
+
 def real_part(value: Any) -> Any:
     """The real part of a complex array or tensor: what rules call."""
-    return select(view_as_real(value), -1, 0) if type(value) is Tensor else value.real
+    if type(value) is not Tensor:
+        return value.real
+    # A conjugate has no memory of its own: its parts are those of the tensor that it is made of.
+    pairs = view_as_real.apply(conj(value) if is_conjugate(value) else value)
+    return select.apply(pairs, -1, 0)
 
 
 def imaginary_part(value: Any) -> Any:
     """The imaginary part of a complex array or tensor: what rules call."""
-    return select(view_as_real(value), -1, 1) if type(value) is Tensor else value.imag
+    if type(value) is not Tensor:
+        return value.imag
+    if is_conjugate(value):
+        return select.apply(neg_view.apply(view_as_real.apply(conj(value))), -1, 1)
+    return select.apply(view_as_real.apply(value), -1, 1)
 
 
 @function("view_as_real")
@@ -103,20 +116,13 @@ def _check_complex(name: str, input: Tensor) -> None:
         raise GradcliError("E203", f"{name}() is for complex tensors, and this is {input.dtype}")
 
 
-def _part(input: Tensor, number: int) -> Tensor:
-    """The real (0) or imaginary (1) part of a complex tensor, a view of it."""
-    if is_conjugate(input):
-        # A conjugate's parts are computed, as no memory holds them.
-        input = clone.apply(input)
-    return select.apply(view_as_real.apply(input), -1, number)
-
-
 @tensor_property("real")
 @function("real")
 def real(input: Tensor) -> Tensor:
     """The real part, a view of the tensor; a real tensor itself."""
     check_tensors("real", input=input)
-    return _part(input, 0) if input.dtype.is_complex else input
+    result: Tensor = real_part(input) if input.dtype.is_complex else input
+    return result
 
 
 @tensor_property("imag")
@@ -125,7 +131,8 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, a view of the tensor. Raises E203 for a real tensor."""
     check_tensors("imag", input=input)
     _check_complex("imag", input)
-    return _part(input, 1)
+    result: Tensor = imaginary_part(input)
+    return result
 
 
 def _set_real(tensor: Tensor, value: Any) -> None:

@@ -12,7 +12,7 @@ from gradcli.arrays.conversion import checked_cast
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
 from gradcli.autograd import engine, inplace
-from gradcli.autograd.inplace import check_inplace, is_recorded, overwrite, write
+from gradcli.autograd.inplace import check_graph, check_inplace, is_recorded, overwrite, write
 from gradcli.autograd.tensor import Tensor, alias, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
@@ -188,7 +188,9 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         src = Tensor(dtypes.cast(src, self.dtype))
     elif not isinstance(src, Tensor):
         raise GradcliError("E202", f"copy_() needs a tensor, not {type(src).__name__}")
-    check_inplace(self)
+    check_inplace(self, src)
+    if self.array.dtype.kind in "iub":
+        src = Tensor(src.array)  # a copy to integers carries no gradient
     if src.array.dtype is self.array.dtype and not is_recorded(self, src):
         overwrite(self, src.array)
     else:
@@ -221,7 +223,7 @@ zeroed = op(
 @function("fill_", method=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors."""
-    check_inplace(self)
+    check_graph(self)
     if isinstance(value, Tensor):
         if value.array.ndim:
             raise GradcliError(
@@ -243,7 +245,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 @function("zero_", method=True)
 def zero_(self: Tensor) -> Tensor:
     """Write zero into every element."""
-    check_inplace(self)
+    check_graph(self)
     write(self, zeroed.apply(self))
     return self
 

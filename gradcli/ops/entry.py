@@ -4,9 +4,12 @@ An entry holds an op's name, its node's name, its forward function and one deriv
 differentiable input. The parameters of a rule say what it needs, and so what is saved:
 
     grad         the gradient of the output; `grads`, a list, where there are several outputs (None
-    where undefined) result       the output; an output by its own name where there are several NAME
-    a tensor input of that name, or an argument NAME_sizes   the shape of a tensor input; saves no
-    value needs        which inputs want a gradient, for a joint rule
+                 where undefined)
+    result       the output; an output by its own name where there are several
+    NAME         a tensor input of that name, or an argument
+    NAME_sizes   the shape of a tensor input; saves no value
+    NAME_strides how a tensor input lies in memory, in bytes; saves no value
+    needs        which inputs want a gradient, for a joint rule
 
 A rule is read with arrays to compute and with tensors to record, so it is written with operators
 and with entries of the catalogue. It may return None: no gradient. The engine sums a gradient to
@@ -160,6 +163,7 @@ class Op:
             )
         known = {"grad", "grads", "needs", *self.parameters, *self.outputs}
         known |= {f"{tensor}_sizes" for tensor in (*self.tensors, *self.lists)}
+        known |= {f"{tensor}_strides" for tensor in self.tensors}
         for name in (*self.inputs, *self.tensors, *self.keeps):
             if name not in self.parameters:
                 raise TypeError(f"{self.name}: {name!r} is no parameter of its forward function")

@@ -131,7 +131,8 @@ def _transform(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: b
     axis = _axis(name, input, dim)
     input = _resized(input, (axis,), (None if n is None else _length(name, n),))
     _check_points(name, input, (axis,))
-    return complex_to_complex.apply(input, (axis,), _normalization(name, norm, forward), forward)
+    normalization = _normalization(name, norm, forward)
+    return complex_to_complex.apply(input, (axis,), normalization, not forward)
 
 
 def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: bool) -> Tensor:
@@ -207,7 +208,8 @@ def _transform_several(
     dims, sizes = _axes(name, input, s, dim)
     input = _resized(input, dims, sizes)
     _check_points(name, input, dims)
-    return complex_to_complex.apply(input, dims, _normalization(name, norm, forward), forward)
+    normalization = _normalization(name, norm, forward)
+    return complex_to_complex.apply(input, dims, normalization, not forward)
 
 
 def _real_several(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, Dims]:
@@ -250,7 +252,7 @@ def _hfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     input, dims, size = _half_several(name, input, s, dim)
     normalization = _normalization(name, norm, True)
     if len(dims) > 1:
-        input = complex_to_complex.apply(input, dims[:-1], normalization, True)
+        input = complex_to_complex.apply(input, dims[:-1], normalization, False)
     return complex_to_real.apply(conj(input), dims[-1:], normalization, size)
 
 
@@ -260,7 +262,7 @@ def _ihfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     result = conj_physical.apply(real_to_complex.apply(input, dims[-1:], normalization, True))
     if len(dims) == 1:
         return result
-    return complex_to_complex.apply(result, dims[:-1], normalization, False)
+    return complex_to_complex.apply(result, dims[:-1], normalization, True)
 
 
 _SEVERAL: dict[str, tuple[Callable[..., Tensor], str]] = {

@@ -26,9 +26,9 @@ _INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
 words, which name the direction that is divided."""
 
 
-def _complex_to_complex(self: Any, dim: Dims, normalization: str, forward: bool) -> Any:
-    transform = np.fft.fftn if forward else np.fft.ifftn
-    norm = (_FORWARD if forward else _INVERSE)[normalization]
+def _complex_to_complex(self: Any, dim: Dims, normalization: str, inverse: bool) -> Any:
+    transform = np.fft.ifftn if inverse else np.fft.fftn
+    norm = (_INVERSE if inverse else _FORWARD)[normalization]
     return transform(self, axes=dim, norm=norm).astype(self.dtype) if dim else self.copy()
 
 
@@ -36,16 +36,22 @@ complex_to_complex: Op = op(
     "_fft_c2c",
     "FftC2CBackward0",
     _complex_to_complex,
-    self=lambda grad, dim, normalization, forward: complex_to_complex(
-        grad, dim, normalization, not forward
+    self=lambda grad, dim, normalization, inverse: complex_to_complex(
+        grad, dim, normalization, not inverse
     ),
 )
 
 
 def _real_to_complex(self: Any, dim: Dims, normalization: str, onesided: bool) -> Any:
-    transform = np.fft.rfftn if onesided else np.fft.fftn
     dtype = np.result_type(self.dtype, np.complex64)
-    return transform(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
+    half = np.fft.rfftn(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
+    if onesided:
+        return half
+    # The negative frequencies of real numbers are the conjugates of the positive ones.
+    (last,) = dim
+    size = self.shape[last]
+    negative = half[along(half.ndim, last, slice((size - 1) // 2, 0, -1))]
+    return np.concatenate([half, np.conj(negative)], last)
 
 
 def _to_real_sizes(
@@ -62,7 +68,7 @@ def _to_real_sizes(
         else:
             whole[along(whole.ndim, last, slice(0, kept))] = grad
         grad = whole
-    return real_part(complex_to_complex(grad, dim, normalization, False))
+    return real_part(complex_to_complex(grad, dim, normalization, True))
 
 
 real_to_complex: Op = op(

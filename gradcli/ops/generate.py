@@ -169,7 +169,7 @@ class _ApplyWriter:
             first = self.promoted[0]
             same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
             alike = " is ".join(f"type(a_{t})" for t in self.promoted)
-            large = " or ".join(f"a_{t}.size >= active.state.defer_from" for t in self.promoted)
+            large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
             lines.append("    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":")
             lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
             lines += [
@@ -177,6 +177,7 @@ class _ApplyWriter:
                 "            mixed = False",
                 "        else:",
                 f"            mixed = {same}",
+                "            least = active.state.defer_from",
                 f"            if not mixed and ({large}):",
                 f"                a_{first} = deferred(a_{first})",
             ]
@@ -225,8 +226,11 @@ class _ApplyWriter:
         """Lines that refuse a result larger than the session may use."""
         if self.op.pointwise and len(self.promoted) == 1:
             return []  # as large as its operand
+        test = "result.size > state.limits.elements"
+        if self.single:
+            test = f"type(result) not in SCALAR_METADATA and {test}"
         return [
-            "    if result.size > state.limits.elements:",
+            f"    if {test}:",
             "        raise state.limits.too_many_elements(result.size, raises='RuntimeError')",
         ]
 
@@ -382,6 +386,7 @@ class _ApplyWriter:
                 lines.append(f"node.{t}_sizes = getattr(a_{t}, 'shape', ())")
             else:
                 lines.append(f"node.{t}_sizes = a_{t}.shape")
+        lines += [f"node.{t}_strides = a_{t}.strides" for t in self.layout.strides]
         lines += [f"node.argument_{a} = {local(a)}" for a in self.layout.arguments]
         if len(self.promoted) > 1:
             lines.append("node.mixed = mixed")

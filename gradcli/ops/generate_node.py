@@ -52,6 +52,7 @@ def node_class(op: Op) -> type[Node]:
         "__slots__": tuple(layout.slots()),
         "node_name": op.node_name,
         "multiple": not layout.single,
+        "outputs": None if len(op.differentiable) == len(op.outputs) else op.differentiable,
         "op": op,
         "deferrable": op.deferrable,
         "fresh": True,
@@ -126,6 +127,7 @@ class _RunWriter:
                 ]
         for name in self.layout.sizes:
             lines.append(f"    {name}_sizes = node.{name}_sizes")
+        lines += [f"    {t}_strides = node.{t}_strides" for t in self.layout.strides]
         if "needs" in self.layout.served:
             lines.append("    needs = [n is not None for n in nodes]")
         values = self._gradients(lines)

@@ -14,7 +14,7 @@ class Layout:
         op: the entry.
         single: whether it has one output.
         served: for each name that a rule needs, the numbers of the inputs whose gradient needs it.
-        saved_tensors, saved_results, sizes, arguments: what a node holds for its rules.
+        saved_tensors, saved_results, sizes, strides, arguments: what a node holds for its rules.
         promoted: the operands that are brought to one dtype.
     """
 
@@ -25,6 +25,7 @@ class Layout:
         self.saved_tensors = [t for t in op.tensors if t in self.served]
         self.saved_results = [r for r in op.outputs if r in self.served]
         self.sizes = [t for t in (*op.tensors, *op.lists) if f"{t}_sizes" in self.served]
+        self.strides = [t for t in op.tensors if f"{t}_strides" in self.served]
         operand_names = {*op.tensors, *op.lists}
         self.arguments = [p for p in op.parameters if p in self.served and p not in operand_names]
         self.promoted = (
@@ -47,7 +48,7 @@ class Layout:
         names += [f"version_{t}" for t in self.saved_tensors]
         for r in self.saved_results:
             names += [f"saved_{r}", f"storage_{r}", f"version_{r}"]
-        names += [f"{t}_sizes" for t in self.sizes]
+        names += [f"{t}_sizes" for t in self.sizes] + [f"{t}_strides" for t in self.strides]
         names += [f"argument_{a}" for a in self.arguments]
         if len(self.promoted) > 1:
             names.append("mixed")

@@ -136,12 +136,35 @@ def _mm_array(self: Any, mat2: Any) -> Any:
     return _product(self, mat2)
 
 
+def _by_columns(strides: Sizes, rows: int) -> bool:
+    """Whether a matrix lies in memory column by column, as the transpose of one by rows does."""
+    return len(strides) == 2 and strides[1] == strides[0] * rows
+
+
+# The gradient of a matrix that lies by columns is made by columns as well: transposed back, as the
+# weights of a linear layer are, it has the layout of the leaf.
+
+
+def _left_gradient(grad: Any, right: Any, strides: Sizes) -> Any:
+    """The gradient of the left operand, of the given strides, of a product of matrices."""
+    if _by_columns(strides, grad.shape[0]):
+        return t(mm(conj(right), t(grad)))
+    return mm(grad, conj(t(right)))
+
+
+def _right_gradient(grad: Any, left: Any, strides: Sizes) -> Any:
+    """The gradient of the right operand, of the given strides, of a product of matrices."""
+    if _by_columns(strides, left.shape[1]):
+        return t(mm(t(grad), conj(left)))
+    return mm(conj(t(left)), grad)
+
+
 mm: Op = op(
     "mm",
     "MmBackward0",
     _mm_array,
-    self=lambda grad, mat2: mm(grad, conj(t(mat2))),
-    mat2=lambda grad, self: mm(conj(t(self)), grad),
+    self=lambda grad, mat2, self_strides: _left_gradient(grad, mat2, self_strides),
+    mat2=lambda grad, self, mat2_strides: _right_gradient(grad, self, mat2_strides),
 )
 
 
@@ -196,8 +219,12 @@ addmm = op(
         "addmm", self, _mm_array(mat1, mat2), beta, alpha
     ),
     self=lambda grad, beta: scaled(grad, beta),
-    mat1=lambda grad, mat2, alpha: scaled(mm(grad, conj(t(mat2))), alpha),
-    mat2=lambda grad, mat1, alpha: scaled(mm(conj(t(mat1)), grad), alpha),
+    mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
+        _left_gradient(grad, mat2, mat1_strides), alpha
+    ),
+    mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
+        _right_gradient(grad, mat1, mat2_strides), alpha
+    ),
 )
 
 addmv = op(

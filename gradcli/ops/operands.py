@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.deferred import deferred
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
 from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
@@ -75,15 +76,22 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     """Whether an array and a number need promotion, the array, and the number as NumPy must see it.
 
     NumPy lets a Python number take a floating array's dtype, as PyTorch does; all else is promoted
-    by our own rules.
+    by our own rules. A large array is the beginning of a plan.
     """
     kind = type(number)
-    if (kind is float or kind is int) and array.dtype in _NATIVE_FLOATS:
+    if kind is not float and kind is not int:
+        return True, array, number
+    if type(array) in _NATIVE_SCALARS:
         return False, array, number
-    return True, array, number
+    if array.dtype not in _NATIVE_FLOATS:
+        return True, array, number
+    if array.size >= active.state.defer_from:
+        array = deferred(array)
+    return False, array, number
 
 
-_NATIVE_FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+_NATIVE_SCALARS = frozenset({np.float32, np.float64})
+_NATIVE_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def promoted(

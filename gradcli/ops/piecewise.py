@@ -53,6 +53,8 @@ def relu(input: Tensor) -> Tensor:
     check_tensors("relu", input=input)
     if input.dtype.category == "bool":
         raise GradcliError("E203", "relu() is not defined for bool tensors")
+    if input.dtype.is_complex:
+        check_real("relu", input.array)
     return relu_.apply(input)
 
 
@@ -68,14 +70,30 @@ threshold_ = pointwise(
 )
 
 
-@activation("threshold", torch=True, inplace=True)
+threshold_written = pointwise(
+    "threshold_", "ThresholdBackward1", _threshold_array, **threshold_.rules
+)
+
+
+def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
+    check_tensors(name, input=input)
+    check_real(name, input.array)
+    return entry.apply(input, threshold, dtypes.cast(value, input.dtype))
+
+
+@activation(
+    "threshold",
+    torch=True,
+    inplace=True,
+    written=lambda input, threshold, value: _threshold(
+        threshold_written, "threshold_", input, threshold, value
+    ),
+)
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """The input where it is greater than the threshold, the value elsewhere. Raises E203 for
     bools.
     """
-    check_tensors("threshold", input=input)
-    check_real("threshold", input.array)
-    return threshold_.apply(input, threshold, dtypes.cast(value, input.dtype))
+    return _threshold(threshold_, "threshold", input, threshold, value)
 
 
 # --- leaky relu ---------------------------------------------------------------------------------
@@ -105,12 +123,31 @@ leaky_relu_ = pointwise(
 )
 
 
-@activation("leaky_relu", inplace=True)
+# Written in place it keeps the result, whose sign is the input's.
+leaky_relu_written = pointwise(
+    "leaky_relu_",
+    "LeakyReluBackward1",
+    leaky_relu_.forward,
+    self=lambda grad, result, negative_slope: leaky_relu_backward(grad, result, negative_slope),
+)
+
+
+def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor:
+    check_tensors(name, input=input)
+    check_floating(name, input)
+    return entry.apply(input, negative_slope)
+
+
+@activation(
+    "leaky_relu",
+    inplace=True,
+    written=lambda input, negative_slope=0.01: _leaky(
+        leaky_relu_written, "leaky_relu_", input, negative_slope
+    ),
+)
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """The input where it is positive, `negative_slope` times it elsewhere."""
-    check_tensors("leaky_relu", input=input)
-    check_floating("leaky_relu", input)
-    return leaky_relu_.apply(input, negative_slope)
+    return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
 
 
 rrelu_backward: Op = pointwise(
@@ -129,20 +166,41 @@ rrelu_ = pointwise(
 )
 
 
-@activation("rrelu", torch=True, inplace=True)
+rrelu_written = pointwise(
+    "rrelu_with_noise_",
+    "RreluWithNoiseBackward1",
+    rrelu_.forward,
+    self=lambda grad, result, lower, upper: rrelu_backward(grad, result, (lower + upper) / 2),
+)
+
+
+def _rrelu(
+    entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
+) -> Tensor:
+    check_tensors(name, input=input)
+    check_floating(name, input)
+    if lower > upper:
+        raise GradcliError("E204", f"{name}(): `lower` is above `upper`", raises="RuntimeError")
+    if training:
+        raise GradcliError("E205", f"{name}(): random slopes are outside the catalogue")
+    return entry.apply(input, lower, upper)
+
+
+@activation(
+    "rrelu",
+    torch=True,
+    inplace=True,
+    written=lambda input, lower=1 / 8, upper=1 / 3, training=False: _rrelu(
+        rrelu_written, "rrelu_", input, lower, upper, training
+    ),
+)
 def rrelu(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
 ) -> Tensor:
     """`leaky_relu` with the slope in the middle of its range. Raises E205 for `training`, which
     draws the slopes at random.
     """
-    check_tensors("rrelu", input=input)
-    check_floating("rrelu", input)
-    if lower > upper:
-        raise GradcliError("E204", "rrelu(): `lower` is above `upper`", raises="RuntimeError")
-    if training:
-        raise GradcliError("E205", "rrelu(): random slopes are outside the catalogue")
-    return rrelu_.apply(input, lower, upper)
+    return _rrelu(rrelu_, "rrelu", input, lower, upper, training)
 
 
 # --- hardtanh and its like ----------------------------------------------------------------------

@@ -14,8 +14,8 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, in_single
-from gradcli.ops.arithmetic import conj, zeros_like
-from gradcli.ops.catalogue import expose
+from gradcli.ops.arithmetic import conj, no_derivative, zeros_like
+from gradcli.ops.catalogue import expose, in_place, methods
 from gradcli.ops.entry import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
@@ -316,6 +316,24 @@ for _entry in (sign, sgn, deg2rad, rad2deg, sigmoid):
     expose(_entry, inplace=True)
 for _entry in (asin, acos, atan, asinh, acosh, atanh):
     expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace=True)
+
+
+def _without_derivative(entry: Op) -> None:
+    """Give the in-place forms of an entry, under both its names, the node that raises E409."""
+    name = entry.name
+    written = pointwise(
+        f"{name}_",
+        f"{name.capitalize()}Backward1",
+        entry.forward,
+        floating=True,
+        self=no_derivative(f"{name}_", f"write it out of place: `x = {name}(x)`"),
+    )
+    for shown in (name, f"arc{name.removeprefix('a')}"):
+        methods[f"{shown}_"] = in_place(shown, written.apply)
+
+
+for _entry in (asinh, acosh, atanh):
+    _without_derivative(_entry)
 for _entry in (exp2, expm1, log1p):
     expose(_entry, inplace=True)
     expose(_entry, module="torch.special", method=False)

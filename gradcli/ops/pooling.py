@@ -47,32 +47,63 @@ def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, 
     counts = windows.counts(sizes, ceil_mode)
     lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
     padded = windows.pad(self, counts, lowest)
-    largest = np.full((*self.shape[: -len(sizes)], *counts), lowest, self.dtype)
-    starts = []
-    for count, s, p, d in zip(
-        counts, windows.stride, windows.padding, windows.dilation, strict=True
-    ):
-        start = np.arange(count) * s - p
-        starts.append(np.where(start < 0, start % d, start))
-    indices = np.broadcast_to(_flat(starts, sizes), largest.shape)
-    for place, where in windows.elements(counts):
+    places = list(windows.elements(counts))
+    largest = padded[places[0][1]].copy()
+    other = np.empty_like(largest)
+    # The number of the largest element in its window. Numbers grow from element to element, so the
+    # larger of two is the later one.
+    chosen = np.zeros(largest.shape, np.uint8 if len(places) < 256 else np.int32)
+    with_nan = self.dtype.kind not in "iu" and bool(np.isnan(np.maximum.reduce(self, axis=None)))
+    for number, (_, where) in enumerate(places[1:], 1):
         element = padded[where]
-        along = [
-            np.arange(count) * s - p + i * d
-            for count, i, s, p, d in zip(
-                counts, place, windows.stride, windows.padding, windows.dilation, strict=True
-            )
+        larger = element > largest
+        if with_nan:
+            larger |= element != element
+        choose_block(larger, element, largest, other)
+        largest, other = other, largest
+        np.maximum(chosen, larger.view(np.uint8) * chosen.dtype.type(number), out=chosen)
+    return largest, _indices(chosen, windows, [place for place, _ in places], sizes, counts)
+
+
+def _indices(
+    chosen: Any, windows: Windows, places: list[Sizes], sizes: Sizes, counts: Sizes
+) -> Any:
+    """The places in row order of the elements that were chosen by their numbers in the windows.
+
+    Number 0 is the first element inside the tensor where the window begins before it.
+    """
+    firsts = [
+        np.arange(count) * s - p
+        for count, s, p in zip(counts, windows.stride, windows.padding, strict=True)
+    ]
+    steps = [
+        sum(
+            i * d * prod(sizes[dim + 1 :])
+            for dim, (i, d) in enumerate(zip(place, windows.dilation, strict=True))
+        )
+        for place in places
+    ]
+    indices = np.asarray(steps)[chosen]
+    indices += _flat(firsts, sizes)
+    if any(windows.padding):
+        inside = [
+            np.where(first < 0, first % d, first)
+            for first, d in zip(firsts, windows.dilation, strict=True)
         ]
-        larger = (element > largest) | (element != element)
-        largest = np.where(larger, element, largest)
-        indices = np.where(larger, _flat(along, sizes), indices)
-    return largest, indices
+        indices = np.where(chosen == 0, _flat(inside, sizes), indices)
+    return indices
 
 
-def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int) -> Any:
-    """The gradient added where the indices, places in the last dimensions, point."""
+def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -> Any:
+    """The gradient added where the indices, places in the last dimensions, point; `apart` where no
+    two point to the same place.
+    """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
+    if apart:
+        placed = np.zeros(planes * size, grad_output.dtype)
+        placed[where] = grad_output.reshape(where.shape)
+        return placed.reshape(self.shape)
     total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
     return total.reshape(self.shape).astype(grad_output.dtype)
 
@@ -85,12 +116,16 @@ def _taken_at(value: Any, indices: Any, ndim: int) -> Any:
     return reshape(gather(rows, len(leading), places), tuple(indices.shape))
 
 
-def picking(name: str, node_name: str, ndim: int, forward: Function) -> Op:
-    """An entry that picks an element of each window and tells where it was."""
+def picking(
+    name: str, node_name: str, ndim: int, forward: Function, apart: Function = lambda argument: False
+) -> Op:
+    """An entry that picks an element of each window and tells where it was. From its first argument
+    `apart` tells whether no two windows share an element.
+    """
     backward: Op = op(
         f"{name}_backward",
         f"{node_name.removesuffix('0')}Backward0",
-        lambda grad_output, self, indices: _put_at(grad_output, self, indices, ndim),
+        lambda grad_output, self, indices, apart: _put_at(grad_output, self, indices, ndim, apart),
         constant=("indices",),
         grad_output=lambda grad, indices: _taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),

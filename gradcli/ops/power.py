@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import cmath
 import math
 from typing import Any
 
@@ -74,7 +75,14 @@ pow_tensor = pointwise(
 def _exponential_rule(grad: Any, base: Any, exponent: Any, result: Any) -> Any:
     if base == 0:
         return grad * where(exponent >= 0, 0.0, result * -math.inf)
-    return grad * conj(result * math.log(base))
+    return grad * conj(result * _logarithm(base))
+
+
+def _logarithm(base: Any) -> Any:
+    """The logarithm of a number; nan for a negative one."""
+    if type(base) is complex:
+        return cmath.log(base)
+    return math.log(base) if base > 0 else math.nan
 
 
 pow_base = pointwise(

@@ -6,6 +6,7 @@ starts from a fixed seed, so that two runs of it agree.
 
 from __future__ import annotations
 
+import math
 from math import prod
 from typing import Any
 
@@ -86,6 +87,9 @@ def uniform_array(
     check_drawn_dtype(name, dtype)
     if low > high:
         raise invalid_argument(f"{name}(): there is nothing from {low} to {high}")
+    if dtype.is_complex:
+        parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high)
+        return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]
     fraction = generator_of(generator).uniform(prod(sizes), dtype.numpy_dtype)
     if low == 0 and high == 1:
         return shaped(fraction, sizes, dtype)
@@ -102,6 +106,11 @@ def normal_array(
     check_drawn_dtype(name, dtype)
     if std < 0:
         raise invalid_argument(f"{name}(): the standard deviation {std} is negative")
+    if dtype.is_complex:
+        # Each part has half of the variance.
+        deviation = std / math.sqrt(2)
+        parts = normal_array(name, (*sizes, 2), dtype.to_real(), generator, 0.0, deviation)
+        return (parts.view(dtype.numpy_dtype)[..., 0] + mean).astype(dtype.numpy_dtype)[()]
     drawn = generator_of(generator).normal(prod(sizes), dtype.numpy_dtype, mean, std)
     return shaped(drawn, sizes, dtype)
 

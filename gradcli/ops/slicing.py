@@ -346,9 +346,13 @@ def strided(tensor: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
     """A window on a tensor's memory, in the graph: strides in elements, the offset from the
     tensor's own first one.
     """
+    return as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
+
+
+def _strides(tensor: Tensor) -> Sizes:
+    """The tensor's strides in elements."""
     itemsize = tensor.array.itemsize
-    layout = tuple(step // itemsize for step in tensor.array.strides)
-    return as_strided.apply(tensor, tuple(size), tuple(stride), offset, layout)
+    return tuple(step // itemsize for step in tensor.array.strides)
 
 
 @function("as_strided", method=True)
@@ -356,6 +360,15 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
     """A window on the memory that the tensor shares: sizes, strides and offset in elements.
 
     Raises E301 where it reaches beyond that memory.
+    """
+    return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
+
+
+def _checked_window(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None
+) -> tuple[Sizes, Sizes, int, Sizes]:
+    """What the ops take: the sizes and strides of a window, its offset from the tensor's own first
+    element, and the tensor's strides.
     """
     sizes, strides = sizes_of("as_strided", (size,)), sizes_of("as_strided", (stride,))
     memory = base_array(input)
@@ -372,7 +385,24 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
             f"as_strided(): sizes {sizes} with strides {strides} and offset {offset} reach beyond"
             f" the {memory.size} elements in memory",
         )
-    return strided(input, sizes, strides, offset - own)
+    return sizes, strides, offset - own, _strides(input)
+
+
+as_strided_written: Op = op(
+    "as_strided_",
+    "AsStridedBackward1",
+    as_strided.forward,
+    self=_strided_backward,
+)
+
+
+@method("as_strided_")
+def as_strided_in_place(
+    self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
+    window = _checked_window(self, size, stride, storage_offset)
+    return inplace.replace_layout(self, as_strided_written.apply(self, *window))
 
 
 inplace.as_strided = strided

@@ -172,6 +172,9 @@ logit = pointwise("logit", "LogitBackward0", _logit_array, floating=True, self=_
 
 
 def _xlogy_array(self: Any, other: Any) -> Any:
+    for operand in (self, other):
+        if type(operand) is not float:
+            _refuse_complex(operand)
     # NumPy's logarithm of a Python number would widen the product.
     logarithm = float(np.log(other)) if type(other) is float else np.log(other)
     zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
@@ -228,6 +231,9 @@ def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
 
 
 def _xlog1py_array(self: Any, other: Any) -> Any:
+    for operand in (self, other):
+        if type(operand) is not float:
+            _refuse_complex(operand)
     logarithm = float(np.log1p(other)) if type(other) is float else np.log1p(other)
     zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
     product = self * logarithm

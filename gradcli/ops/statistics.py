@@ -259,8 +259,13 @@ def _most_frequent(self: Any) -> Any:
     flat = np.reshape(self, (-1, self.shape[-1]))
     places = np.empty((len(flat), 1), np.int64)
     for row, values in enumerate(flat):
-        unique, counts = np.unique(values, return_counts=True)
-        places[row] = np.flatnonzero(values == unique[np.argmax(counts)])[-1:]
+        # Each nan differs from each other one, and sorts before the numbers.
+        nans = np.flatnonzero(values != values)
+        unique, counts = np.unique(values[values == values], return_counts=True)
+        if len(nans) and counts.max(initial=0) <= 1:
+            places[row] = nans[0]
+        else:
+            places[row] = np.flatnonzero(values == unique[np.argmax(counts)])[-1:]
     return np.reshape(places, (*self.shape[:-1], 1))
 
 

@@ -92,6 +92,17 @@ def _set_requires_grad(tensor: Tensor, value: Any) -> None:
         tensor.requires_grad = value
 
 
+def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
+    """`x.requires_grad = value`, which a tensor with a history refuses whatever the value."""
+    _set_requires_grad(tensor, value)
+    if _grad_fn(tensor) is not None:
+        raise GradcliError(
+            "E408",
+            "only a leaf's requires_grad can be assigned, and this tensor has a history",
+            help="it requires grad already; retain_grad() keeps its gradient",
+        )
+
+
 @method("requires_grad_")
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether a leaf requires grad; returns the tensor. Raises E408 for a non-leaf or an
@@ -152,7 +163,7 @@ def _set_data(tensor: Tensor, value: Any) -> None:
         tensor.meta.accumulator = None
 
 
-setters.update(requires_grad=_set_requires_grad, grad=_set_grad, data=_set_data)
+setters.update(requires_grad=_assign_requires_grad, grad=_set_grad, data=_set_data)
 properties.update(
     shape=lambda tensor: tensor.shape,
     dtype=lambda tensor: tensor.dtype,
@@ -239,6 +250,12 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in memory in row order."""
     return bool(self.array.flags.c_contiguous)
+
+
+@method("storage_offset")
+def storage_offset(self: Tensor) -> int:
+    """How many elements of the memory that the tensor shows lie before its first."""
+    return 0 if self.base is None else geometry(self.base.array, self.array)[2]
 
 
 @method("_is_view")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.deferred import before_write, forced
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
@@ -136,12 +137,13 @@ class Optimizer:
                 if meta is None or meta.grad is None:
                     continue
                 storage = parameter.storage or storage_of(parameter)
-                gradient = meta.grad.array
+                gradient = forced(meta.grad.array)
                 if negated:
                     gradient = -gradient
                 state = self.state.get(parameter)
                 if state is None:
                     state = self.state[parameter] = {}
+                before_write(parameter.array)
                 storage.version += self.update(parameter.array, gradient, state, group)
         return loss
 

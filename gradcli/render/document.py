@@ -34,7 +34,7 @@ def document(result: Result | None, printed: str = "", *, steps: bool = False) -
         found["printed"] = printed
     if result is None:
         return {**found, "outputs": [], "gradients": [], "nodes": []}
-    found["outputs"] = [_output(result)]
+    found["outputs"] = [output_object(result)]
     if result.seed is not None:
         found["seed"] = number(result.seed.array)
     found["gradients"] = [_gradient(gradient) for gradient in result.gradients]
@@ -79,7 +79,8 @@ def _tensor(tensor: Tensor) -> dict[str, Any]:
     }
 
 
-def _output(result: Result) -> dict[str, Any]:
+def output_object(result: Result) -> dict[str, Any]:
+    """The output of a run as a JSON object."""
     root = result.graph.root
     return {
         "name": result.name,
@@ -107,7 +108,7 @@ def _node(node: GraphNode) -> dict[str, Any]:
         "id": node.id,
         "name": node.name,
         "variable": node.variable,
-        **_place(node.place),
+        **place_object(node.place),
         **outputs[0],
     }
     if len(outputs) > 1:
@@ -118,7 +119,8 @@ def _node(node: GraphNode) -> dict[str, Any]:
     return found
 
 
-def _place(place: Span | None) -> dict[str, Any]:
+def place_object(place: Span | None) -> dict[str, Any]:
+    """Source text and where it is, as entries of a JSON object."""
     if place is None:
         return {"source": None, "line": None, "column": None}
     return {

@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.arrays.text import format_elements
 from gradcli.explain.ledger import Row, Share, Sum, Visit
 from gradcli.explain.operands import factor_text
+from gradcli.explain.symbols.tree import Constant
 from gradcli.explain.worked import Worked, worked_element
 from gradcli.render.nodes import source_of, title
 from gradcli.render.style import PLAIN, Style, block
@@ -50,10 +51,12 @@ class _Writer:
     def __init__(self, style: Style, element: tuple[int, ...] | None) -> None:
         self.style = style
         self.element = element
+        self.last: Visit | None = None
 
     # --- a node ----------------------------------------------------------------------------------
 
     def visit(self, number: int, visit: Visit) -> list[str]:
+        self.last = visit
         head = f"{number}. ".ljust(len(_INDENT))
         plain = head + title(visit.node, PLAIN)
         source = self.style.shortened(source_of(visit.node), len(plain) + len(_GAP))
@@ -93,35 +96,53 @@ class _Writer:
             return [head, rule, named if named != f"= {rule}" else "", f"= {product}"]
         local = format_elements(share.local)
         grad = format_elements(visit.grads[0])
-        return [head, rule, self._derivative(share, local), f"{_factor(grad)} * {_factor(local)} = {product}"]
+        times = f"{_factor(grad)} * {_factor(local)} = {product}"
+        return [head, rule, self._derivative(share, local), times]
 
     @staticmethod
     def _derivative(share: Share, local: str) -> str:
         """`∂e/∂d = a + b = 5.`"""
         assert share.named is not None
         named = factor_text(share.named)
-        is_number = named == local.rstrip(".")
-        return f"{share.left} = {local}" if is_number else f"{share.left} = {named} = {local}"
+        if isinstance(share.named, Constant):
+            return f"{share.left} = {named}"
+        return f"{share.left} = {named} = {local}"
 
     def _stacked(self, visit: Visit, share: Share) -> list[str]:
         """A share on several lines."""
         margin = f"{_INDENT}    "
         rule = "" if share.formula is None else f"{_GAP}{share.formula!r}"
         lines = [f"{_INDENT}[{share.number}] → {share.operand}{rule}"]
+        if len(lines[0]) > WIDTH:
+            lines = [lines[0][: -len(rule)], f"{margin}{rule.strip()}"]
         if share.product is None:
             return [f"{lines[0]}{_GAP}no gradient"]
         if share.local is not None:
             assert share.named is not None
             named = factor_text(share.named)
-            lines += self._value(f"{margin}{share.left} = {named} = ", share.local)
-            lines += self._value(f"{margin}gradient in * {share.left} = ", share.product)
+            if isinstance(share.named, Constant):
+                lines.append(f"{margin}{share.left} = {named}")
+            else:
+                lines += self._equal(margin, share.left, named, share.local)
+        elif share.named is not None and repr(share.named) != repr(share.formula):
+            lines.append(f"{margin}= {share.named!r}")
+        grad = visit.grads[0]
+        if grad is not None and grad.shape == share.product.shape and (grad == share.product).all():
+            lines.append(f"{margin}= the gradient in")
+        elif share.local is not None:
+            lines += self._value(f"{margin}gradient in * that = ", share.product)
         else:
-            if share.named is not None and repr(share.named) != repr(share.formula):
-                lines.append(f"{margin}= {share.named!r}")
             lines += self._value(f"{margin}= ", share.product)
         if self.element is not None or self._is_large(share.product):
             lines += self._worked(margin, visit, share)
         return lines
+
+    def _equal(self, margin: str, left: str, formula: str, value: Any) -> list[str]:
+        """`left = formula = value`, on several lines where it is long."""
+        lead = f"{margin}{left} = {formula} = "
+        if len(lead) <= WIDTH:
+            return self._value(lead, value)
+        return [f"{margin}{left}", f"{margin}= {formula}", *self._value(f"{margin}= ", value)]
 
     def _fitting(self, share: Share) -> list[str]:
         """What the engine did so that the gradient fits its operand."""
@@ -151,6 +172,9 @@ class _Writer:
         name = f"{row.name}.grad" if leaf else f"gradients meet at {row.name}: "
         lead = f"{_INDENT}{name}{' = ' if leaf else ''}"
         if row.old is None:
+            source = self._source(row)
+            if source is not None and row.new.ndim > 1:
+                return [f"{lead}what [{source}] passed on"]
             return self._value(lead, row.new)
         texts = [format_elements(each) for each in (row.old, row.incoming, row.new)]
         line = f"{lead}{texts[0]} + {texts[1]} = {texts[2]}"
@@ -163,6 +187,13 @@ class _Writer:
             *self._value(f"{blanks}+ ", row.incoming),
             *self._value(f"{blanks}= ", row.new),
         ]
+
+    def _source(self, row: Sum) -> int | None:
+        """The edge of the last node that passed on just what arrived at a leaf."""
+        for share in () if self.last is None else self.last.shares:
+            if share.edge.node is row.node and share.passed is not None:
+                return share.number if (share.passed == row.new).all() else None
+        return None
 
     # --- numbers ---------------------------------------------------------------------------------
 

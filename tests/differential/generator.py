@@ -47,9 +47,6 @@ def one_of(row: Row, seed: int, number: int) -> str:
         _assign(writer, row)
         value = writer.values[-1]
         writer.lines.append(f"print({value.text}, {value.text}.requires_grad)")
-        if value.requires_grad and value.kind == "f":
-            weights = writer.numbers.tensor(value.shape, value.dtype)
-            writer.lines.append(f"({value.text} * {weights}).sum().backward()")
     else:
         writer.statement(row)
     _conclude(writer)
@@ -74,7 +71,12 @@ def _assign(writer: Writer, row: Row) -> None:
 
 
 def _conclude(writer: Writer) -> None:
-    """Print what is left: gradients of the leaves, versions, some of the rest."""
+    """Go back from some value; print the gradients of the leaves, versions, some of the rest."""
+    recorded = [v for v in writer.values if v.requires_grad and not v.is_leaf and v.kind == "f"]
+    if recorded and writer.random.random() < 0.6:
+        value = writer.random.choice(recorded)
+        weights = writer.numbers.tensor(value.shape, value.dtype)
+        writer.lines.append(f"({value.text} * {weights}).sum().backward()")
     for value in writer.values:
         if value.is_leaf and value.requires_grad:
             writer.lines.append(f"print({value.text}.grad)")

@@ -1,0 +1,162 @@
+"""The commands that ask a question of a run: `why`, `blame` and `check`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli.options import Options
+from gradcli.cli.running import Run, explain_missing
+from gradcli.cli.terminal import Terminal
+from gradcli.cli.values import Argument
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.cli.explaining import Program
+    from gradcli.explain.why import Recorded
+    from gradcli.language.syntax import Statement
+
+
+def asked(
+    terminal: Terminal,
+    command: str,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+    record: str,
+    answer: Callable[[Run, Sequence[Statement], Any], int],
+) -> int:
+    """Run a program and let a command answer from the run.
+
+    Args:
+        terminal: where the answer goes.
+        command: the command's name.
+        program: the program.
+        arguments: the values of its names.
+        options: what the command line asks for.
+        record: what the session records.
+        answer: given the run, the statements and the value of the last of them, writes the answer
+            and gives the exit code.
+
+    Returns:
+        The exit code.
+    """
+    run = Run(terminal, options, record)
+    run.muted = True
+    statements: Sequence[Statement] = ()
+    try:
+        with run.limited():
+            statements = run.session.parse(program.text(), program.name)
+            value = run.execute(statements, arguments)
+            with run.within_memory():
+                code = answer(run, statements, value)
+    except GradcliError as error:
+        explain_missing(error, statements, arguments, f"gradcli {command} …")
+        terminal.error(error)
+        code = error.exit_code
+    if run.bindings is not None:
+        run.bindings.warn_unused(terminal, statements if code else ())
+    return code
+
+
+# --- why ----------------------------------------------------------------------------------------
+
+
+class Question:
+    """What `why` is asked: a variable and one of its attributes."""
+
+    __slots__ = ("attribute", "name")
+
+    def __init__(self, name: str, attribute: str) -> None:
+        self.name = name
+        self.attribute = attribute
+
+
+def read_question(text: str) -> Question:
+    """A question such as `x.grad`; raises a usage error for another text."""
+    from gradcli.explain.why import ATTRIBUTES
+    from gradcli.language.suggestions import closest
+
+    name, dot, attribute = text.partition(".")
+    known = ", ".join(f"{name or 'x'}.{each}" for each in ATTRIBUTES)
+    if not name.isidentifier() or not dot:
+        raise click.UsageError(f"`{text}` is no question: it is one of {known}")
+    if attribute not in ATTRIBUTES:
+        near = closest(attribute, ATTRIBUTES)
+        hint = f"; did you mean `{name}.{near}`?" if near else ""
+        raise click.UsageError(f"`why` answers {known}, not `{text}`{hint}")
+    return Question(name, attribute)
+
+
+def why(
+    terminal: Terminal,
+    question: Question,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+) -> int:
+    """`gradcli why`: the proof of a gradient, or of its absence."""
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        differentiates = program.name == "program" or options.of or options.seed
+        write_why(run, question, recorded(run, statements, value, bool(differentiates)))
+        return 0
+
+    return asked(terminal, "why", program, arguments, options, "values", answer)
+
+
+def recorded(
+    run: Run, statements: Sequence[Statement], value: Any, differentiates: bool
+) -> Recorded:
+    """What a run with all its values came to; `differentiates` if it is to end with a backward
+    pass, as a one-shot's does, unless the program has run one.
+    """
+    from gradcli.explain.why import Recorded
+
+    session = run.session
+    recorder, followed = session.state.recorder, session.interpreter.followed
+    assert followed is not None
+    name, output = None, None
+    if differentiates and not recorder.passes:
+        result = run.result(value)
+        if result is not None:
+            name, output = result.name, result.output
+    else:
+        found = session.last_tensor()
+        if found is not None:
+            name, output = found
+    with session.running():
+        return Recorded(statements, session.values, recorder, followed, output, name)
+
+
+def write_why(run: Run, question: Question, found: Recorded) -> None:
+    """Write the answer to a question."""
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.explain.why import why as proof
+    from gradcli.language.namespace import unknown_name
+
+    tensor = found.values.get(question.name)
+    if question.name not in found.values:
+        raise unknown_name(question.name, found.values, None)
+    if type(tensor) is not Tensor:
+        from gradcli.language.classes import type_name
+
+        raise GradcliError(
+            "E202",
+            f"`{question.name}` is no tensor but a value of type {type_name(tensor)}",
+            help="gradients and graphs belong to tensors",
+        )
+    with run.session.running():
+        why = proof(found, question.name, tensor, question.attribute)
+        if run.options.json:
+            from gradcli.render.document import text
+            from gradcli.render.why import why_document
+
+            shown = text(why_document(why), compact=run.options.format == "jsonl")
+        else:
+            from gradcli.render.why import why_text
+
+            shown = why_text(why, run.terminal.style)
+    run.terminal.write(shown)

@@ -1,0 +1,224 @@
+"""Which values of a run were made from which, also where the graph was left.
+
+The backward graph knows only the ways that carry gradients. Here are all of them: through
+operations outside the graph, Python's numbers, copies and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.tensor import Tensor
+from gradcli.language import syntax
+
+if TYPE_CHECKING:
+    from gradcli.autograd.recording import Operation, Recorder
+    from gradcli.errors import Span
+    from gradcli.language.following import Evaluation, Followed
+
+_WITHOUT_VALUES = frozenset(
+    "shape dtype device ndim is_leaf requires_grad grad_fn grad size dim numel nelement stride"
+    " retains_grad element_size is_floating_point is_complex type".split()
+)
+"""Attributes and methods that tell nothing of a tensor's values."""
+
+_WITHOUT_VALUES_OF = frozenset("len print type isinstance id range".split())
+"""Functions that do the same."""
+
+
+class Flow:
+    """A step of a value into another one.
+
+    Attributes:
+        source, target: the keys of the values.
+        carries: whether a gradient flows back along it.
+        operation: the operation that made the step, None for what the language does.
+        operand: the parameter of the operation.
+        evaluation: what the language evaluated, None for an operation.
+    """
+
+    __slots__ = ("carries", "evaluation", "operand", "operation", "source", "target")
+
+    def __init__(
+        self,
+        source: int,
+        target: int,
+        carries: bool,
+        operation: Operation | None = None,
+        operand: str = "",
+        evaluation: Evaluation | None = None,
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.carries = carries
+        self.operation = operation
+        self.operand = operand
+        self.evaluation = evaluation
+
+    @property
+    def place(self) -> Span | None:
+        """The source text of the step."""
+        if self.operation is not None:
+            return self.operation.place
+        return None if self.evaluation is None else self.evaluation.node.span
+
+
+class Dataflow:
+    """All steps of a recorded run.
+
+    Attributes:
+        onward: the steps out of each value.
+        back: the steps into each value.
+        values: the values by their keys, which keeps them and so the keys apart.
+    """
+
+    __slots__ = ("_produced", "back", "onward", "values")
+
+    def __init__(self, recorder: Recorder, followed: Followed) -> None:
+        self.onward: dict[int, list[Flow]] = {}
+        self.back: dict[int, list[Flow]] = {}
+        self.values: dict[int, Any] = {}
+        self._produced: set[int] = set()
+        for operation in recorder.operations or ():
+            self._operation(operation)
+        for tensor, result in recorder.writes:
+            self._add(Flow(id(result), id(tensor), result.requires_grad))
+            if tensor.base is not None:
+                self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
+        for evaluation in followed.evaluations:
+            self._evaluation(evaluation)
+
+    def _add(self, flow: Flow) -> None:
+        self.onward.setdefault(flow.source, []).append(flow)
+        self.back.setdefault(flow.target, []).append(flow)
+
+    def _operation(self, operation: Operation) -> None:
+        op, node = operation.op, operation.node
+        outputs = operation.output if type(operation.output) is tuple else (operation.output,)
+        differentiable = getattr(op, "differentiable", None)
+        for number, output in enumerate(outputs):
+            self.values[id(output)] = output
+            self._produced.add(id(output))
+            has_edge = node is not None and (
+                differentiable is None or op.outputs == ("*",) or number in differentiable
+            )
+            for name, value, edge in _operands(operation):
+                self.values[id(value)] = value
+                carries = (
+                    has_edge
+                    and node is not None
+                    and edge is not None
+                    and edge < len(node.next_nodes)
+                    and node.next_nodes[edge] is not None
+                )
+                self._add(Flow(id(value), id(output), carries, operation, name))
+
+    def _evaluation(self, evaluation: Evaluation) -> None:
+        key = self._key(evaluation)
+        if key in self._produced:
+            return
+        self._produced.add(key)
+        if isinstance(evaluation.node, syntax.Comparison) or _tells_no_value(evaluation.node):
+            return
+        for part in evaluation.parts:
+            source = self._key(part)
+            if source != key and not callable(part.value):
+                self._add(Flow(source, key, False, evaluation=evaluation))
+
+    def _key(self, evaluation: Evaluation) -> int:
+        """What tells a value apart; small numbers and texts are shared by the host, so their
+        evaluation stands for them.
+        """
+        value = evaluation.value
+        held = evaluation if value is None or isinstance(value, (bool, int, str)) else value
+        self.values[id(held)] = held
+        return id(held)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def made_from(self, keys: Iterable[int], *, carrying: bool = False) -> set[int]:
+        """The values that some values went into, themselves too; with `carrying` only along steps
+        that carry gradients.
+        """
+        return _reached(keys, self.onward, carrying, lambda flow: flow.target)
+
+    def ingredients(self, keys: Iterable[int]) -> set[int]:
+        """The values that some values were made from, themselves too."""
+        return _reached(keys, self.back, False, lambda flow: flow.source)
+
+    def cuts(self, sources: Iterable[int], goals: Iterable[int]) -> list[Flow]:
+        """Where each way from some values to others stops carrying a gradient; empty where no way
+        is left.
+        """
+        carried = self.made_from(sources, carrying=True)
+        ahead = self.ingredients(goals)
+        found = []
+        for key in carried & ahead:
+            found += [f for f in self.onward.get(key, ()) if not f.carries and f.target in ahead]
+        return _in_order(found)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Every tensor that was met."""
+        return (value for value in self.values.values() if type(value) is Tensor)
+
+    def outputs_of(self, roots: Iterable[tuple[Node, int]]) -> set[int]:
+        """The tensors that nodes stand for in the graph."""
+        wanted = {node for node, _ in roots}
+        found = {id(node.variable) for node in wanted if isinstance(node, AccumulateGrad)}
+        for flows in self.back.values():
+            for flow in flows:
+                if flow.operation is not None and flow.operation.node in wanted:
+                    found.add(flow.target)
+        return found | {id(tensor) for tensor in self.tensors() if tensor.grad_fn in wanted}
+
+
+def _reached(keys: Iterable[int], steps: dict[int, list[Flow]], carrying: bool, end: Any) -> set[int]:
+    seen = set(keys)
+    stack = list(seen)
+    while stack:
+        for flow in steps.get(stack.pop(), ()):
+            if (flow.carries or not carrying) and end(flow) not in seen:
+                seen.add(end(flow))
+                stack.append(end(flow))
+    return seen
+
+
+def _operands(operation: Operation) -> Iterator[tuple[str, Any, int | None]]:
+    """The operands of an operation: parameter, value, and the number of the edge if it has one."""
+    op = operation.op
+    for name, value in operation.given.items():
+        if type(value) is Tensor:
+            yield name, value, op.inputs.index(name) if name in op.inputs else None
+        elif isinstance(value, (list, tuple)):
+            for number, each in enumerate(value):
+                if type(each) is Tensor:
+                    yield name, each, number if name in op.lists else None
+        elif isinstance(value, float):
+            yield name, value, None
+
+
+def _tells_no_value(node: syntax.Expression) -> bool:
+    """Whether an expression tells nothing of the values of what it is about."""
+    if isinstance(node, syntax.Call):
+        node = node.function
+        if isinstance(node, syntax.Name):
+            return node.name in _WITHOUT_VALUES_OF
+    return isinstance(node, syntax.Attribute) and node.name in _WITHOUT_VALUES
+
+
+def _in_order(flows: list[Flow]) -> list[Flow]:
+    """Steps in the order of the program's text, each place once."""
+    seen = set()
+    kept = []
+    for flow in sorted(flows, key=_position):
+        if _position(flow) not in seen or flow.place is None:
+            seen.add(_position(flow))
+            kept.append(flow)
+    return kept
+
+
+def _position(flow: Flow) -> tuple[int, int, int]:
+    place = flow.place
+    return (0, 0, 0) if place is None else (place.line, place.start, place.end)

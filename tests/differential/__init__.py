@@ -1,0 +1,61 @@
+"""Random programs, run under gradcli and under PyTorch and compared to the byte.
+
+    python -m tests.differential --oracle PYTHON --seed 7 --count 2000    the programs of a seed
+    python -m tests.differential --oracle PYTHON --show 7:41              one of them, both outcomes
+    python -m tests.differential --oracle PYTHON --record                 write recorded.jsonl anew
+
+PYTHON is an interpreter that has torch. What counts is what a program prints, node names included,
+and the class and line of its error. Each program follows from its seed and number alone; the rows
+that it is made of stand in tables: `expressions.py`, `statements.py`, `scenes.py`. A new row needs
+no other change but a new recording.
+
+`recorded.jsonl` holds programs with PyTorch's outcomes, so that the test suite needs no torch: a
+short one around every row, and long ones. `known_misfits.txt` names those that gradcli does not
+match yet; it may only shrink.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.differential.comparing import Outcome
+
+FOLDER = Path(__file__).parent
+RECORDED = FOLDER / "recorded.jsonl"
+KNOWN_MISFITS = FOLDER / "known_misfits.txt"
+
+ROW_SEEDS = (1,)
+"""For each of these, a program around every row is recorded."""
+
+LONG_PROGRAMS = 250
+"""How many longer programs are recorded."""
+
+
+def recorded_programs() -> Iterator[str]:
+    """The programs to record: one around each row, and longer ones."""
+    from tests.differential.generator import FAMILIES, one_of, program
+
+    for table in FAMILIES.values():
+        for row in dict.fromkeys(table):
+            for seed in ROW_SEEDS:
+                yield one_of(row, seed, 0)
+    for number in range(LONG_PROGRAMS):
+        yield program(0, number)
+
+
+def write_recorded(programs: list[tuple[str, Outcome]]) -> None:
+    """Write `recorded.jsonl`: a line per program."""
+    lines = [
+        json.dumps({"program": text, "stdout": outcome.stdout, "error": outcome.error})
+        for text, outcome in programs
+    ]
+    RECORDED.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def read_recorded() -> list[tuple[str, Outcome]]:
+    """The recorded programs and PyTorch's outcomes."""
+    lines = RECORDED.read_text(encoding="utf-8").splitlines()
+    found = [json.loads(line) for line in lines]
+    return [(entry["program"], Outcome(entry["stdout"], entry["error"])) for entry in found]

@@ -1,0 +1,126 @@
+"""Deferred pointwise execution never shows: the same values, nodes, traces and errors as without.
+
+Each program runs twice, deferred and not; what it prints must be the same text. Sums are rounded
+before they are printed, as a plan adds block by block.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from gradcli.arrays import deferred, fusion
+from gradcli.errors import GradcliError
+from gradcli.session import Session
+
+LARGE = 300_000
+"""Elements: more than one block for each of two threads."""
+
+NEVER = 1 << 60
+
+START = f"""\
+torch.manual_seed(3)
+x = torch.randn({LARGE}, requires_grad=True)
+w = torch.rand({LARGE}) + 0.5
+m = torch.randn(600, 500, requires_grad=True)
+v = torch.randn(500, requires_grad=True)
+c = torch.randn(600, 1, requires_grad=True)
+def some(t):
+    return t.flatten()[::9973].tolist()
+"""
+
+PROGRAMS = {
+    "a chain": "y = torch.tanh(x * w + 1) ** 2\nprint(some(y), y.grad_fn)",
+    "every unary op": "for f in (exp, log, sqrt, sin, cos, sigmoid, abs, relu, neg, erf, square):\n"
+    "    print(some(f(w * 0.5)))",
+    "forward and backward": "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\n"
+    "print(round(y.item()), some(x.grad))",
+    "a seed of its own": "y = torch.exp(x * 0.1) / w\ny.backward(w * 0.3)\nprint(some(x.grad))",
+    "gradients that share work": "a = x.detach().requires_grad_()\n"
+    "y = (torch.sin(x) * torch.sin(a) * w).sum()\ny.backward()\nprint(some(x.grad), some(a.grad))",
+    "one gradient for two leaves": "a = w.clone().requires_grad_()\n((x + a) * 2).sum().backward()\n"
+    "x.grad.mul_(3)\nprint(some(x.grad), some(a.grad))",
+    "broadcasting": "y = (m * v + c) ** 3\ny.backward(torch.ones_like(y) * 0.5)\n"
+    "print(some(m.grad), y.shape, [round(g, 0) for g in some(v.grad) + some(c.grad)])",
+    "sums over dimensions": "y = torch.sin(m)\n"
+    "print(y.sum(0).shape, y.sum(1, keepdim=True).shape, round(y.sum().item(), 1))\n"
+    "print([round(s, 2) for s in y.sum(1)[::100].tolist() + y.sum(0)[::100].tolist()])",
+    "a mean that is read later": "y = x * w\nz = y - y.mean()\nprint(round(z.sum().item(), 0))",
+    "comparison and choice": "y = torch.where(x > 0, x * 2, -w)\ny.sum().backward()\n"
+    "print(some(y), some(x.grad), (x > w).dtype)",
+    "mixed dtypes": "y = x * w.double() + (x > 0)\nprint(y.dtype, some(y))",
+    "integers beside": "y = x * 2 + torch.arange(x.numel())\nprint(y.dtype, some(y))",
+    "written to afterwards": "y = x.detach() * w\nw.mul_(0)\nprint(some(y), some(w))",
+    "written through a view": "y = w * 2\nw[:10] = 7\nprint(y[:3].tolist(), w[:3].tolist())",
+    "an input that is updated": "for i in range(3):\n    (x * x * w).sum().backward()\n"
+    "    with torch.no_grad():\n        x -= 0.1 * x.grad\n    x.grad = None\nprint(some(x))",
+    "accumulated": "for i in range(3):\n    (x * w).sum().backward()\nprint(some(x.grad))",
+    "the result is written to": "y = x * w\ny += 1\nz = y.sigmoid_()\nz.sum().backward()\n"
+    "print(some(z), some(x.grad), z is y, z.grad_fn)",
+    "a saved result that was written to": "y = torch.exp(x)\ntry:\n    y.mul_(2)\n"
+    "    y.sum().backward()\nexcept RuntimeError as error:\n    print('modified', y._version)",
+    "an optimizer's step": "a = torch.ones_like(w, requires_grad=True)\ny = a * x.detach()\n"
+    "opt = torch.optim.SGD([a], lr=0.5)\n(a * w).sum().backward()\nopt.step()\n"
+    "print(some(y), some(a))",
+    "views of a result": "y = (x * w).reshape(600, 500)\nz = y.T[3] * 2\nz.sum().backward()\n"
+    "print(some(z), some(x.grad))",
+    "read in between": "y = x * w\nprint(y[0].item())\nz = y * 2\nprint(some(z), y[:2].tolist())",
+    "a long chain": "y = x\nfor i in range(200):\n    y = y * 0.99 + 0.01\ny.sum().backward()\n"
+    "print(some(y), some(x.grad))",
+    "second derivatives": "(g,) = torch.autograd.grad((torch.sin(x) * w).sum(), x,"
+    " create_graph=True)\ng.square().sum().backward()\nprint(some(g), some(x.grad))",
+    "hooks": "y = x * w\ny.register_hook(lambda g: g * 2)\nx.register_hook(lambda g: g + 1)\n"
+    "y.retain_grad()\n(y * 3).sum().backward()\nprint(some(x.grad), some(y.grad))",
+    "grad of several": "a = (x * w)\nb = a.sin()\nga, gx = torch.autograd.grad(b.sum(), (a, x))\n"
+    "ga.add_(1)\nprint(some(ga), some(gx))",
+    "not a number": "y = (x - x) / (x - x)\nprint(y.isnan().all(), torch.nan_to_num(y).sum())",
+    "signed zeros": "y = x.detach() * 0\nprint(some(1 / (y * 1.0)), some(1 / (y * -1.0)))",
+    "an op that is no part of plans": "y = torch.sort(x * w)[0].cumsum(0)\nprint(y.shape, y[0])",
+    "matrix products": "y = relu(m @ m.T) * 2\ny.sum().backward()\nprint(y.shape, m.grad.shape)",
+    "the node knows": "y = x.tanh()\nprint(y.grad_fn._saved_result.shape,"
+    " y.grad_fn.next_functions[0][0])",
+}
+
+
+def _printed(program: str, defer_from: int) -> str:
+    out: list[str] = []
+    session = Session(lambda event: out.append(event.text))
+    session.state.defer_from = defer_from
+    for _ in session.run(START + program + "\n", "program"):
+        pass
+    return "".join(out)
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_deferral_never_shows(name: str) -> None:
+    plain = _printed(PROGRAMS[name], NEVER)
+    assert plain
+    assert _printed(PROGRAMS[name], 1 << 16) == plain
+
+
+def test_an_error_keeps_its_statement() -> None:
+    with pytest.raises(GradcliError) as raised:
+        _printed("y = x * w\nz = y + torch.ones(7)\nprint(z)", 1 << 16)
+    assert raised.value.code == "E301"
+    assert raised.value.span is not None
+    assert raised.value.span.text == "y + torch.ones(7)"
+
+
+def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+    run = fusion._Plan.run
+    monkeypatch.setattr(fusion._Plan, "run", lambda plan: passes.append(plan) or run(plan))
+    _printed("y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])", 1 << 16)
+    assert len(passes) == 1
+
+
+def test_values_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+    force = deferred.Deferred.force
+
+    def counted(array: deferred.Deferred) -> object:
+        computed.append(array.value is None)
+        return force(array)
+
+    monkeypatch.setattr(deferred.Deferred, "force", counted)
+    _printed("y = x * w\nprint(y[0], y[1], y.sum())", 1 << 16)
+    assert sum(computed) <= 3
