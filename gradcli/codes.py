@@ -149,6 +149,15 @@ CODES: dict[str, Code] = {
         "The dictionary has no entry under this key.",
         "{'a': 1}['b']",
     ),
+    "E208": Code(
+        "tensors on different devices",
+        "RuntimeError",
+        "evaluating",
+        "An operation met tensors of which one is in the host's memory and another in a GPU's."
+        " Move them to one device with `x.to(device)`; only 0-dim tensors on the CPU go with any:"
+        " `torch.ones(2) + torch.ones(2, device='cuda')` does not.",
+        "",
+    ),
     "E301": Code(
         "shapes do not fit",
         "RuntimeError",
@@ -268,6 +277,14 @@ CODES: dict[str, Code] = {
         " `.detach()`, rounds, or has a kink at the input fails for good reason.",
         "x = tensor(2., dtype=float64, requires_grad=True)\n"
         "torch.autograd.gradcheck(lambda x: x.detach() * x, x)",
+    ),
+    "E413": Code(
+        "no formula",
+        "NotImplementedError",
+        "differentiating",
+        "`derive` writes the gradient down as formulas, and an op on the way has none in the"
+        " language, or not in the target of `--to`. Its numbers are in `gradcli explain`.",
+        "x = eye(2, requires_grad=True)\ny = torch.linalg.svd(x)[1].sum()\nderive(y)",
     ),
     "E501": Code(
         "unreadable value",

@@ -54,6 +54,7 @@ class Session:
     Args:
         emit: receives what programs show as they run: `Printed`, `Traced`, `Warned`.
         default_dtype: the name of the dtype of new floating tensors.
+        default_device: where new tensors are, None for the CPU.
         record: what to record: None nothing, "graph" what the picture of a graph needs, "steps"
             backward steps besides, "all" operations too, and to keep what nodes saved, "values"
             operations and what every expression of the program gave.
@@ -65,19 +66,30 @@ class Session:
         ended: whether such a line has ended the session: no further statement runs.
     """
 
-    __slots__ = ("_interpreter", "command", "default_dtype", "emit", "ended", "record", "state")
+    __slots__ = (
+        "_interpreter",
+        "command",
+        "default_device",
+        "default_dtype",
+        "emit",
+        "ended",
+        "record",
+        "state",
+    )
 
     def __init__(
         self,
         emit: Callable[[Any], None] | None = None,
         *,
         default_dtype: str = "float32",
+        default_device: str | None = None,
         record: str | None = None,
         limits: Limits | None = None,
     ) -> None:
         self.state = State(emit, limits)
         self.state.default_dtype = default_dtype
         self.default_dtype = default_dtype
+        self.state.default_device = self.default_device = default_device
         self.emit = self.state.emit
         self.record = record
         self.command: Callable[[Command], None] = no_commands
@@ -197,6 +209,7 @@ class Session:
         """Forget all values and begin anew, with the same settings and limits."""
         fresh = State(self.emit, self.state.limits)
         fresh.default_dtype = self.default_dtype
+        fresh.default_device = self.default_device
         self.state = fresh
         self._interpreter = None
 
@@ -234,7 +247,7 @@ class Session:
 
             backward(output, seed)
 
-    def rehearse(self, output: Tensor) -> list[Event]:
+    def rehearse(self, output: Tensor, seed: Tensor | None = None) -> list[Event]:
         """The events of a backward pass from an output, run without a trace: the graph is kept and
         every `.grad` is put back.
         """
@@ -255,7 +268,7 @@ class Session:
             try:
                 for meta, gradient in before:
                     meta.grad = None if gradient is None else Tensor(own(gradient.array))
-                backward(output, retain_graph=True)
+                backward(output, seed, retain_graph=True)
                 return self.state.recorder.events or []
             finally:
                 self.state.recorder = recorder

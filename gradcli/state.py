@@ -47,6 +47,7 @@ class State:
             0x3>`).
         place: the source text of the operation at hand, or None outside a program.
         stack: the language functions being called, outermost first: `(name, place of the call)`.
+        default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         defer_from: pointwise ops on arrays of so many elements are deferred.
         deferred_sums: the sums that are not computed yet.
@@ -63,6 +64,7 @@ class State:
     """
 
     __slots__ = (
+        "default_device",
         "default_dtype",
         "defer_from",
         "deferred_sums",
@@ -94,6 +96,7 @@ class State:
         self.object_ids = 0
         self.place: Span | None = None
         self.stack: list[tuple[str, Span | None]] = []
+        self.default_device: str | None = None
         self.default_dtype = "float32"
         self.defer_from = DEFER_FROM
         self.deferred_sums: WeakSet[Any] = WeakSet()

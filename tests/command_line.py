@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -25,14 +26,20 @@ class Shown:
 
 
 class CommandLine:
-    """Runs `gradcli` with words inside the test process."""
+    """Runs `gradcli` with words, and what a pipe holds, inside the test process."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
         self.capsys = capsys
 
-    def __call__(self, *words: str) -> Shown:
+    def __call__(self, *words: str, stdin: str | None = None) -> Shown:
         self.capsys.readouterr()
-        code = run(list(words))
+        before = sys.stdin
+        if stdin is not None:
+            sys.stdin = io.TextIOWrapper(io.BytesIO(stdin.encode()))
+        try:
+            code = run(list(words))
+        finally:
+            sys.stdin = before
         captured = self.capsys.readouterr()
         return Shown(code, captured.out, captured.err)
 

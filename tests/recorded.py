@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tests.running import run
 
-_SETUP = """import torch
+SETUP = """import torch
 import torch.nn.functional as F
 from torch import inf, nan, tensor
 
@@ -35,7 +35,7 @@ def graph(tensor):
 
 def printed(program: str) -> str:
     """What the program prints, without the last line end; it must not fail."""
-    outcome = run(_SETUP + program)
+    outcome = run(SETUP + program)
     if outcome.error is not None:
         raise outcome.error
     return outcome.stdout.removesuffix("\n")
@@ -43,5 +43,5 @@ def printed(program: str) -> str:
 
 def raised(program: str) -> str | None:
     """The Python class that the program raises in PyTorch; None where it raises nothing."""
-    error = run(_SETUP + program).error
+    error = run(SETUP + program).error
     return None if error is None else error.raises

@@ -8,10 +8,11 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from gradcli.arrays import backend
+from gradcli.arrays import backend, gpu_array
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from tests.running import invoke, run
 
 
 def test_sizes_stay_sizes() -> None:
@@ -80,28 +81,58 @@ def test_numpys_arrays_are_on_the_cpu() -> None:
         assert backend.module_of(array) is np
         assert backend.to_host(array) is array
         assert str(backend.device_of(array)) == str(Tensor(array).device) == "cpu"
-    backend.check_device("ones", "cpu")
+    assert str(backend.located("ones", "cpu")) == "cpu"
 
 
+@pytest.fixture
+def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No array was on a GPU yet."""
+    monkeypatch.setattr(backend, "_gpus", [])
+    monkeypatch.setattr(gpu_array, "_loaded", [])
+
+
+@pytest.mark.usefixtures("no_gpu")
 def test_gpu_without_cupy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", None)
     with pytest.raises(GradcliError) as caught:
-        backend.check_device("ones", "cuda:0")
+        backend.located("ones", "cuda:0")
     assert (caught.value.code, caught.value.exit_code) == ("E604", 5)
     assert caught.value.help is not None
     assert "cuda12" in caught.value.help
+    outcome = run("print(torch.cuda.is_available(), torch.cuda.device_count())\nones(2).cuda()")
+    assert outcome.stdout == "False 0\n"
+    assert outcome.error is not None
+    assert (outcome.error.code, outcome.error.raises) == ("E604", "RuntimeError")
+    assert outcome.error.span is not None
+    assert outcome.error.span.text == "ones(2).cuda()"
 
 
+@pytest.mark.usefixtures("no_gpu")
 def test_cupy_without_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     cupy = ModuleType("cupy")
     monkeypatch.setattr(cupy, "is_available", lambda: False, raising=False)
     monkeypatch.setitem(sys.modules, "cupy", cupy)
     with pytest.raises(GradcliError) as caught:
-        backend.check_device("ones", "cuda")
+        backend.located("ones", "cuda")
     assert caught.value.code == "E604"
 
 
 def test_devices_outside_the_catalogue() -> None:
     with pytest.raises(GradcliError) as caught:
-        backend.check_device("ones", "meta")
+        backend.located("ones", "meta")
     assert caught.value.code == "E205"
+
+
+def test_the_option_for_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that is not there ends a run with 5, a word that is no device with 2."""
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    monkeypatch.setattr(backend, "_gpus", [])
+    monkeypatch.setattr(gpu_array, "_loaded", [])
+    program = ["y = x * 2", "x=1", "--no-trace", "--device"]
+    assert invoke(*program, "cuda:0").code == 5
+    assert invoke(*program, "gpu").code == 2
+    shown = invoke(*program, "cpu")
+    assert (shown.code, shown.stdout.splitlines()[0]) == (
+        0,
+        "y = tensor(2., grad_fn=<MulBackward0>)",
+    )

@@ -25,8 +25,8 @@ from tests.command_line import CommandLine
 
 # Base classes, which programs extend and do not call.
 _WITHOUT_EXAMPLE = {"torch.optim.Optimizer", "torch.optim.lr_scheduler.LRScheduler"}
-# Its page says why: arrays of NumPy are outside the language.
-_REFUSED = {"Tensor.numpy"}
+# Their pages say why: arrays of NumPy are outside the language, and a GPU is not everywhere.
+_REFUSED = {"Tensor.numpy", "Tensor.cuda"}
 
 
 @pytest.fixture

@@ -144,7 +144,7 @@ def test_set_limits(program: str, option: str, code: str, says: str) -> None:
     ("program", "says"),
     [
         (
-            "x = ones(10**7)\ny = [x * i for i in range(100)]",
+            "y = [torch.full((10**7,), float(i)) for i in range(100)]",
             "of shape (10000000,) and dtype float",
         ),
         ("x = []\nfor i in range(10**6): x = [x, [0] * 100]", "the limit is 150 MB"),

@@ -28,6 +28,7 @@ FOLDER = Path(__file__).parent / "programs"
 CASES = sorted(FOLDER.glob("*/*.grad"))
 
 UNREACHABLE = {
+    "E208": "it takes a GPU: tests/test_devices.py",
     "E507": "it stands in a record's place on standard output: tests/test_records.py",
     "E604": "it depends on the machine: tests/test_devices.py takes CuPy away",
     "E608": "a process has to be ended from outside: tests/test_records.py",

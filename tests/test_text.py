@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from gradcli.arrays import dtypes
+from gradcli.arrays import backend, dtypes
+from gradcli.arrays.sizes import Device
 from gradcli.arrays.text import format_tensor, set_printoptions
 from gradcli.errors import GradcliError
 from gradcli.state import State, active
@@ -363,7 +364,8 @@ class OnGpu:
         return self.array
 
 
-def test_device_is_written_first() -> None:
+def test_device_is_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "_gpus", [Device("cuda", 1)])
     text = format_tensor(OnGpu(f64(1.0)), ["requires_grad=True"])
     assert text == "tensor([1.], device='cuda:1', dtype=torch.float64, requires_grad=True)"
 

@@ -1,51 +1,143 @@
-"""Which module an array belongs to: NumPy, or CuPy where there are arrays on a GPU.
+"""Where arrays are: in the host's memory, NumPy's, or in a GPU's, CuPy's.
 
-Code that works on either writes `xp = module_of(array)` and calls `xp`. CuPy is imported by the
-first array on a GPU and never before.
+Code that works on either writes `xp = module_of(array)` and makes arrays with `xp`. CuPy is
+imported by the first array on a GPU and never before. A process computes on one GPU: the one that
+it names first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
+from gradcli.state import active
 
 _CPU = Device("cpu")
 
+Function = Callable[..., Any]
 
-def module_of(array: Any) -> Any:
-    """`numpy` for a NumPy array or scalar, `cupy` for an array on a GPU."""
-    return np if isinstance(array, (np.ndarray, np.generic)) else cupy()
+_gpus: list[Device] = []
+"""The GPU in use, once there is one."""
+
+
+def gpu_in_use() -> bool:
+    """Whether any array of the process may be on a GPU."""
+    return bool(_gpus)
+
+
+def module_of(*operands: Any) -> Any:
+    """What makes arrays beside others: `numpy`, or `gradcli.arrays.gpu` where one of the operands
+    is on a GPU. Numbers have no place.
+    """
+    if _gpus and any(type(getattr(each, "device", "cpu")) is not str for each in operands):
+        from gradcli.arrays import gpu
+
+        return gpu
+    return np
+
+
+def module_on(device: Device) -> Any:
+    """The same for a device, as `located` gives it."""
+    if device.type == "cpu":
+        return np
+    from gradcli.arrays import gpu
+
+    return gpu
 
 
 def device_of(array: Any) -> Device:
     """The device that an array's memory belongs to."""
-    if isinstance(array, (np.ndarray, np.generic)):
+    if not _gpus:
         return _CPU
-    return Device("cuda", array.device.id)
+    return _CPU if type(array.device) is str else _gpus[0]
 
 
-def check_device(name: str, device: Any) -> None:
-    """Raise, for the function `name`, E604 where a program asks for a GPU that is not there, and
-    E205 for every other device but the CPU, which the ops compute on.
+def located(name: str, device: Any) -> Device:
+    """The device that a program names, a GPU with its number.
+
+    Raises, for the function `name`, E604 where a program asks for a GPU that is not there, and
+    E205 for what is no CPU and no GPU, and for a second GPU.
     """
-    wanted = Device(device)
-    if wanted.type == "cuda":
-        cupy()
-    if wanted.type != "cpu":
+    wanted = device if type(device) is Device else Device(device)
+    if wanted.type == "cpu":
+        return _CPU
+    if wanted.type != "cuda":
         raise GradcliError("E205", f"{name}(): tensors on {wanted} are outside the catalogue")
+    if not _gpus:
+        _gpus.append(_opened(wanted.index))
+    if wanted.index not in (None, _gpus[0].index):
+        runtime = cupy().cuda.runtime
+        if wanted.index >= runtime.getDeviceCount():
+            raise _missing(wanted.index, runtime.getDeviceCount())
+        raise GradcliError(
+            "E205", f"{name}(): a program computes on one GPU, and this one uses {_gpus[0]}"
+        )
+    return _gpus[0]
+
+
+def moved(array: Any, device: Device) -> Any:
+    """An array on a device, as `located` gives it: itself where it is there already, else a copy.
+
+    Raises E205 for a dtype that CuPy lacks.
+    """
+    if device_of(array) == device:
+        return array
+    if device.type == "cpu":
+        return to_host(array)
+    from gradcli.arrays import gpu
+    from gradcli.arrays.gpu_array import supported
+
+    supported(array.dtype)
+    return gpu.asarray(np.asarray(array))
+
+
+def on_default_device(array: Any) -> Any:
+    """An array on the device of the session's new tensors."""
+    device = active.state.default_device
+    return array if device is None else moved(array, located("--device", device))
 
 
 def to_host(array: Any) -> Any:
-    """An array as one of NumPy's: itself, or a copy of one on a GPU."""
-    return array if isinstance(array, (np.ndarray, np.generic)) else array.get()
+    """An array as one of NumPy's, a scalar for no dimensions: itself, or a copy of one on a GPU,
+    which is waited for.
+    """
+    return array if device_of(array) is _CPU else array.get()[()]
+
+
+def on_the_host(function: Function) -> Function:
+    """Decorates a function of arrays that goes through their elements one by one, or that calls
+    LAPACK: arrays on a GPU are copied to the host, which waits for them, and its arrays back.
+    """
+
+    def call(*operands: Any, **options: Any) -> Any:
+        if module_of(*operands) is np:
+            return function(*operands, **options)
+        from gradcli.arrays.gpu_array import on_device, on_host, wrapped
+
+        return wrapped(on_device(function(*on_host(operands), **on_host(options))))
+
+    call.__name__ = function.__name__
+    call.__doc__ = function.__doc__
+    return call
+
+
+def address_of(array: Any) -> int:
+    """Where an array's first element lies in memory."""
+    if device_of(array) is _CPU:
+        return int(array.__array_interface__["data"][0])
+    return int(array.address)
 
 
 def cupy() -> Any:
     """The module `cupy`. Raises E604 where it is missing or finds no GPU."""
+    from gradcli.arrays.gpu_array import _loaded
+
+    if _loaded:
+        return _loaded[0]
     try:
         import cupy
     except ImportError:
@@ -55,5 +147,31 @@ def cupy() -> Any:
             help="install `gradcli[cuda12]` or `gradcli[cuda13]`, whichever CUDA the driver has",
         ) from None
     if not cupy.is_available():
-        raise GradcliError("E604", "CuPy finds no GPU")
+        raise GradcliError(
+            "E604",
+            "CuPy finds no GPU",
+            help="`gradcli info` lists what there is; without --device and `.cuda()` a program"
+            " computes on the CPU",
+        )
+    _loaded.append(cupy)
     return cupy
+
+
+def _opened(index: int | None) -> Device:
+    """The GPU of a number, CuPy's current one for None, made the current one."""
+    cuda = cupy().cuda
+    if index is None:
+        return Device("cuda", int(cuda.Device().id))
+    count = int(cuda.runtime.getDeviceCount())
+    if index >= count:
+        raise _missing(index, count)
+    cuda.Device(index).use()
+    return Device("cuda", index)
+
+
+def _missing(index: int, count: int) -> GradcliError:
+    return GradcliError(
+        "E604",
+        f"there is no GPU {index}: CuPy finds {count}",
+        help=f"write cuda:0 for the first one{'' if count == 1 else ', cuda:1 for the second'}",
+    )

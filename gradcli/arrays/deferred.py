@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from gradcli.arrays.backend import device_of, module_of
+from gradcli.arrays.block_kernels import cast_block, choose_block, copy_block
 from gradcli.state import active
 
 LONGEST_CHAIN = 60
@@ -64,6 +66,19 @@ class Deferred(NDArrayOperatorsMixin):
     def size(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    @property
+    def device(self) -> Any:
+        """Where the values are: `"cpu"`, or a GPU of CuPy's."""
+        array: Any = self
+        while type(array) in DEFERRED:
+            if array.value is not None:
+                array = array.value
+            elif type(array) is Constant:
+                array = array.number
+            else:
+                array = next(each for each in array.operands if type(each) in DEFERRED)
+        return array.device
 
     def force(self) -> Any:
         """The values, an ndarray, or a NumPy scalar for no dimensions; computed at the first call.
@@ -196,7 +211,7 @@ class Constant(Deferred):
     def force(self) -> Any:
         """The values as memory that may be written to."""
         if self.value is None:
-            self.value = np.full(self.shape, self.number)
+            self.value = module_of(self.number).full(self.shape, self.number)
         return super().force()
 
 
@@ -258,8 +273,13 @@ def deferred(array: Any) -> Any:
     if type(array) in DEFERRED or array.dtype not in _PLANNED:
         return array
     if not any(array.strides):
-        return Constant(array.flat[0], array.shape)
+        return Constant(_first(array), array.shape)
     return _source(array)
+
+
+def _first(array: Any) -> Any:
+    """The first element, a NumPy scalar, or an array of no dimensions on a GPU."""
+    return array[(0,) * array.ndim]
 
 
 _PLANNED = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
@@ -275,8 +295,9 @@ def before_write(array: Any) -> None:
     sources = active.state.sources
     if not sources:
         return
+    device = device_of(array)
     for key, source in list(sources.items()):
-        if np.may_share_memory(source.value, array):
+        if device_of(source.value) == device and np.may_share_memory(source.value, array):
             source.value = source.value.copy()
             del sources[key]
 
@@ -345,7 +366,7 @@ def _operand(array: Any) -> Any:
         return array
     if array.ndim == 0:
         return array[()]
-    return _source(array) if any(array.strides) else Constant(array.flat[0], array.shape)
+    return _source(array) if any(array.strides) else Constant(_first(array), array.shape)
 
 
 def _weak(value: Any) -> Any:
@@ -395,47 +416,6 @@ def _result_dtype(ufunc: Any, kinds: tuple[Any, ...]) -> np.dtype[Any] | None:
         found = None
     _dtypes[key] = found
     return found
-
-
-# --- kernels beside NumPy's ---------------------------------------------------------------------
-
-
-def cast_block(operand: Any, out: Any) -> None:
-    """Convert a block to the dtype of `out`."""
-    np.copyto(out, operand, casting="unsafe")
-
-
-def copy_block(operand: Any, out: Any) -> None:
-    """Copy a block."""
-    np.copyto(out, operand)
-
-
-def choose_block(condition: Any, chosen: Any, other: Any, out: Any) -> None:
-    """Fill a block with `chosen` where the condition holds, with `other` elsewhere."""
-    bits = _BITS.get(out.dtype)
-    if bits is None or getattr(condition, "dtype", None) != np.bool_ or not condition.shape:
-        np.copyto(out, other, casting="unsafe")
-        np.copyto(out, chosen, where=condition, casting="unsafe")
-        return
-    # Times 0 or 1, as integers, is exact for every pattern of bits and takes no branches: a mask
-    # that follows no pattern costs ten times as much otherwise.
-    result = out.view(bits)
-    if type(chosen) is int and chosen == 0:
-        np.multiply(_bits(other, out.dtype, bits), np.logical_not(condition).view(np.int8), result)
-        return
-    wanted, unwanted = _bits(chosen, out.dtype, bits), _bits(other, out.dtype, bits)
-    np.bitwise_xor(wanted, unwanted, result)
-    np.multiply(result, condition.view(np.int8), result)
-    np.bitwise_xor(result, unwanted, result)
-
-
-_BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
-"""Integers as wide as the floating dtypes."""
-
-
-def _bits(value: Any, dtype: np.dtype[Any], bits: Any) -> Any:
-    """An operand of a dtype, seen as integers."""
-    return np.asarray(value, dtype).view(bits)
 
 
 def _forced_deep(value: Any) -> Any:

@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import device_of
+from gradcli.arrays.block_kernels import copy_block
 from gradcli.arrays.deferred import (
     DEFERRED,
     LONG,
     Constant,
     Pointwise,
     Sum,
-    copy_block,
 )
 from gradcli.state import active
 
@@ -54,8 +55,17 @@ def evaluate(wanted: Sequence[Any]) -> None:
         if sums:
             group += sums
             order, _ = _order(group, domain)
-        _Plan(order, group, domain).run()
+        _plan_for(group[0])(order, group, domain).run()
         pending = [each for each in pending if each.value is None]
+
+
+def _plan_for(array: Any) -> type[Plan]:
+    """The class of plans that computes where an array is."""
+    if device_of(array).type == "cpu":
+        return Plan
+    from gradcli.arrays.gpu_fusion import GPUPlan
+
+    return GPUPlan
 
 
 def _sums_alongside(order: Sequence[Any], domain: tuple[int, ...]) -> list[Any]:
@@ -109,7 +119,7 @@ Reference = tuple[str, Any]
 """Where an operand is: `("value", number)`, `("input", number)`, or `("number", itself)`."""
 
 
-class _Plan:
+class Plan:
     """One pass over a domain.
 
     Args:

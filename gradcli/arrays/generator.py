@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
 from gradcli.state import active
 
@@ -36,6 +37,14 @@ class Generator:
         {"device", "initial_seed", "manual_seed", "seed"}
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        """A generator for a GPU is of a kind of its own; raises E604 where there is no GPU."""
+        if cls is Generator and located("Generator", device).type != "cpu":
+            from gradcli.arrays.philox import PhiloxGenerator
+
+            cls = PhiloxGenerator
+        return object.__new__(cls)
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device(device)

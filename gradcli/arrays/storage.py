@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gradcli.arrays.deferred import DEFERRED
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
 
 
 class Storage:
@@ -14,12 +19,51 @@ class Storage:
 
     A tensor gets one when it is first aliased or written: until then its version is 0 and nobody
     else sees its memory.
+
+    Attributes:
+        version: how many writes there were.
+        place: the source text of the last one, None outside a program.
     """
 
-    __slots__ = ("version",)
+    __slots__ = ("place", "version")
 
-    def __init__(self, version: int = 0) -> None:
-        self.version = version
+    def __init__(self) -> None:
+        self.version = 0
+        self.place: Span | None = None
+
+    def count_write(self) -> None:
+        """Take note of a write."""
+        self.version += 1
+        self.place = active.state.place
+
+
+class InferenceStorage(Storage):
+    """The storage of a tensor made under `torch.inference_mode()`, which counts no writes.
+
+    Whoever asks for its version wants to save the tensor for a backward pass, or to follow writes:
+    neither is possible.
+    """
+
+    __slots__ = ()
+
+    @property
+    def version(self) -> int:
+        """0 inside the mode; raises E408 outside."""
+        self.check("E408", "be saved for a backward pass")
+        return 0
+
+    @version.setter
+    def version(self, number: int) -> None:
+        """Writes are not counted."""
+
+    def check(self, code: str, wish: str) -> None:
+        """Raise an error of the given code outside the mode, where the tensor cannot `wish`."""
+        if not active.state.inference:
+            raise GradcliError(
+                code,
+                f"a tensor made under torch.inference_mode() cannot {wish} outside that mode",
+                help="clone() it outside the mode, or make it under torch.no_grad()",
+            )
 
 
 def own(array: Any) -> Any:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import forced
 from gradcli.arrays.storage import own
-from gradcli.autograd import engine
+from gradcli.autograd import fitting
 from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import Root, Target, run_backward
 from gradcli.autograd.node import AccumulateGrad, extra_of
@@ -50,7 +51,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             raise GradcliError(
                 "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
             )
-        seed: Any = np.ones(array.shape, array.dtype)
+        seed: Any = module_of(array).ones(array.shape, array.dtype)
         if not array.shape:
             seed = seed[()]
         return Tensor(seed) if create_graph else seed
@@ -68,7 +69,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
         )
     value = gradient if create_graph else forced(gradient.array)
-    return value if gradient.array.dtype is array.dtype else engine.cast(value, array.dtype)
+    return value if gradient.array.dtype is array.dtype else fitting.cast(value, array.dtype)
 
 
 def _ones(shape: tuple[int, ...]) -> str:
@@ -146,7 +147,7 @@ def backward(
             continue
         gradient = gradient if create_graph else Tensor(own(gradient))
         old = tensor.grad
-        meta_of(tensor).grad = gradient if old is None else engine.add(old, gradient)
+        meta_of(tensor).grad = gradient if old is None else fitting.add(old, gradient)
 
 
 def grad(
@@ -169,6 +170,8 @@ def grad(
     if materialize_grads and allow_unused is False:
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
+    if not wanted:
+        raise GradcliError("E204", "grad() needs at least one input", raises="RuntimeError")
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
@@ -219,6 +222,8 @@ def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a non-leaf in its `.grad`; does nothing for a leaf. Raises E402 without
     requires_grad.
     """
+    if tensor.retains_grad:
+        return
     node, output_nr = gradient_edge(tensor)
     if node is None:
         raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")

@@ -12,25 +12,21 @@ travel as tensors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
-
-from gradcli.arrays.deferred import DEFERRED, before_write, forced
+from gradcli.arrays.deferred import DEFERRED, forced
 from gradcli.arrays.storage import own
-from gradcli.autograd import hooks
+from gradcli.autograd import fitting, hooks
+from gradcli.autograd.fitting import accumulate_grad, fit, is_fresh
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
-from gradcli.autograd.tensor import Tensor, meta_of, not_installed
-from gradcli.errors import GradcliError
+from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.errors import GradcliError, Label
 from gradcli.state import State, active
 
-# The engine sums, casts and copies gradients; `gradcli.ops` installs its ops for that.
-add: Callable[[Any, Any], Any] = not_installed
-sum_to: Callable[[Any, tuple[int, ...]], Any] = not_installed
-cast: Callable[[Any, Any], Any] = not_installed
-copy: Callable[[Tensor], Tensor] = not_installed
+_SEQUENCE = attrgetter("sequence_nr")
 
 Root = tuple[Node, int, Any]
 Target = tuple[Node, int]
@@ -67,6 +63,10 @@ def run_backward(
     state.grad_enabled = create_graph
     try:
         return _Pass(state, keep_graph, create_graph, targets, accumulate).run(roots)
+    except GradcliError as error:
+        if error.code in ("E403", "E404") and place is not None:
+            error.labels += (Label(place, "needed here"),)
+        raise
     finally:
         state.grad_enabled = before
         state.place = place
@@ -77,6 +77,9 @@ class _Pass:
 
     Attributes:
         waiting: for each node, how many edges to it have not been settled yet.
+        plain: whether a leaf without hooks has but to take what arrives.
+        needed: with targets, the nodes that lead to one.
+        wanted: the nodes of the targets.
         buffers: the gradients that arrived at nodes which wait for more.
         deferred: the gradients of leaves whose arrays are deferred.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
@@ -92,14 +95,18 @@ class _Pass:
     ) -> None:
         self.state = state
         self.recorder = state.recorder
-        self.keep = keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
+        self.keep = (
+            keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
+        )
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.targets = targets
+        self.plain = targets is None and not create_graph and state.recorder is None
         self.captured: dict[Target, Any] = {}
         self.deferred: list[Tensor] = []
         self.waiting: dict[Node, int] = {}
         self.needed: set[Node] | None = None
+        self.wanted: set[Node] = set()
         self.buffers: dict[Node, Any] = {}
         self.ready: list[tuple[int, Node, Any]] = []
 
@@ -109,7 +116,7 @@ class _Pass:
         nodes = list(dict.fromkeys([node for node, _, _ in roots]))
         self._count_dependencies(nodes)
         if self.targets is not None:
-            self._find_needed(nodes)
+            self._find_needed()
         for node, output_nr, gradient in roots:
             self._receive(node, output_nr, gradient)
         for node in nodes:
@@ -135,22 +142,19 @@ class _Pass:
                         waiting[following] = 1
                         stack.append(following)
 
-    def _find_needed(self, roots: list[Node]) -> None:
+    def _find_needed(self) -> None:
         """Find the nodes that lead to a target; only they are run."""
         assert self.targets is not None
-        targets = {node for node, _ in self.targets}
+        self.wanted = {node for node, _ in self.targets}
+        leading: set[Node | None] = set(self.wanted)
         needed: set[Node] = set()
-        done: set[Node] = set()
-        stack: list[tuple[Node, bool]] = [(root, False) for root in roots]
-        while stack:
-            node, children_done = stack.pop()
-            if children_done:
-                if any(n is not None and (n in needed or n in targets) for n in node.next_nodes):
+        # What a node leads to was made before it.
+        for node in sorted(self.waiting, key=_SEQUENCE):
+            for following in node.next_nodes:
+                if following in leading:
+                    leading.add(node)
                     needed.add(node)
-            elif node not in done:
-                done.add(node)
-                stack.append((node, True))
-                stack += [(n, False) for n in node.next_nodes if n is not None and n not in done]
+                    break
         self.needed = needed
 
     # --- during ---------------------------------------------------------------------------------
@@ -163,21 +167,28 @@ class _Pass:
         """
         state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
         needed, waiting, buffers, ready = self.needed, self.waiting, self.buffers, self.ready
+        wanted = self.wanted
+        place = state.place
         scalar_metadata = SCALAR_METADATA.get
         while ready:
             _, node, grads = heappop(ready)
             if node.extra is not None:
                 grads = self._serve_extra(node, grads)
             if needed is not None:
-                self._capture(node, grads)
+                if node in wanted:
+                    self._capture(node, grads)
                 if node not in needed:
+                    continue
+            if node.extra is not None and node.extra.prehooks:
+                grads = hooks.call_prehooks(node.extra.prehooks, forced(grads), node.outputs)
+                if grads is None:  # a prehook took it away
+                    self._skip(node)
                     continue
             state.place = node.place
             gradients = (node.run_recorded if recorded else node.run)(grads, keep)
+            node.ran_at = place
             if node.extra is not None and node.extra.hooks:
-                gradients = hooks.call_node_hooks(
-                    node.extra.hooks, gradients, grads, node.outputs
-                )
+                gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads, node.outputs)
             next_nodes = node.next_nodes
             if len(gradients) != len(next_nodes):
                 raise _miscounted(node, len(gradients))
@@ -196,7 +207,7 @@ class _Pass:
                     array = gradient.array if recorded else gradient
                     shape, dtype = metadata[output_nr]
                     if array.shape != shape or array.dtype is not dtype:
-                        gradient = _fit(node, gradient, array, shape, dtype)
+                        gradient = fit(node, gradient, array, shape, dtype)
                     if not following.deferrable and type(gradient) in DEFERRED:
                         gradient = gradient.force()
                 left = waiting[following] - 1
@@ -222,7 +233,7 @@ class _Pass:
                     leaves.append((following, gradient))
             if leaves is not None:
                 for leaf, gradient in leaves:
-                    fresh = node.fresh and _is_fresh(gradient, grads, gradients)
+                    fresh = node.fresh and is_fresh(gradient, grads, gradients)
                     self._arrive(leaf, gradient, fresh)
 
     def _receive(self, node: Node, output_nr: int, gradient: Any) -> None:
@@ -238,7 +249,7 @@ class _Pass:
         buffer[output_nr] = gradient if old is None else self._sum(node, old, gradient)
 
     def _sum(self, node: Node, old: Any, incoming: Any) -> Any:
-        total = add(old, incoming) if self.create_graph else old + incoming
+        total = fitting.add(old, incoming) if self.create_graph else old + incoming
         if self.recorder is not None:
             self.recorder.accumulation(node, old, incoming, total)
         return total
@@ -251,7 +262,7 @@ class _Pass:
         ):
             if following is not None and gradient is not None:
                 array = gradient.array if self.create_graph else gradient
-                gradient = _fit(node, gradient, array, *following.metadata[output_nr])
+                gradient = fit(node, gradient, array, *following.metadata[output_nr])
             fitted.append(gradient)
         return fitted
 
@@ -281,19 +292,37 @@ class _Pass:
 
     def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
         """Hand a leaf its gradient: `fresh` memory, which nobody else sees, for its own."""
-        meta = meta_of(leaf.variable)
+        variable = leaf.variable
+        meta = variable.meta or meta_of(variable)
+        if (
+            self.plain
+            and meta.grad is None
+            and leaf.extra is None
+            and variable.requires_grad
+            and not meta.hooks
+            and not meta.accumulated_hooks
+        ):
+            kept = meta.grad = Tensor(gradient if fresh else own(gradient))
+            if type(kept.array) in DEFERRED:
+                self.deferred.append(kept)
+            return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
             fresh = False
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
+            if leaf.extra.prehooks:
+                gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
+            if gradient is None:
+                return
         if self.targets is not None:
-            wanted = any(node is leaf for node, _ in self.targets)
-            if not wanted:
+            if leaf not in self.wanted:
                 return
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
                 return
+        if not leaf.variable.requires_grad:
+            return  # it was told so after the graph was made
         if fresh and leaf.extra is None and meta.grad is None and not self.create_graph:
             meta.grad = Tensor(gradient)
             if self.recorder is not None:
@@ -304,11 +333,11 @@ class _Pass:
         assert kept is not None
         if type(kept.array) in DEFERRED:
             self.deferred.append(kept)
-        if leaf.extra is not None and leaf.extra.hooks:
-            hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
                 hook(leaf.variable)
+        if leaf.extra is not None and leaf.extra.hooks:
+            hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
 
     # --- after ----------------------------------------------------------------------------------
 
@@ -344,8 +373,8 @@ class _Pass:
             if tensor is not None and gradient is not None:
                 kept = gradient if self.create_graph else Tensor(own(gradient))
                 old = tensor.grad
-                meta_of(tensor).grad = kept if old is None else add(old, kept)
-        return hooks.call_prehooks(extra.prehooks, grads, node.outputs) if extra.prehooks else grads
+                meta_of(tensor).grad = kept if old is None else fitting.add(old, kept)
+        return grads
 
     def _capture(self, node: Node, grads: Any) -> None:
         assert self.targets is not None
@@ -355,79 +384,8 @@ class _Pass:
                 self.captured[target, output_nr] = gradient
 
 
-_LARGE = 1 << 15
-"""Bytes from which on a copy costs more than finding out that none is needed."""
-
-
-def _is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any]) -> bool:
-    """Whether a rule made a gradient's memory and no one else has it: it is no view, not what came
-    in, and passed on once.
-    """
-    return (
-        type(gradient) is np.ndarray
-        and gradient.nbytes >= _LARGE
-        and gradient.base is None
-        and gradient is not grads
-        and sum([each is gradient for each in gradients]) == 1
-    )
-
-
 def _miscounted(node: Node, count: int) -> GradcliError:
     return GradcliError(
         "E410",
         f"{node.node_name} returned {count} gradients for {len(node.next_nodes)} inputs",
     )
-
-
-def _fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
-    be."""
-    if array.shape != shape:
-        if not _expands(shape, array.shape):
-            raise GradcliError(
-                "E410",
-                f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for an input"
-                f" of shape {shape}",
-            )
-        gradient = sum_to(gradient, shape)
-    if array.dtype is not dtype:
-        gradient = cast(gradient, dtype)
-    return gradient
-
-
-def _expands(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to a larger one."""
-    if len(shape) > len(larger):
-        return False
-    tail = larger[len(larger) - len(shape) :]
-    return all(have in (1, want) for have, want in zip(shape, tail, strict=True))
-
-
-def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:
-    """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is
-    recorded."""
-    variable = leaf.variable
-    meta = meta_of(variable)
-    old = meta.grad
-    before = None if recorder is None or old is None else own(old.array)
-    if old is None:
-        if create_graph:
-            meta.grad = copy(gradient) if gradient.requires_grad else Tensor(own(gradient.array))
-        else:
-            meta.grad = Tensor(own(gradient))
-        new = meta.grad.array
-    elif create_graph:
-        meta.grad = add(old, gradient)
-        new = meta.grad.array
-    else:
-        new = forced(old.array + gradient)
-        if isinstance(old.array, np.ndarray):
-            before_write(old.array)
-            old.array[...] = new
-            new = old.array
-        else:
-            old.array = new
-        if old.storage is not None:
-            old.storage.version += 1
-    if recorder is not None:
-        recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import (
     storage_of,
     with_history,
 )
-from gradcli.errors import GradcliError, Label
+from gradcli.errors import GradcliError, Label, Span
 from gradcli.state import active
 
 
@@ -47,6 +47,12 @@ class Saved:
         if self.output_nr < 0:
             return int(self.value.version)
         return self.version if self.storage is None else self.storage.version
+
+    @property
+    def place(self) -> Span | None:
+        """The place of the last write to the memory."""
+        storage = self.value.storage if self.output_nr < 0 else self.storage
+        return None if storage is None else storage.place
 
 
 class FunctionNode(Node):
@@ -150,7 +156,7 @@ class FunctionNode(Node):
         if kept.found != kept.version:
             name = self.assigned if kept.output_nr >= 0 else kept.value.name
             name = name or f"saved_tensors[{number}]"
-            raise modified(self, name, kept.found, kept.version)
+            raise modified(self, name, kept.found, kept.version, kept.place)
         if kept.output_nr >= 0:
             return with_history(kept.value, self, kept.output_nr)
         tensor: Tensor = kept.value

@@ -52,7 +52,8 @@ def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
     """
     for hook in list(hooks.values()):
         given = _tensor(gradient)
-        gradient = _replaced(gradient, given, hook(given))
+        returned = hook(given)
+        gradient = _replaced(gradient, given, given if returned is None else returned)
     return gradient
 
 
@@ -83,7 +84,7 @@ def call_node_hooks(
     outputs = tuple(_tensor(gradient) for gradient in _seen(grads, numbers))
     current = list(gradients)
     for hook in list(hooks.values()):
-        current = _replaced_all(current, hook, lambda given: (given, outputs))
+        current = _replaced_all(current, hook, lambda given: (given, outputs), True)
     return tuple(current)
 
 
@@ -102,24 +103,33 @@ def _tensor(gradient: Any) -> Tensor | None:
 
 
 def _replaced_all(
-    current: list[Any], hook: Callable[..., Any], arguments: Callable[[Any], tuple[Any, ...]]
+    current: list[Any],
+    hook: Callable[..., Any],
+    arguments: Callable[[Any], tuple[Any, ...]],
+    of_inputs: bool = False,
 ) -> list[Any]:
     given = tuple(_tensor(gradient) for gradient in current)
     returned = hook(*arguments(given))
     if returned is None:
-        returned = given
-    elif isinstance(returned, Tensor):
+        # What the hook wrote to stays written.
+        return [_replaced(old, seen, seen) for old, seen in zip(current, given, strict=True)]
+    if isinstance(returned, Tensor) and of_inputs:
         returned = (returned,)
-    if not isinstance(returned, tuple) or len(returned) != len(given):
+    if not isinstance(returned, tuple):
+        raise GradcliError(
+            "E410",
+            f"a hook has to return a tuple of gradients, or None, not {type(returned).__name__}",
+            raises="TypeError",
+        )
+    if len(returned) != len(given):
         raise GradcliError("E410", f"a hook has to return {len(given)} gradients, or None")
     return [
         _replaced(old, seen, new) for old, seen, new in zip(current, given, returned, strict=True)
     ]
 
 
-def _replaced(gradient: Any, given: Tensor | None, returned: Any) -> Any:
-    """The gradient after a hook: what it returned, or what it was given if it returned nothing."""
-    new = given if returned is None else returned
+def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
+    """The gradient after a hook: the new one, checked against the one that the hook was given."""
     if new is None:
         return None
     if not isinstance(new, Tensor):
@@ -133,5 +143,9 @@ def _replaced(gradient: Any, given: Tensor | None, returned: Any) -> Any:
             "E410",
             f"a hook returned a gradient of shape {tuple(new.array.shape)} for one of"
             f" {tuple(given.array.shape)}",
+        )
+    if given is not None and new.array.dtype is not given.array.dtype:
+        raise GradcliError(
+            "E410", f"a hook returned a gradient of {new.dtype} for one of {given.dtype}"
         )
     return new if isinstance(gradient, Tensor) else new.array

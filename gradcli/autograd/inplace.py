@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import address_of, module_of
 from gradcli.arrays.deferred import before_write, forced
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
@@ -72,7 +74,7 @@ class CopySlices(Node):
     def _copied(self, grads: Any) -> tuple[Any, Any]:
         """A copy of the gradient that lies in memory as the base does, and the view of its part."""
         shape, dtype = self.metadata[0]
-        memory = np.empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
+        memory = module_of(grads).empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
         gradient = _shown(memory, dtype, (shape, self.base_strides, 0))
         gradient[...] = grads
         return gradient, _shown(memory, dtype, self.view)
@@ -90,7 +92,7 @@ class CopySlices(Node):
         part = as_strided(gradient, *self.view)
         first, *others = self._writer(keep).run_recorded(clone(part), True)
         if first is None:
-            first = Tensor(np.zeros((), part.array.dtype))
+            first = Tensor(module_of(part.array).zeros((), part.array.dtype))
         write(part, copied(part, first))
         return gradient, *others
 
@@ -104,7 +106,7 @@ def base_array(tensor: Tensor) -> Any:
 def geometry(base: Any, view: Any) -> Geometry:
     """How an array lies in the memory of its base."""
     size = base.itemsize
-    offset = (view.__array_interface__["data"][0] - base.__array_interface__["data"][0]) // size
+    offset = (address_of(view) - address_of(base)) // size
     return view.shape, tuple(step // size for step in view.strides), offset
 
 
@@ -120,7 +122,8 @@ def _shown(memory: Any, dtype: Any, view: Geometry) -> Any:
     shape, strides, offset = view
     size = dtype.itemsize
     start = 0 if 0 in shape else offset * size
-    return np.ndarray(shape, dtype, memory, start, [step * size for step in strides])
+    steps = [step * size for step in strides]
+    return module_of(memory).ndarray(shape, dtype, memory, start, steps)
 
 
 def check_inplace(tensor: Tensor, *operands: Any) -> None:
@@ -131,10 +134,31 @@ def check_inplace(tensor: Tensor, *operands: Any) -> None:
     check_graph(tensor)
 
 
-def check_graph(tensor: Tensor) -> None:
-    """Raise E405 where the tensor's place in the graph forbids a write."""
+def check_graph(tensor: Tensor, *operands: Any) -> None:
+    """Raise E405 where the tensor's place in the graph forbids a write, and outside the mode for a
+    tensor of inference mode. Memory may be shared, by the operands too.
+    """
+    if type(tensor.storage) is InferenceStorage:
+        tensor.storage.check("E405", "be changed in place")
     if active.state.grad_enabled and tensor.requires_grad:
         _check_history(tensor)
+
+
+def check_distinct(tensor: Tensor, *operands: Any) -> None:
+    """`check_inplace` for writes that read an operand after they began: it must not share any
+    memory with the tensor, not even all of it.
+    """
+    check_apart(tensor, *operands)
+    check_inplace(tensor)
+
+
+def check_apart(tensor: Tensor, *operands: Any) -> None:
+    """Raise E405 where the tensor shares memory with an operand."""
+    for operand in operands:
+        if operand is tensor:
+            storage_of(tensor)
+        if type(operand) is Tensor and operand.storage is tensor.storage is not None:
+            _check_overlap(tensor.array, operand.array, same=False)
 
 
 def check_memory(tensor: Tensor, *operands: Any) -> None:
@@ -152,7 +176,7 @@ def check_memory(tensor: Tensor, *operands: Any) -> None:
             "the tensor is a conjugate, which is read-only here",
             help="copy it before writing to it: `x.resolve_conj()`",
         )
-    if tensor.storage is not None and array.ndim and 0 in array.strides:
+    if array.ndim and array.size and 0 in array.strides:
         for stride, size in zip(array.strides, array.shape, strict=True):
             if stride == 0 and size > 1:
                 raise GradcliError(
@@ -162,20 +186,27 @@ def check_memory(tensor: Tensor, *operands: Any) -> None:
                 )
 
 
-def _check_overlap(written: Any, read: Any) -> None:
+def _check_overlap(written: Any, read: Any, same: bool = True) -> None:
     """Raise E405 where an operand shows a part of the memory that is written, or all of it in
-    another order. As in PyTorch, only arrays without gaps are compared.
+    another order; in the same order too unless `same` may be. As in PyTorch, only arrays without
+    gaps are compared.
     """
     if not (written.size and read.size and _without_gaps(written) and _without_gaps(read)):
         return
-    first, second = (array.__array_interface__["data"][0] for array in (written, read))
-    same = (first, written.nbytes, written.strides) == (second, read.nbytes, read.strides)
-    if not same and first < second + read.nbytes and second < first + written.nbytes:
+    first, second = address_of(written), address_of(read)
+    if same and first == second and _steps(written) == _steps(read):
+        return
+    if first < second + read.nbytes and second < first + written.nbytes:
         raise GradcliError(
             "E405",
             "the written tensor and an operand share a part of their memory",
             help="clone() the operand before the write",
         )
+
+
+def _steps(array: Any) -> list[tuple[int, int]]:
+    """Size and stride of the dimensions that hold more than one element."""
+    return [each for each in zip(array.shape, array.strides, strict=True) if each[0] > 1]
 
 
 def _without_gaps(array: Any) -> bool:
@@ -270,7 +301,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
             f"values of shape {tuple(array.shape)} cannot be written to a tensor of shape"
             f" {tuple(tensor.array.shape)}",
         ) from None
-    storage.version += 1
+    storage.count_write()
 
 
 def write(tensor: Tensor, result: Tensor) -> None:
@@ -308,7 +339,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
         array = forced(array)
         before_write(tensor.array)
         tensor.array[...] = array
-    storage.version += 1
+    storage.count_write()
     if active.state.recorder is not None:
         active.state.recorder.write(tensor, result)
     if node is None:
@@ -324,10 +355,10 @@ def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
 
     Raises E405 where the tensor may not be changed.
     """
-    check_inplace(tensor)
+    check_graph(tensor)
     storage = storage_of(tensor)
     tensor.array = result.array
-    storage.version += 1
+    storage.count_write()
     if tensor.meta is not None:
         tensor.meta.attr_version = storage.version
     if result.grad_fn is not None:
@@ -340,7 +371,7 @@ def _keep_old_value(node: Any, tensor: Tensor) -> None:
     ops do.
     """
     if getattr(node, "saved_self", None) is tensor:
-        node.saved_self = Tensor(tensor.array.copy())
+        node.saved_self = _unseen(clone, tensor)
         node.version_self = 0
 
 
@@ -379,17 +410,21 @@ def _regenerate(view: Tensor) -> None:
     if meta.attr_version == storage.version:
         return
     _check_creation(view, "is used after a write to its memory")
-    state = active.state
-    before = state.grad_enabled, state.recorder
-    # The program did not ask for this step.
-    state.grad_enabled, state.recorder = True, None
-    try:
-        renewed = as_strided(base, *geometry(base.array, view.array))
-    finally:
-        state.grad_enabled, state.recorder = before
+    renewed = _unseen(as_strided, base, *geometry(base.array, view.array))
     view.grad_fn = renewed.grad_fn
     view.output_nr = 0
     meta.attr_version = storage.version
+
+
+def _unseen(step: Callable[..., Tensor], *args: Any) -> Tensor:
+    """The result of an op that the program did not ask for: in the graph, but in no record."""
+    state = active.state
+    before = state.grad_enabled, state.recorder
+    state.grad_enabled, state.recorder = True, None
+    try:
+        return step(*args)
+    finally:
+        state.grad_enabled, state.recorder = before
 
 
 tensors.regenerate = _regenerate

@@ -63,6 +63,10 @@ class Listener:
         if self.former is not None:
             self.former.write(tensor, result)
 
+    def begin_backward(self, keep_graph: bool) -> bool:
+        """A backward pass begins: whether it is to keep what the nodes saved."""
+        return keep_graph if self.former is None else bool(self.former.begin_backward(keep_graph))
+
     def backward(self, roots: Any, accumulate: bool) -> None:
         """A backward pass begins."""
         if self.former is not None:
@@ -84,6 +88,16 @@ class Listener:
     def operations(self) -> Any:
         """The recorder's operations."""
         return self.former.operations
+
+    @property
+    def passes(self) -> Any:
+        """The recorder's backward passes."""
+        return self.former.passes
+
+    @property
+    def writes(self) -> Any:
+        """What the recorder saw written in place."""
+        return self.former.writes
 
     @property
     def ran(self) -> Any:

@@ -24,7 +24,7 @@ class GradMode:
     def __enter__(self) -> None:
         state = active.state
         self.before.append((state.grad_enabled, state.inference))
-        state.grad_enabled = self.enabled
+        state.grad_enabled = self.enabled and not state.inference
 
     def __exit__(self, *exception: object) -> None:
         active.state.grad_enabled, active.state.inference = self.before.pop()
@@ -108,8 +108,8 @@ class InferenceMode(GradMode):
         self.inference = mode
 
     def __enter__(self) -> None:
-        super().__enter__()
-        active.state.inference = self.inference
+        self.before.append((active.state.grad_enabled, active.state.inference))
+        active.state.grad_enabled, active.state.inference = self.enabled, self.inference
 
 
 def is_grad_enabled() -> bool:

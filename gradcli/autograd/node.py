@@ -80,9 +80,10 @@ class NodeExtra:
         tensor_hooks: called with the gradient of an output, by its number.
         prehooks: called with the gradients of the outputs before the node runs.
         hooks: called with the gradients of the inputs after it ran.
+        remarks: what the program noted in `grad_fn.metadata`.
     """
 
-    __slots__ = ("hooks", "prehooks", "printed_number", "retained", "tensor_hooks")
+    __slots__ = ("hooks", "prehooks", "printed_number", "remarks", "retained", "tensor_hooks")
 
     def __init__(self) -> None:
         self.printed_number = 0
@@ -90,6 +91,7 @@ class NodeExtra:
         self.tensor_hooks: dict[int, Hooks] = {}
         self.prehooks: Hooks = {}
         self.hooks: Hooks = {}
+        self.remarks: dict[Any, Any] = {}
 
 
 def printed_number(holder: Node) -> int:
@@ -118,6 +120,7 @@ class Node:
         metadata: shape and NumPy dtype of each output of the forward operation.
         sequence_nr: counts nodes in the order they were made; the engine runs the largest first.
         place: the source text of the operation, None outside a program.
+        ran_at: the source text of the backward pass that ran the node last; not set before one did.
         assigned: the variable that the output was assigned to first, None if it has no name.
         extra: hooks and the like, None while there are none.
         multiple: whether the operation returns several outputs, be it in a list of one.
@@ -134,6 +137,7 @@ class Node:
         "metadata",
         "next_nodes",
         "place",
+        "ran_at",
         "sequence_nr",
     )
 
@@ -142,6 +146,7 @@ class Node:
     metadata: Metadata
     sequence_nr: int
     place: Span | None
+    ran_at: Span | None
     assigned: str | None
     extra: NodeExtra | None
 
@@ -181,7 +186,7 @@ class Node:
         """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes
         that PyTorch writes by hand, whose names hold no overload's number.
         """
-        if self.node_name == "NotImplemented" or any(map(str.isdecimal, self.node_name)):
+        if any(map(str.isdecimal, self.node_name)):
             return self.node_name
         return f"torch::autograd::{self.node_name}"
 
@@ -197,9 +202,11 @@ class Node:
         return f"<{self.node_name} object at {hex(printed_number(self))}>"
 
     def language_getattr(self, name: str) -> Any:
-        """Attributes computed from what the operation saved; raises AttributeError where there is
-        none.
+        """`metadata`, the program's own dict, and attributes computed from what the operation
+        saved; raises AttributeError where there is none.
         """
+        if name == "metadata":
+            return extra_of(self).remarks
         raise AttributeError(name)
 
 
@@ -229,22 +236,34 @@ class AccumulateGrad(Node):
 
 def freed(node: Node) -> GradcliError:
     """The error of a backward pass through a node whose saved values are gone."""
-    labels = (Label(node.place, f"{node.node_name} saved values here"),) if node.place else ()
     return GradcliError(
         "E403",
         f"the values that {node.node_name} saved were freed by an earlier backward pass",
         help="pass retain_graph=True to the first backward()",
-        labels=labels,
+        labels=_labels(
+            (node.place, f"{node.node_name} saved values here"),
+            (getattr(node, "ran_at", None), "freed here"),
+        ),
     )
 
 
-def modified(node: Node, name: str, found: int, expected: int) -> GradcliError:
-    """The error of a saved value that was written to between forward and backward."""
-    labels = (Label(node.place, f"{node.node_name} saved `{name}` here"),) if node.place else ()
+def _labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
+    """Labels for the places that are known."""
+    return tuple([Label(place, text) for place, text in places if place is not None])
+
+
+def modified(
+    node: Node, name: str, found: int, expected: int, place: Span | None = None
+) -> GradcliError:
+    """The error of a saved value that was written to between forward and backward, last at
+    `place`.
+    """
     return GradcliError(
         "E404",
         f"`{name}`, which {node.node_name} needs for its gradient, was modified by an in-place"
         f" operation: it is at version {found}, and version {expected} was saved",
         help="write the update out of place (`x = x + 1`), or clone the tensor before changing it",
-        labels=labels,
+        labels=_labels(
+            (node.place, f"{node.node_name} saved `{name}` here"), (place, "modified here")
+        ),
     )

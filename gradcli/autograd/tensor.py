@@ -16,7 +16,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of
 from gradcli.arrays.deferred import forced
 from gradcli.arrays.sizes import Device, Size
-from gradcli.arrays.storage import Storage
+from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.arrays.text import format_tensor
 from gradcli.autograd.node import AccumulateGrad
 from gradcli.errors import GradcliError
@@ -116,6 +116,8 @@ class Tensor:
         self.output_nr = 0
         self.storage: Storage | None = None
         self.meta: TensorMeta | None = None
+        if active.state.inference:
+            mark_inference(self)
 
     # --- what it is ---------------------------------------------------------------------------
 
@@ -296,10 +298,17 @@ def storage_of(tensor: Tensor) -> Storage:
     """
     if tensor.storage is None:
         tensor.storage = Storage()
-        tensor.array = np.asarray(forced(tensor.array))
+        array = forced(tensor.array)
+        tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
         if tensor.grad_fn is not None:
             tensor.grad_fn.save_result_storage(tensor.output_nr, tensor.storage)
     return tensor.storage
+
+
+def mark_inference(tensor: Tensor) -> None:
+    """Make it a tensor of `torch.inference_mode()`: none that a graph could hold."""
+    tensor.array = np.asarray(forced(tensor.array))
+    tensor.storage = InferenceStorage()
 
 
 def refresh(tensor: Tensor) -> None:

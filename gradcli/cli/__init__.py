@@ -79,10 +79,13 @@ def _invoke(args: list[str]) -> int:
     """Let click read the words and run the command that they name."""
     import click
 
-    import gradcli.cli.question_commands  # noqa: F401  (adds commands to the group)
     from gradcli.cli.commands import gradcli, joined
 
     asked = os.environ.get("_GRADCLI_COMPLETE")
+    if asked or not args or args[0].isidentifier() or args[0] in ("--help", "-h"):
+        from gradcli.cli.question_commands import add_to
+
+        add_to(gradcli)
     if asked:
         from gradcli.cli.completion import answer
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.files import decoded, decoded_lines, read_program
 from gradcli.cli.options import Options
-from gradcli.cli.running import Run, explain_missing
+from gradcli.cli.running import Run, explain_missing, prove_cut
 from gradcli.cli.terminal import Terminal
 from gradcli.cli.values import Argument, hold_stdin
 from gradcli.cli.workers import results
@@ -116,6 +116,7 @@ def run_file(
                 run.report(compact=True)
     except GradcliError as failure:
         explain_missing(failure, known, arguments, f"gradcli run {path}")
+        prove_cut(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
     if run.bindings is not None:

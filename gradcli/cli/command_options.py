@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from gradcli.cli.options import DTYPES, FORMATS, TRACES, Options, read_size
+from gradcli.cli.options import DTYPES, FORMATS, PICTURES, TRACES, Options, is_device, read_size
 from gradcli.cli.terminal import ERROR_FORMATS
 from gradcli.cli.values import Argument
 
@@ -22,6 +22,13 @@ def _size(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     if size is None:
         raise click.BadParameter(f"{text!r} is no size such as 500MB or 2GB", param=parameter)
     return size
+
+
+def _device(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """A device's name."""
+    if text is not None and not is_device(text):
+        raise click.BadParameter(f"{text!r} is none of cpu, cuda and cuda:N", param=parameter)
+    return text
 
 
 _LIMITS: list[Decorator] = [
@@ -66,9 +73,10 @@ _RESULT: list[Decorator] = [
     click.option("--no-trace", is_flag=True, help="Print no trace."),
     click.option(
         "--format",
-        type=click.Choice(FORMATS),
+        type=click.Choice([*FORMATS, *PICTURES]),
         help="Print the result as text, as a JSON document, as one on a single line, or as a table"
-        " of names, shapes, dtypes, values and gradients. `run` prints a result when one of the"
+        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz."
+        " `run` prints a result when one of the"
         " last three is asked for, and its JSON is on a line per file.",
     ),
     click.option("--json", is_flag=True, help="Short for --format json."),
@@ -107,6 +115,13 @@ _FILES: list[Decorator] = [
     ),
 ]
 
+_DEVICE: Decorator = click.option(
+    "--device",
+    metavar="DEVICE",
+    callback=_device,
+    help="Where inputs and new tensors are: cpu, cuda or cuda:N.",
+)
+
 _DRESS: list[Decorator] = [
     click.option(
         "--dtype",
@@ -114,6 +129,7 @@ _DRESS: list[Decorator] = [
         metavar="DTYPE",
         help="The dtype of inputs: float16, bfloat16, float32 or float64.",
     ),
+    _DEVICE,
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
     click.option(
         "--color",
@@ -145,6 +161,11 @@ def with_program(command: Any) -> Any:
     return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
 
 
+def with_device(command: Any) -> Any:
+    """Give a command the option that says where tensors are."""
+    return _with(command, [_DEVICE])
+
+
 def with_limits(command: Any) -> Any:
     """Give a command the options that set limits."""
     return _with(command, _LIMITS)
@@ -158,7 +179,7 @@ def _with(command: Any, options: Sequence[Decorator]) -> Any:
 
 def check_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
-    if given["format"] in ("text", "table"):
+    if given["format"] in ("text", "table", *PICTURES):
         raise click.UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
     if given["output"] is not None:
         raise click.UsageError("--inputs prints JSON Lines; -o holds the result of one run")

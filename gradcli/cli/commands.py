@@ -14,6 +14,7 @@ from gradcli.cli.command_options import (
     check_inputs,
     check_stdin,
     stdin_options,
+    with_device,
     with_limits,
     with_options,
     with_program,
@@ -104,7 +105,7 @@ def _ops(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> l
     return ops(incomplete)
 
 
-def _values(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
+def complete_values(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[Any]:
     from gradcli.cli.completion import values
 
     return values(incomplete)
@@ -146,16 +147,16 @@ def gradcli() -> None:
     help="Show this.",
 )
 @with_options
-@click.argument("words", nargs=-1, shell_complete=_values)
+@click.argument("words", nargs=-1, shell_complete=complete_values)
 def program(programs: Sequence[str], words: Sequence[str], color: str, **given: Any) -> int:
     """Run a program given in the words themselves."""
     if not programs and not words:
         return start(color, given)
-    terminal = _terminal(color, given)
+    terminal = terminal_of(color, given)
     if not programs:
         programs, words = words[:1], words[1:]
         _check_program(programs[0])
-    options, arguments = _options(given), _arguments(words)
+    options, arguments = options_of(given), _arguments(words)
     check_stdin(arguments, stdin_options(options))
     code = one_shot(terminal, "\n".join(programs), arguments, options)
     return terminal.checked(code)
@@ -164,7 +165,7 @@ def program(programs: Sequence[str], words: Sequence[str], color: str, **given: 
 @gradcli.command()
 @with_options
 @click.option("--keep-going", is_flag=True, help="Run further files after one failed.")
-@click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=_values)
+@click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=complete_values)
 def run(words: Sequence[str], color: str, **given: Any) -> int:
     """Run program files; `-` is standard input."""
     paths = [word for word in words if read_argument(word) is None]
@@ -173,8 +174,8 @@ def run(words: Sequence[str], color: str, **given: Any) -> int:
         raise click.UsageError("`gradcli run` needs a file, or `-` for standard input")
     if given["output"] is not None and len(paths) > 1:
         raise click.UsageError("-o holds the result of one file, and there are several")
-    terminal = _terminal(color, given)
-    options = _options(given)
+    terminal = terminal_of(color, given)
+    options = options_of(given)
     if options.inputs is not None and len(paths) > 1:
         raise click.UsageError("--inputs runs one file, and there are several")
     check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
@@ -183,17 +184,59 @@ def run(words: Sequence[str], color: str, **given: Any) -> int:
 
 @gradcli.command()
 @click.option("--element", metavar="I,J", help="The element of large gradients to work out.")
-@click.option("--json", is_flag=True, help="Print the ledger as JSON.")
+@click.option("--ties", is_flag=True, help="List the elements on a kink or a tie.")
+@click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
+@click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
+@click.option(
+    "--format",
+    type=click.Choice(["text", "json", "mermaid", "dot"]),
+    help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
+)
+@click.option("--json", is_flag=True, help="Short for --format json.")
 @with_program
-@click.argument("words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=_values)
-def explain(words: Sequence[str], file: str | None, element: str | None, **given: Any) -> int:
+@click.argument("words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=complete_values)
+def explain(
+    words: Sequence[str],
+    file: str | None,
+    element: str | None,
+    ties: bool,
+    paths: str | None,
+    saved: bool,
+    **given: Any,
+) -> int:
     """Show the chain rule at work: what each edge of the graph multiplied and passed on."""
     from gradcli.cli import explaining
 
-    terminal = _terminal(given.pop("color"), given)
-    program, arguments = _program_and_arguments("explain", words, file)
-    index = explaining.read_element(element)
-    code = explaining.explain(terminal, program, arguments, _options(given), element=index)
+    terminal = terminal_of(given.pop("color"), given)
+    program, arguments = program_and_arguments("explain", words, file)
+    widening = explaining.Widening(explaining.read_element(element), ties, paths, saved)
+    code = explaining.explain(terminal, program, arguments, options_of(given), widening)
+    return terminal.checked(code)
+
+
+@gradcli.command()
+@click.option("--shape", is_flag=True, help="Values are shapes: x=3,4 is random, 3 by 4.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["gradcli", "latex", "numpy", "torch"]),
+    default="gradcli",
+    help="What is written: formulas in the language or in LaTeX, or a file for NumPy or PyTorch.",
+)
+@click.option("--json", is_flag=True, help="Print the formulas as JSON.")
+@with_program
+@click.argument("words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=complete_values)
+def derive(
+    words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any
+) -> int:
+    """Write the gradients down as formulas of the inputs."""
+    from gradcli.cli import explaining
+
+    terminal = terminal_of(given.pop("color"), given)
+    program, arguments = program_and_arguments("derive", words, file)
+    if shape:
+        arguments = explaining.with_shapes(arguments)
+    code = explaining.derive(terminal, program, arguments, options_of(given), target=target)
     return terminal.checked(code)
 
 
@@ -204,6 +247,7 @@ def explain(words: Sequence[str], file: str | None, element: str | None, **given
     default="auto",
     help="Whether text is coloured.",
 )
+@with_device
 @with_limits
 def repl(color: str, **given: Any) -> int:
     """Work in a session: one statement after another."""
@@ -277,24 +321,24 @@ def start(color: str, given: dict[str, Any]) -> int:
     """What happens without a program: a session on a terminal, standard input as a script
     elsewhere.
     """
-    terminal = _terminal(color, given)
+    terminal = terminal_of(color, given)
     if sys.stdin is None or not sys.stdin.isatty():
-        return terminal.checked(batch(terminal, [STDIN], [], _options(given)))
+        return terminal.checked(batch(terminal, [STDIN], [], options_of(given)))
     if given.get("inputs") is not None:
         raise click.UsageError("--inputs needs a program to run")
     from gradcli.cli.repl import repl as session
 
     with raising_on_signals():
-        return session(terminal, _options(given))
+        return session(terminal, options_of(given))
 
 
-def _terminal(color: str, given: dict[str, Any]) -> Terminal:
+def terminal_of(color: str, given: dict[str, Any]) -> Terminal:
     """The terminal that the options ask for, which are taken out."""
     error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
     return Terminal(color, given.get("quiet", False), error_format, strict)
 
 
-def _options(given: dict[str, Any]) -> Options:
+def options_of(given: dict[str, Any]) -> Options:
     if given.get("inputs") is not None:
         check_inputs(given)
     if given.get("json") and given.get("format") not in (None, "json"):
@@ -321,7 +365,7 @@ def _arguments(words: Sequence[str]) -> list[Argument]:
     return list(found.values())
 
 
-def _program_and_arguments(
+def program_and_arguments(
     command: str, words: Sequence[str], file: str | None
 ) -> tuple[Any, list[Argument]]:
     """What a command that explains a program was given: the program and the arguments."""

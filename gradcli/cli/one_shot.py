@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.options import Options
-from gradcli.cli.running import Run, explain_missing
+from gradcli.cli.running import Run, explain_missing, prove_cut
 from gradcli.cli.terminal import Terminal
 from gradcli.cli.values import Argument
 from gradcli.errors import GradcliError
@@ -41,13 +41,25 @@ def one_shot(
             value = run.execute(statements, arguments)
             if not run.report(value) and not options.json:
                 _show_plain(run, statements, value)
+            elif options.format == "text":
+                _note_missing(run, statements, arguments)
     except GradcliError as error:
         explain_missing(error, statements, arguments, _command(program))
+        prove_cut(error, run, statements, arguments)
         terminal.error(error)
         code = error.exit_code
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, statements if code else ())
     return code
+
+
+def _note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]) -> None:
+    """Say where the graph was cut on the way from the arguments that got no gradient."""
+    inputs = [] if run.bindings is None else run.bindings.inputs()
+    if any(tensor.requires_grad and tensor.grad is None for _, tensor in inputs):
+        from gradcli.cli.proofs import note_missing
+
+        note_missing(run, statements, arguments)
 
 
 def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:

@@ -8,6 +8,9 @@ from gradcli.limits import ELEMENTS, STEPS, Limits
 
 FORMATS = ("text", "json", "jsonl", "table")
 
+PICTURES = ("mermaid", "dot")
+"""Formats of the graph itself."""
+
 TRACES = ("tree", "next", "steps")
 
 DTYPES = {
@@ -20,6 +23,12 @@ DTYPES = {
     "double": "float64",
 }
 """The words for `--dtype` and what they stand for."""
+
+
+def is_device(text: str) -> bool:
+    """Whether a text names a device that tensors can be on."""
+    kind, colon, number = text.partition(":")
+    return text == "cpu" or (kind == "cuda" and (not colon or number.isdecimal()))
 
 
 _UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
@@ -64,7 +73,7 @@ class Options:
         of: the name of the output, None for the tensor assigned last.
         wrt: the inputs whose gradients are wanted, None for all.
         trace: `tree`, `next`, `steps`, `none`, or None where nothing was said.
-        format: how the result is printed, one of `FORMATS`.
+        format: how the result is printed, one of `FORMATS` or `PICTURES`.
         precision: the digits behind the point of printed tensors, None for 4.
         full: whether large tensors are printed whole.
         inputs: the file of records that the program runs for, or None.
@@ -72,12 +81,14 @@ class Options:
         output: the file that the result is written to, or None.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
+        device: where inputs and new tensors are, None for the CPU.
         quiet: whether traces, warnings and notes are kept back.
         keep_going: whether further files run after one failed.
         limits: how much a run may use.
     """
 
     __slots__ = (
+        "device",
         "dtype",
         "format",
         "full",
@@ -110,6 +121,7 @@ class Options:
         jobs: int = 1,
         output: str | None = None,
         dtype: str | None = None,
+        device: str | None = None,
         quiet: bool = False,
         keep_going: bool = False,
         limits: Limits | None = None,
@@ -127,6 +139,7 @@ class Options:
         self.jobs = jobs
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
+        self.device = None if device == "cpu" else device
         self.quiet = quiet
         self.keep_going = keep_going
         self.limits = limits or Limits()
@@ -150,4 +163,6 @@ class Options:
     @property
     def record(self) -> str:
         """What the session has to record for it."""
+        if self.format in PICTURES:
+            return "all"
         return "steps" if self.trace == "steps" else "graph"

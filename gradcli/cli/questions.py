@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
     from gradcli.cli.explaining import Program
-    from gradcli.explain.why import Recorded
+    from gradcli.explain.recorded import Recorded
     from gradcli.language.syntax import Statement
 
 
@@ -27,6 +27,8 @@ def asked(
     options: Options,
     record: str,
     answer: Callable[[Run, Sequence[Statement], Any], int],
+    prepare: Callable[[Run], None] = lambda run: None,
+    after_error: Callable[[Run, Sequence[Statement]], None] | None = None,
 ) -> int:
     """Run a program and let a command answer from the run.
 
@@ -39,6 +41,8 @@ def asked(
         record: what the session records.
         answer: given the run, the statements and the value of the last of them, writes the answer
             and gives the exit code.
+        prepare: called with the run before the program.
+        after_error: called where the program failed, to answer from what ran before.
 
     Returns:
         The exit code.
@@ -46,16 +50,21 @@ def asked(
     run = Run(terminal, options, record)
     run.muted = True
     statements: Sequence[Statement] = ()
+    has_run = False
     try:
         with run.limited():
             statements = run.session.parse(program.text(), program.name)
+            prepare(run)
             value = run.execute(statements, arguments)
+            has_run = True
             with run.within_memory():
                 code = answer(run, statements, value)
     except GradcliError as error:
         explain_missing(error, statements, arguments, f"gradcli {command} …")
         terminal.error(error)
         code = error.exit_code
+        if statements and not has_run and after_error is not None:
+            after_error(run, statements)
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, statements if code else ())
     return code
@@ -104,7 +113,14 @@ def why(
         write_why(run, question, recorded(run, statements, value, bool(differentiates)))
         return 0
 
-    return asked(terminal, "why", program, arguments, options, "values", answer)
+    def after_error(run: Run, statements: Sequence[Statement]) -> None:
+        # That there is no gradient is often what the program failed of.
+        if question.name in run.session.values:
+            write_why(run, question, recorded(run, statements, None, False))
+
+    return asked(
+        terminal, "why", program, arguments, options, "values", answer, after_error=after_error
+    )
 
 
 def recorded(
@@ -113,7 +129,7 @@ def recorded(
     """What a run with all its values came to; `differentiates` if it is to end with a backward
     pass, as a one-shot's does, unless the program has run one.
     """
-    from gradcli.explain.why import Recorded
+    from gradcli.explain.recorded import Recorded
 
     session = run.session
     recorder, followed = session.state.recorder, session.interpreter.followed
@@ -135,11 +151,14 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
     """Write the answer to a question."""
     from gradcli.autograd.tensor import Tensor
     from gradcli.explain.why import why as proof
-    from gradcli.language.namespace import unknown_name
+    from gradcli.language.suggestions import closest
 
-    tensor = found.values.get(question.name)
     if question.name not in found.values:
-        raise unknown_name(question.name, found.values, None)
+        near = closest(question.name, [n for n, v in found.values.items() if type(v) is Tensor])
+        raise click.UsageError(
+            f"the program has no `{question.name}`" + (f"; did you mean `{near}`?" if near else "")
+        )
+    tensor = found.values[question.name]
     if type(tensor) is not Tensor:
         from gradcli.language.classes import type_name
 
@@ -160,3 +179,57 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
 
             shown = why_text(why, run.terminal.style)
     run.terminal.write(shown)
+
+
+# --- blame --------------------------------------------------------------------------------------
+
+
+def blame(
+    terminal: Terminal,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+    *,
+    all: bool,
+) -> int:
+    """`gradcli blame`: the first number that is not finite, and its cure; exits with 1 where there
+    is one.
+    """
+    from gradcli.explain.births import Watch
+
+    watch = Watch()
+
+    def prepare(run: Run) -> None:
+        with run.session.running():
+            watch.install()
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        from gradcli.cli.rerunning import Rerun, outcome_of
+        from gradcli.explain.blame import blame as find
+        from gradcli.explain.proof import find_cure
+        from gradcli.explain.rewrites import rewrites
+
+        result = run.result(value)
+        gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
+        with run.session.running():
+            watch.remove()
+        found = find(recorded(run, statements, value, False), watch, gradients)
+        first = found.first
+        if first is not None and result is not None:
+            rerun = Rerun(terminal, program.text(), program.name, arguments, options)
+            exact = rerun(dtype="float64")
+            first.cure = find_cure(rewrites(first, statements), outcome_of(result), exact, rerun)
+        with run.session.running():
+            if options.json:
+                from gradcli.render.blame import blame_document
+                from gradcli.render.document import text
+
+                shown = text(blame_document(found), compact=options.format == "jsonl")
+            else:
+                from gradcli.render.blame import blame_text
+
+                shown = blame_text(found, terminal.style, all=all)
+        terminal.write(shown)
+        return 0 if first is None else 1
+
+    return asked(terminal, "blame", program, arguments, options, "values", answer, prepare)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.options import Options
+from gradcli.cli.options import PICTURES, Options
 from gradcli.cli.terminal import Terminal
 from gradcli.cli.values import Argument, evaluate
 from gradcli.errors import GradcliError
@@ -46,7 +46,7 @@ def result_of(
     from gradcli.explain.gradients import Gradient
     from gradcli.explain.result import Result
 
-    found = _output(session, options, value)
+    found = find_output(session, options, value)
     if found is None:
         return None
     name, output = found
@@ -79,7 +79,7 @@ def _has_run(root: GraphNode, recorder: Recorder) -> bool:
     return root.node in recorder.ran
 
 
-def _output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:
+def find_output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:
     from gradcli.autograd.tensor import Tensor
 
     if options.of is not None:
@@ -195,6 +195,9 @@ def output_text(style: Style, name: str | None, output: Any, remark: str = "") -
 def show(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
     """Print a result: value, seed, gradients and trace."""
     with session.running():
+        if options.format in PICTURES:
+            terminal.write(picture_text(session, options.format, result))
+            return
         if options.format == "table":
             from gradcli.render.table import table
 
@@ -232,6 +235,22 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
             terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
             return
     terminal.write(f"\n{trace_text(terminal, options.trace or 'tree', result)}\n")
+
+
+def picture_text(session: Session, format: str, result: Result) -> str:
+    """The backward graph with values and gradients, for Mermaid or Graphviz."""
+    from gradcli.explain.annotated import AnnotatedGraph
+
+    recorder = session.state.recorder
+    operations = () if recorder is None else recorder.operations or ()
+    annotated = AnnotatedGraph(result.graph, result.events, operations)
+    if format == "dot":
+        from gradcli.render.dot import dot
+
+        return f"{dot(annotated)}\n"
+    from gradcli.render.mermaid import mermaid
+
+    return f"{mermaid(annotated)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:

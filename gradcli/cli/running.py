@@ -17,7 +17,7 @@ from gradcli.cli.terminal import Terminal
 from gradcli.cli.transcript import Transcript
 from gradcli.cli.values import Argument
 from gradcli.errors import GradcliError
-from gradcli.language.events import Printed, Traced
+from gradcli.language.events import Asked, Explained, Printed, Traced
 from gradcli.language.syntax import Command
 from gradcli.render.style import escaped
 from gradcli.session import Session
@@ -44,6 +44,7 @@ class Run:
         mode: how they are shown, one of `FORMATS`.
         muted: whether what the program shows is kept back, warnings too.
         timed: whether the time of each statement is shown.
+        seconds: how long its statements have run.
         reading: the files that `.read` is running, outermost first.
         bindings: the arguments, None where there are none.
     """
@@ -55,6 +56,7 @@ class Run:
         "muted",
         "options",
         "reading",
+        "seconds",
         "session",
         "shows_values",
         "terminal",
@@ -69,6 +71,7 @@ class Run:
         self.session = Session(
             self._emit,
             default_dtype=options.dtype or "float32",
+            default_device=options.device,
             record=record,
             limits=options.limits,
         )
@@ -78,6 +81,7 @@ class Run:
         self.shows_values = False
         self.muted = False
         self.timed = False
+        self.seconds = 0.0
         self.mode = "text"
         self.reading: list[str] = []
         self.bindings: Bindings | None = None
@@ -99,6 +103,7 @@ class Run:
         """Run statements one after the other, and keep those that succeed."""
         timed = self.timed
         for result in self.session.execute(statements):
+            self.seconds += result.seconds
             is_last = result.value is not None and self.shows_values and not self.reading
             if is_last:
                 self.session.values["_"] = result.value
@@ -152,6 +157,11 @@ class Run:
             The value of the last statement, None unless it is an expression.
         """
         value = None
+        if self.options.device is not None:
+            from gradcli.arrays.backend import located
+
+            # Before the ceiling on memory: what the GPU's libraries take is not the program's.
+            located("--device", self.options.device)
         with self.within_memory():
             self.bindings = Bindings(arguments, self.session, self.options)
             for result in self.follow(self.bindings.meet(statements)):
@@ -244,6 +254,15 @@ class Run:
             shown = escaped(event.text) if on_terminal else event.text
         elif isinstance(event, Traced):
             shown = f"{self._traced(event)}\n"
+        elif isinstance(event, Explained):
+            from gradcli.cli.explaining import explained_tensor
+
+            shown = explained_tensor(self, event)
+        elif isinstance(event, Asked):
+            from gradcli.cli.dot_commands.questions import answer
+
+            answer(self, event.command, event.question)
+            return
         else:
             self.terminal.warning(event)
             return
@@ -321,3 +340,18 @@ def explain_missing(
         error.help = example
     else:  # what the name was likely meant to be
         error.notes = (*error.notes, f"or {example}")
+
+
+def prove_cut(
+    error: GradcliError,
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+) -> None:
+    """Let the error of a tensor without a graph, or without a gradient, show where the graph was
+    cut.
+    """
+    if error.code == "E402" or (error.code == "E202" and error.labels):
+        from gradcli.cli.proofs import prove
+
+        prove(error, run, statements, arguments)

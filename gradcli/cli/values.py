@@ -220,11 +220,12 @@ def as_input(argument: Argument, value: Any, differentiable: bool) -> Any:
 
 def leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
     """A new leaf of a tensor's values; only floating and complex ones can require grad."""
+    from gradcli.arrays.backend import on_default_device
     from gradcli.arrays.storage import own
     from gradcli.autograd.tensor import Tensor
 
     able = tensor.dtype.is_floating_point or tensor.dtype.is_complex
-    return Tensor(own(tensor.array), requires_grad and able)
+    return Tensor(on_default_device(own(tensor.array)), requires_grad and able)
 
 
 def taking_kind(argument: Argument, value: Any, old: Any, differentiable: bool) -> Any:
@@ -255,6 +256,7 @@ def taking_kind(argument: Argument, value: Any, old: Any, differentiable: bool) 
 
 def _like_tensor(argument: Argument, value: Any, old: Tensor, requires_grad: bool) -> Tensor:
     from gradcli.arrays import dtypes
+    from gradcli.arrays.backend import moved
     from gradcli.autograd.tensor import Tensor, meta_of
 
     if type(value) is not Tensor:
@@ -266,8 +268,8 @@ def _like_tensor(argument: Argument, value: Any, old: Tensor, requires_grad: boo
         raise argument.wrong(
             f"`{argument.name}` is {old.dtype} in the script, and the value is {value.dtype}"
         )
-    new = Tensor(dtypes.cast(value.array, old.dtype))
-    new = leaf(new, requires_grad)
+    new = leaf(Tensor(dtypes.cast(value.array, old.dtype)), requires_grad)
+    new.array = moved(new.array, old.device)
     if old.meta is not None and old.meta.is_parameter:
         meta_of(new).is_parameter = True
     return new

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 
-_NUMBERS = frozenset("item tolist __float__ __int__".split())
+_NUMBERS = ("item", "tolist")
 
 
 class Cut:
@@ -51,9 +51,7 @@ def cut_of(flow: Flow, values: dict[int, Any], program: Sequence[syntax.Statemen
     return Cut(None, "a value without history is written in place")
 
 
-def _operation_cut(
-    flow: Flow, values: dict[int, Any], program: Sequence[syntax.Statement]
-) -> Cut:
+def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[syntax.Statement]) -> Cut:
     operation = flow.operation
     assert operation is not None
     op, place = operation.op, operation.place
@@ -86,7 +84,8 @@ def _operation_cut(
 
 def _had_edge(flow: Flow) -> bool:
     operation = flow.operation
-    assert operation is not None and operation.node is not None
+    assert operation is not None
+    assert operation.node is not None
     inputs = operation.op.inputs
     if flow.operand not in inputs:
         return True
@@ -113,11 +112,14 @@ def _no_grad_cut(operation: Any, program: Sequence[syntax.Statement]) -> Cut:
 
 _SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"
 
-_COMPARISONS = frozenset(
-    "eq ne lt le gt ge logical_and logical_or logical_not isnan isinf isfinite".split()
-)
+# fmt: off
+_COMPARISONS = frozenset((
+    "eq", "ge", "gt", "isfinite", "isinf", "isnan", "le", "logical_and", "logical_not",
+    "logical_or", "lt", "ne",
+))
+# fmt: on
 
-_PICKS = frozenset("argmax argmin argsort nonzero searchsorted bucketize multinomial".split())
+_PICKS = ("argmax", "argmin", "argsort", "bucketize", "multinomial", "nonzero", "searchsorted")
 
 
 def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str | None]:
@@ -147,9 +149,7 @@ def _language_cut(flow: Flow, values: dict[int, Any]) -> Cut:
         name = node.name
     if name in ("detach", "data"):
         shown = "`.detach()`" if name == "detach" else "`.data`"
-        return Cut(
-            place, f"{shown} gives the values outside the graph", f"leave {shown} out here"
-        )
+        return Cut(place, f"{shown} gives the values outside the graph", f"leave {shown} out here")
     if name in _NUMBERS or function in ("float", "int", "bool", "round"):
         shown = f"`.{name}()`" if name else f"`{function}()`"
         return Cut(
@@ -190,9 +190,7 @@ def parts_of(tree: Any) -> Iterator[syntax.Syntax]:
 
 def holds(outer: Span, inner: Span) -> bool:
     """Whether a place is inside another one."""
-    return (
-        outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
-    )
+    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 
 def switched_off(program: Iterable[syntax.Statement], place: Span) -> Span | None:

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.language.following import Evaluation, Followed
 
-_WITHOUT_VALUES = frozenset(
-    "shape dtype device ndim is_leaf requires_grad grad_fn grad size dim numel nelement stride"
-    " retains_grad element_size is_floating_point is_complex type".split()
-)
+# fmt: off
+_WITHOUT_VALUES = frozenset((
+    "device", "dim", "dtype", "element_size", "grad", "grad_fn", "is_complex",
+    "is_floating_point", "is_leaf", "ndim", "nelement", "numel", "requires_grad", "retains_grad",
+    "shape", "size", "stride", "type",
+))
+# fmt: on
 """Attributes and methods that tell nothing of a tensor's values."""
 
-_WITHOUT_VALUES_OF = frozenset("len print type isinstance id range".split())
+_WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
 """Functions that do the same."""
 
 
@@ -117,12 +120,14 @@ class Dataflow:
 
     def _evaluation(self, evaluation: Evaluation) -> None:
         key = self._key(evaluation)
-        if key in self._produced:
-            return
+        known = key in self._produced
         self._produced.add(key)
         if isinstance(evaluation.node, syntax.Comparison) or _tells_no_value(evaluation.node):
             return
         for part in evaluation.parts:
+            # An operation tells of its tensors, and not of an index or of an integer.
+            if known and not (isinstance(part.value, int) or _is_index(part, evaluation)):
+                continue
             source = self._key(part)
             if source != key and not callable(part.value):
                 self._add(Flow(source, key, False, evaluation=evaluation))
@@ -174,7 +179,9 @@ class Dataflow:
         return found | {id(tensor) for tensor in self.tensors() if tensor.grad_fn in wanted}
 
 
-def _reached(keys: Iterable[int], steps: dict[int, list[Flow]], carrying: bool, end: Any) -> set[int]:
+def _reached(
+    keys: Iterable[int], steps: dict[int, list[Flow]], carrying: bool, end: Any
+) -> set[int]:
     seen = set(keys)
     stack = list(seen)
     while stack:
@@ -197,6 +204,10 @@ def _operands(operation: Operation) -> Iterator[tuple[str, Any, int | None]]:
                     yield name, each, number if name in op.lists else None
         elif isinstance(value, float):
             yield name, value, None
+
+
+def _is_index(part: Evaluation, whole: Evaluation) -> bool:
+    return isinstance(whole.node, syntax.Subscript) and part.node is whole.node.index
 
 
 def _tells_no_value(node: syntax.Expression) -> bool:

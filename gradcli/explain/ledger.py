@@ -19,6 +19,7 @@ from gradcli.explain.formulas import derivative_formulas
 from gradcli.explain.operands import Operands, arguments_of
 from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.tree import Constant, Opaque, Symbol
+from gradcli.explain.written_steps import opened
 from gradcli.ops.entry import Op
 
 
@@ -84,12 +85,16 @@ class Sum:
     Attributes:
         node: where they met.
         name: what its value is called.
+        arrived: whether the sum is a leaf's `.grad`; gradients also meet before they arrive there.
     """
 
-    __slots__ = ("incoming", "name", "new", "node", "old")
+    __slots__ = ("arrived", "incoming", "name", "new", "node", "old")
 
-    def __init__(self, node: GraphNode, name: str, old: Any, incoming: Any, new: Any) -> None:
+    def __init__(
+        self, node: GraphNode, name: str, arrived: bool, old: Any, incoming: Any, new: Any
+    ) -> None:
         self.node = node
+        self.arrived = arrived
         self.name = name
         self.old = old
         self.incoming = incoming
@@ -115,11 +120,15 @@ def ledger(graph: Graph, events: Sequence[Event]) -> list[Row]:
         if node is None:
             continue
         if isinstance(event, Step):
-            rows.append(Visit(node, operands.text(node), event.grads, _shares(node, event, operands)))
+            rows.append(
+                Visit(node, operands.text(node), event.grads, _shares(node, event, operands))
+            )
         elif isinstance(event, Accumulation):
-            rows.append(Sum(node, operands.text(node), event.old, event.incoming, event.total))
+            numbers = (event.old, event.incoming, event.total)
+            rows.append(Sum(node, operands.text(node), False, *numbers))
         else:
-            rows.append(Sum(node, operands.text(node), event.old, event.incoming, event.new))
+            numbers = (event.old, event.incoming, event.new)
+            rows.append(Sum(node, operands.text(node), True, *numbers))
     return rows
 
 
@@ -158,6 +167,8 @@ def _add_formulas(
         formula = formulas.get(parameter)
         if formula is None or isinstance(formula, Opaque):
             continue
+        if share.product is not None:
+            formula = opened(formula, share.product.shape, share.product.dtype.name)
         share.formula = formula
         if op.pointwise and locals_ is not None:
             share.named = substituted(formula, {**names, "grad": Constant(1)})
@@ -170,8 +181,8 @@ def _add_formulas(
 def _local_values(node: Node, step: Step) -> Sequence[Any] | None:
     """The factors of the gradient, which a rule of an elementwise op gives for a gradient of 1."""
     (grad,) = step.grads
-    if grad is None:
-        return None
+    if grad is None or grad.dtype.kind == "c":
+        return None  # a rule may conjugate a complex gradient, which no factor does
     ones = np.ones_like(forced(grad))
     return [forced(each) for each in node.run(ones if ones.ndim else ones[()], True)]
 

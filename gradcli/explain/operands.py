@@ -33,7 +33,7 @@ class Operands:
         """
         text = _called(node)
         if not text:
-            text = f"#{node.id}"
+            text = f"{node.name.rstrip('0123456789').removesuffix('Backward')}#{node.id}"
         elif self._shared[text] > 1:
             text = f"{text}#{node.id}" if is_atom(text) else f"({text})#{node.id}"
         if len(node.node.metadata) > 1:
@@ -75,6 +75,10 @@ def arguments_of(node: Any) -> dict[str, Any]:
     """The arguments that an operation's rules know, by parameter."""
     slots = [slot for slot in type(node).__slots__ if slot.startswith("argument_")]
     values = {slot.removeprefix("argument_"): getattr(node, slot, None) for slot in slots}
+    for name in node.op.tensors:
+        # An optional operand that was not given.
+        if name not in node.op.inputs and getattr(node, f"saved_{name}", FREED) is None:
+            values[name] = None
     return {name: value for name, value in values.items() if value is not FREED}
 
 
@@ -83,7 +87,11 @@ def is_atom(text: str) -> bool:
     depth = 0
     for number, character in enumerate(text):
         if character in "([{":
-            if not depth and number and not (text[number - 1].isalnum() or text[number - 1] in "_])"):
+            if (
+                not depth
+                and number
+                and not (text[number - 1].isalnum() or text[number - 1] in "_])")
+            ):
                 return False
             depth += 1
         elif character in ")]}":

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from gradcli.autograd.recording import Recorder
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.ops.entry import Op
@@ -19,7 +21,7 @@ class Value:
 
     Attributes:
         number: its number, in the order in which values came up.
-        array: its elements.
+        array: its elements, as they were when it came up.
         call: the step that computed it, None for one that came from outside.
         output_nr: which output of that step it is.
         tensor: the tensor that held it first.
@@ -30,7 +32,7 @@ class Value:
     def __init__(self, number: int, tensor: Tensor, call: Step | None, output_nr: int) -> None:
         self.number = number
         self.tensor = tensor
-        self.array = tensor.array
+        self.array = np.array(tensor.array)[()]
         self.call = call
         self.output_nr = output_nr
 
@@ -74,11 +76,13 @@ class Tape(Recorder):
         values: every value, by its number.
     """
 
-    __slots__ = ("_by_array", "_by_edge", "_by_tensor", "values")
+    __slots__ = ("_alive", "_by_array", "_by_edge", "_by_tensor", "values")
 
     def __init__(self) -> None:
         super().__init__(operations=False, events=True, keeps=True)
         self.values: list[Value] = []
+        # The tables go by identity, which is that of another once an object is gone.
+        self._alive: list[Any] = []
         # What a tensor held: its value and the version of its memory, from which on it is another.
         self._by_tensor: dict[int, tuple[Value, int]] = {}
         self._by_array: dict[int, tuple[Value, int]] = {}
@@ -87,6 +91,9 @@ class Tape(Recorder):
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
         """A call of an op becomes a step."""
         super().operation(op, given, out)
+        if op.name == "_index_put_impl":
+            # Rules hand it zeros of their own to write into, which are overwritten by now.
+            given = {**given, "self": None}
         step = Step(op, {name: self._read(value) for name, value in given.items()})
         outputs = out if type(out) is tuple else (out,)
         step.outputs = tuple(self._add(each, step, number) for number, each in enumerate(outputs))
@@ -95,6 +102,7 @@ class Tape(Recorder):
         """A tensor that was written to holds the value of the result."""
         super().write(tensor, result)
         value = self.find(result)
+        self._alive.append(tensor)
         self._by_tensor[id(tensor)] = value, _version(tensor)
         self._remember_edge(tensor, value)
 
@@ -113,6 +121,7 @@ class Tape(Recorder):
     def _add(self, tensor: Tensor, step: Step | None, output_nr: int) -> Value:
         value = Value(len(self.values), tensor, step, output_nr)
         self.values.append(value)
+        self._alive += [tensor, tensor.array]
         version = _version(tensor)
         self._by_tensor[id(tensor)] = self._by_array[id(tensor.array)] = value, version
         self._remember_edge(tensor, value)
@@ -126,11 +135,9 @@ class Tape(Recorder):
     def _read(self, given: Any) -> Any:
         if type(given) is Tensor:
             return self.find(given)
-        if type(given) in (tuple, list):
-            return [self._read(each) for each in given] if type(given) is list else tuple(
-                self._read(each) for each in given
-            )
-        return given
+        if type(given) is list:
+            return [self._read(each) for each in given]
+        return tuple(map(self._read, given)) if type(given) is tuple else given
 
 
 def _version(tensor: Tensor) -> int:

@@ -1,65 +1,25 @@
-"""`why`: the shortest proof that a tensor has a gradient, requires one, or is a leaf, or does not."""
+"""`why`: the proof that a tensor has a gradient, requires one, or is a leaf, or does not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.recording import Arrival, Recorder, Step
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.cuts import Cut, cut_of, parts_of
-from gradcli.explain.dataflow import Dataflow
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
+from gradcli.explain.recorded import Recorded, graph_of, path_to
 from gradcli.language import syntax
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.following import Followed
 
 ATTRIBUTES = ("grad", "requires_grad", "is_leaf")
 """What can be asked of a tensor."""
-
-
-class Recorded:
-    """A run that was recorded whole.
-
-    Attributes:
-        program: its statements.
-        values: what its names hold at its end.
-        recorder: its operations and backward passes.
-        followed: what its expressions gave.
-        output: the tensor whose gradient is meant, None where there is none.
-        output_name: its variable.
-        flow: which values were made from which.
-    """
-
-    __slots__ = ("flow", "followed", "output", "output_name", "program", "recorder", "values")
-
-    def __init__(
-        self,
-        program: Sequence[syntax.Statement],
-        values: dict[str, Any],
-        recorder: Recorder,
-        followed: Followed,
-        output: Tensor | None,
-        output_name: str | None,
-    ) -> None:
-        self.program = program
-        self.values = values
-        self.recorder = recorder
-        self.followed = followed
-        self.output = output
-        self.output_name = output_name
-        self.flow = Dataflow(recorder, followed)
-
-    def creation(self, tensor: Tensor) -> Span | None:
-        """Where a tensor came to be."""
-        for evaluation in self.followed.evaluations:
-            if evaluation.value is tensor and not isinstance(evaluation.node, syntax.Name):
-                return evaluation.node.span
-        return None
 
 
 class Why:
@@ -150,9 +110,8 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         )
         shown = ", ".join(inputs) or "nothing with a name"
         cut = Cut(made[0].place, f"computed from {shown}", _ask(inputs))
-        return Why(
-            question, False, "constant", "nothing that it is computed from requires grad", [cut]
-        )
+        reason = f"nothing that it is computed from requires grad: {shown}"
+        return Why(question, False, "constant", reason, [cut])
     cut = Cut(place, "nobody asked for a gradient here", _ask([name]))
     return Why(question, False, "constant", f"{name} is a leaf that was never asked to", [cut])
 
@@ -171,9 +130,12 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
         assert node is not None
         cut = Cut(node.place or place, f"{node.node_name} made it")
         return Why(
-            question, False, "recorded", "a recorded operation made it", [cut], path_to(
-                Graph(tensor), None
-            )
+            question,
+            False,
+            "recorded",
+            "a recorded operation made it",
+            [cut],
+            path_to(Graph(tensor), None),
         )
     if tensor.requires_grad:
         cuts = [] if place is None else [Cut(place, "made here")]
@@ -229,9 +191,7 @@ class _Gradients:
             cuts = self._zeros(path, kind)
             if cuts:
                 why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
-                return Why(
-                    self.question, tensor.grad, kind, f"it is zero {why}", cuts, path
-                )
+                return Why(self.question, tensor.grad, kind, f"it is zero {why}", cuts, path)
         reason = f"the gradient flows from {output} to {name}"
         if len(arrivals) > 1:
             reason += f"; {len(arrivals)} backward passes were added up"
@@ -240,7 +200,7 @@ class _Gradients:
     def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
         for each in reversed(self.passes):
             for root, _ in each.roots:
-                graph = _graph_of(root)
+                graph = graph_of(root)
                 found = None if node is None else graph.find(node)
                 if found is not None:
                     return graph, path_to(graph, found)
@@ -254,13 +214,11 @@ class _Gradients:
         """The nodes of the path that take a gradient in and pass nothing on."""
         steps = {event.node: event for event in self.events if isinstance(event, Step)}
         found = []
-        for node, following in zip(path, path[1:], strict=False):
+        for node, following in pairwise(path):
             step = steps.get(node.node)
             if step is None:
                 continue
-            number = next(
-                (n for n, edge in enumerate(node.edges) if edge.node is following), None
-            )
+            number = next((n for n, edge in enumerate(node.edges) if edge.node is following), None)
             if number is None:
                 continue
             came = any(g is not None and g.any() for g in step.grads)
@@ -300,7 +258,7 @@ class _Gradients:
         return self._none("non-leaf", reason, [cut])
 
     def _leaf_of_this_name(self, node: Node) -> Tensor | None:
-        for each in _graph_of(node).nodes:
+        for each in graph_of(node).nodes:
             if each.leaf is not None and each.leaf.name == self.name:
                 return each.leaf
         return None
@@ -311,9 +269,7 @@ class _Gradients:
         if not any(isinstance(e, Arrival) and e.node is node for e in self.events):
             return None
         cut = Cut(self._clearing(), "this forgets it", "read it before it is cleared")
-        return self._none(
-            "cleared", "a gradient arrived, and was cleared afterwards", [cut]
-        )
+        return self._none("cleared", "a gradient arrived, and was cleared afterwards", [cut])
 
     def _clearing(self) -> Span | None:
         for evaluation in reversed(self.run.followed.evaluations):
@@ -339,6 +295,9 @@ class _Gradients:
                 "use what it returns, or call `backward()`",
             )
             return self._none("returned", "no backward pass wrote to .grad", [cut])
+        output = self.run.output
+        if output is not None and not output.requires_grad and output is not self.tensor:
+            return self._cut([id(output)], self.output)
         place, help = None, "call `.backward()` on the output"
         if self.run.output_name is not None:
             statement = self.run.followed.last_assignment(self.run.output_name)
@@ -352,7 +311,7 @@ class _Gradients:
         name = self.name
         for each in self.passes:
             for root, _ in each.roots:
-                for node in _graph_of(root).nodes:
+                for node in graph_of(root).nodes:
                     leaf = node.leaf
                     if leaf is None or leaf is self.tensor or leaf.name != name:
                         continue
@@ -367,15 +326,19 @@ class _Gradients:
         return None
 
     def _not_reached(self) -> Why:
-        run, tensor, name = self.run, self.tensor, self.name
-        flow = run.flow
+        flow = self.run.flow
         roots = [root for each in self.passes for root in each.roots]
-        graphs = [_graph_of(root) for root, _ in roots]
+        graphs = [graph_of(root) for root, _ in roots]
         output = self._output_name(graphs[-1] if graphs else None)
-        node = gradient_edge(tensor)[0]
+        node = gradient_edge(self.tensor)[0]
         if node is not None and any(graph.find(node) is not None for graph in graphs):
             return self._stopped(output)
-        goals = flow.outputs_of(roots)
+        return self._cut(flow.outputs_of(roots), output)
+
+    def _cut(self, goals: Collection[int], output: str) -> Why:
+        """What ends every way from the tensor to the output, or where it goes instead."""
+        run, tensor, name = self.run, self.tensor, self.name
+        flow = run.flow
         cuts = [cut_of(f, flow.values, run.program) for f in flow.cuts([id(tensor)], goals)]
         if cuts:
             ways = "the only way" if len(cuts) == 1 else "every way"
@@ -415,36 +378,3 @@ class _Gradients:
             f"add `{self.name}` to `inputs`, or leave `inputs` out",
         )
         return self._none("left out", f"the backward pass left {self.name} out", [cut])
-
-
-# --- ways through the graph ---------------------------------------------------------------------
-
-
-def _graph_of(node: Node) -> Graph:
-    """The graph below a node."""
-    if isinstance(node, AccumulateGrad):
-        return Graph(node.variable)
-    tensor = Tensor(None, True)
-    tensor.grad_fn = node
-    return Graph(tensor)
-
-
-def path_to(graph: Graph, goal: GraphNode | None) -> list[GraphNode]:
-    """The shortest way from the root to a node, or to the nearest leaf."""
-    if graph.root is None:
-        return []
-    came: dict[int, GraphNode | None] = {graph.root.id: None}
-    waiting = [graph.root]
-    for node in waiting:
-        if node is goal or (goal is None and node.leaf is not None):
-            path: list[GraphNode] = []
-            at: GraphNode | None = node
-            while at is not None:
-                path.insert(0, at)
-                at = came[at.id]
-            return path
-        for edge in node.edges:
-            if edge.node is not None and edge.node.id not in came:
-                came[edge.node.id] = node
-                waiting.append(edge.node)
-    return []

@@ -42,7 +42,7 @@ def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) 
 
     A rule is linear in the gradient that it is given, so the derivative of one element of its
     answer with respect to that gradient is the row of factors. None for a node whose rule does not
-    read tensors, or that has several outputs.
+    read tensors, that has several outputs, or whose gradients are complex: a rule conjugates those.
 
     Args:
         visit: the node.
@@ -52,7 +52,11 @@ def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) 
     product = share.product
     if len(visit.grads) != 1 or visit.grads[0] is None or not product.size:
         return None
-    index = element if element is not None and _fits(element, product.shape) else (0,) * product.ndim
+    if product.dtype.kind == "c" or visit.grads[0].dtype.kind == "c":
+        return None
+    index = (
+        element if element is not None and _fits(element, product.shape) else (0,) * product.ndim
+    )
     incoming = Tensor(visit.grads[0], True)
     state = active.state
     before = state.grad_enabled, state.recorder

@@ -1,38 +1,30 @@
 """Steps of a tape written in the language: which function or method computes them.
 
-What an op's own entry does under another name in the language is in the tables here; the others
-have the name of their entry, or are opened up: their forward function is read with symbols.
+Ops that the language has under another name than their entry's are in `gradcli.explain.spellings`;
+the others have the name of their entry, or are opened up: their forward function is read with
+symbols.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.explain.spellings import SEVERAL, WRITERS, Given, Unwritten
 from gradcli.explain.symbols.notation import call_of, in_language, shown
 from gradcli.explain.symbols.reading import Reading
 from gradcli.explain.symbols.tree import (
     Call,
     Constant,
-    Item,
     Name,
-    Operation,
     Symbol,
     Unreadable,
     lifted,
 )
-from gradcli.explain.tape import Step, Value
-
-Given = Mapping[str, Any]
-Writer = Callable[[Given, tuple[int, ...]], Symbol]
-"""From the operands (symbols) and arguments of a step and the shape of its output to its text."""
-
-
-class Unwritten(Exception):
-    """A step that no expression of the language computes."""
+from gradcli.explain.tape import Step
+from gradcli.ops.entry import registry
 
 
 def written(step: Step, given: Given, output_nr: int) -> Symbol:
@@ -47,24 +39,49 @@ def written(step: Step, given: Given, output_nr: int) -> Symbol:
         Unwritten: there is none.
     """
     name = step.op.name
-    shape = tuple(step.outputs[output_nr].array.shape)
-    if name in _SEVERAL:
-        return _SEVERAL[name](given, output_nr)
+    array = step.outputs[output_nr].array
+    shape = tuple(array.shape)
+    if name in SEVERAL:
+        return SEVERAL[name](given, output_nr)
     if len(step.outputs) > 1:
         raise Unwritten(name)
-    writer = _WRITERS.get(name)
+    writer = WRITERS.get(name)
     if writer is not None:
-        return writer(given, shape)
+        return writer({**given, "": array.dtype.name}, shape)
     return _by_entry(step, given)
+
+
+def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
+    """A formula that is the call of an op for gradients alone, written in the language's functions;
+    any other as it is.
+
+    Args:
+        formula: what a rule wrote down.
+        shape: the shape of its value.
+        dtype: the name of its dtype.
+    """
+    if not isinstance(formula, Call) or formula.function not in registry:
+        return formula
+    writer = WRITERS.get(formula.function)
+    if writer is None or in_language(formula):
+        return formula
+    given: dict[str, Any] = {"": dtype}
+    for name, part in zip(registry[formula.function].parameters, formula.arguments, strict=False):
+        given[name] = part.value if isinstance(part, Constant) else part
+        if name == "self_sizes":
+            given[name] = shape
+    try:
+        return writer(given, shape)
+    except (Unwritten, Unreadable, KeyError):
+        return formula
 
 
 def _by_entry(step: Step, given: Given) -> Symbol:
     """A step as a call of its entry, or as the formula that its forward function is."""
     op, arguments = step.op, [_argument(value) for value in given.values()]
-    tensors = [value for value in arguments if isinstance(value, Symbol)]
-    rest = arguments[len(tensors) :]
-    plain = all(value is None for value in rest) or (op.pointwise and rest == [1])
-    if plain:
+    tensors = [value for name, value in given.items() if name in (*op.tensors, *op.lists)]
+    rest = [value for name, value in given.items() if name not in (*op.tensors, *op.lists)]
+    if all(value is None for value in rest):
         known = shown(op.name, tensors)
         if known is not None:
             return known
@@ -88,272 +105,3 @@ def _argument(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind == "f":
         raise Unwritten("an array that was computed aside")
     return value
-
-
-# --- how it is written ----------------------------------------------------------------------------
-
-
-def method(name: str, *args: Any) -> Call:
-    """A call of a method of the first operand."""
-    return Call(name, tuple(literal(each) for each in args), method=True)
-
-
-def function(name: str, *args: Any) -> Call:
-    """A call of a function."""
-    return Call(name, tuple(literal(each) for each in args))
-
-
-def literal(value: Any) -> Symbol:
-    """A value as a symbol; tuples and lists of numbers as they are written."""
-    if isinstance(value, np.ndarray):
-        return Constant(value.tolist())
-    return lifted(value)
-
-
-def listed(values: Any) -> Symbol:
-    """A list of symbols."""
-    return Call("[]", tuple(values))
-
-
-def _item(value: Symbol, dim: int, ndim: int, index: Any) -> Symbol:
-    """`value[:, index]`."""
-    dim %= max(ndim, 1)
-    return Item(value, Constant((*[slice(None)] * dim, index) if dim else index))
-
-
-def _select(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return _item(given["self"], given["dim"], len(shape) + 1, int(given["index"]))
-
-
-def _slice(given: Given, shape: tuple[int, ...]) -> Symbol:
-    step = None if given["step"] == 1 else given["step"]
-    cut = slice(given["start"], given["end"], step)
-    return _item(given["self"], given["dim"], len(shape), cut)
-
-
-def _scaled(operator: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        other = given["other"]
-        if given["alpha"] != 1:
-            other = Operation("*", lifted(other), Constant(given["alpha"]))
-        left, right = lifted(given["self"]), lifted(other)
-        return Operation("-", right, left) if operator == "rsub" else Operation(operator, left, right)
-
-    return write
-
-
-def _div(given: Given, shape: tuple[int, ...]) -> Symbol:
-    quotient = Operation("/", lifted(given["self"]), lifted(given["other"]))
-    mode = given.get("rounding_mode")
-    return quotient if mode is None else function("floor" if mode == "floor" else "trunc", quotient)
-
-
-def _pow(given: Given, shape: tuple[int, ...]) -> Symbol:
-    base = given["self"] if "self" in given else given["base"]
-    return Operation("**", lifted(base), lifted(given["exponent"]))
-
-
-def _reduction(name: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        dims = given.get("dims", given.get("dim"))
-        dims = (dims,) if isinstance(dims, int) else dims
-        args = [] if dims is None else [tuple(dims), *([True] if given.get("keepdim") else [])]
-        return method(name, given["self"], *args)
-
-    return write
-
-
-def _along(name: str) -> Writer:
-    return lambda given, shape: method(name, given["self"], given["dim"])
-
-
-def _arguments(name: str, *parameters: str) -> Writer:
-    return lambda given, shape: method(name, *(given[p] for p in parameters))
-
-
-def _shaped(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("reshape", given["self"], shape)
-
-
-def _same(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return lifted(given["self"])
-
-
-def _masked_fill(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return function("where", given["mask"], given["value"], given["self"])
-
-
-def _zeros(given: Given) -> Symbol:
-    return function("zeros", tuple(given["self_sizes"]))
-
-
-def _joined(name: str) -> Writer:
-    def write(given: Given, shape: tuple[int, ...]) -> Symbol:
-        return Call(name, (listed(given["tensors"]), literal(given["dim"])))
-
-    return write
-
-
-def _softmax_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
-    grad, output = given["grad_output"], given["output"]
-    product = Operation("*", grad, output)
-    total = method("sum", product, (given["dim"],), True)
-    return Operation("-", product, Operation("*", output, total))
-
-
-def _log_softmax_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
-    grad, output = given["grad_output"], given["output"]
-    total = method("sum", grad, (given["dim"],), True)
-    return Operation("-", grad, Operation("*", function("exp", output), total))
-
-
-def _nll_loss_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
-    """The gradient of a picked log-probability is -1 where it was picked."""
-    grad, target, reduction = given["grad_output"], given["target"], given["reduction"]
-    if given["weight"] is not None or len(shape) != 2:
-        raise Unwritten("nll_loss_backward")
-    picked = Operation("-", grad)
-    if reduction == 1:
-        picked = Operation("/", picked, Constant(shape[0]))
-    if reduction == 0:
-        picked = method("unsqueeze", picked, 1)
-    else:
-        picked = method("expand", picked, (shape[0], 1))
-    return method("scatter", function("zeros", shape), 1, method("unsqueeze", target, 1), picked)
-
-
-def _embedding_backward(given: Given, shape: tuple[int, ...]) -> Symbol:
-    if given["padding_idx"] >= 0 or given["scale_by_freq"]:
-        raise Unwritten("embedding_dense_backward")
-    rows = method("reshape", given["grad_output"], (-1, shape[-1]))
-    flat = method("reshape", given["indices"], (-1,))
-    return method("index_add", function("zeros", shape), 0, flat, rows)
-
-
-def _embedding(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return Item(given["weight"], given["indices"])
-
-
-def _indexed(indices: Any) -> Symbol:
-    if any(isinstance(each, Symbol) for each in indices):
-        raise Unwritten("index")
-    index = tuple(each.tolist() if isinstance(each, np.ndarray) else each for each in indices)
-    return Constant(index if len(index) > 1 else index[0])
-
-
-def _index_put(given: Given, shape: tuple[int, ...]) -> Symbol:
-    arrays = given["indices"]
-    if not all(isinstance(each, np.ndarray) and each.dtype.kind == "i" for each in arrays):
-        raise Unwritten("index_put")
-    tensors = Call("", tuple(function("tensor", each) for each in arrays))
-    values = (given["values"], True) if given["accumulate"] else (given["values"],)
-    return method("index_put", given["self"], tensors, *values)
-
-
-def _copy(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("expand", given["src"], shape) if "src" in given else lifted(given["self"])
-
-
-def _to_copy(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("to", given["self"], Name(str(given["dtype"])))
-
-
-def _norm(given: Given, shape: tuple[int, ...]) -> Symbol:
-    order = given.get("ord", given.get("p", 2))
-    dims = given.get("dims", given.get("dim"))
-    if dims is None:
-        return method("norm", given["self"], order)
-    return method("norm", given["self"], order, tuple(dims), given["keepdim"])
-
-
-def _flip(given: Given, shape: tuple[int, ...]) -> Symbol:
-    return method("flip", given["self"], tuple(given["dims"]))
-
-
-
-
-
-
-_SEVERAL: dict[str, Callable[[Given, int], Symbol]] = {
-    "unbind": lambda given, nr: Item(method("unbind", given["self"], given["dim"]), Constant(nr)),
-    "sort": lambda given, nr: Item(
-        method("sort", given["self"], given["dim"], given["descending"]), Constant(nr)
-    ),
-}
-"""Ops of several outputs."""
-
-_WRITERS: dict[str, Writer] = {
-    "add": _scaled("+"),
-    "sub": _scaled("-"),
-    "rsub": _scaled("rsub"),
-    "div": _div,
-    "pow": _pow,
-    "view": _shaped,
-    "reshape": _shaped,
-    "_unsafe_view": _shaped,
-    "_reshape_alias": _shaped,
-    "squeeze": _shaped,
-    "alias": _same,
-    "detach": _same,
-    "clone": _same,
-    "contiguous": _same,
-    "copy": _copy,
-    "_to_copy": _to_copy,
-    "expand": lambda given, shape: method("expand", given["self"], shape),
-    "transpose": _arguments("transpose", "self", "dim0", "dim1"),
-    "permute": _arguments("permute", "self", "dims"),
-    "unsqueeze": _along("unsqueeze"),
-    "flip": _flip,
-    "roll": _arguments("roll", "self", "shifts", "dims"),
-    "tril": _arguments("tril", "self", "diagonal"),
-    "triu": _arguments("triu", "self", "diagonal"),
-    "diag_embed": _arguments("diag_embed", "self", "offset", "dim1", "dim2"),
-    "diagonal": _arguments("diagonal", "self", "offset", "dim1", "dim2"),
-    "select": _select,
-    "slice": _slice,
-    "gather": _arguments("gather", "self", "dim", "index"),
-    "scatter": lambda given, shape: method(
-        "scatter", given["self"], given["dim"], given["index"], given.get("src", given.get("value"))
-    ),
-    "scatter_add": _arguments("scatter_add", "self", "dim", "index", "src"),
-    "index_select": _arguments("index_select", "self", "dim", "index"),
-    "index_add": _arguments("index_add", "self", "dim", "index", "source"),
-    "index": lambda given, shape: Item(given["self"], _indexed(given["indices"])),
-    "index_put": _index_put,
-    "_index_put_impl": _index_put,
-    "embedding": _embedding,
-    "embedding_dense_backward": _embedding_backward,
-    "slice_backward": lambda given, shape: method(
-        "slice_scatter", _zeros(given), given["grad_output"], given["dim"], given["start"],
-        given["end"], given["step"],
-    ),
-    "select_backward": lambda given, shape: method(
-        "select_scatter", _zeros(given), given["grad_output"], given["dim"], int(given["index"])
-    ),
-    "diagonal_backward": lambda given, shape: method(
-        "diagonal_scatter", _zeros(given), given["grad_output"], given["offset"], given["dim1"],
-        given["dim2"],
-    ),
-    "masked_fill": _masked_fill,
-    "cat": _joined("cat"),
-    "stack": _joined("stack"),
-    "sum": _reduction("sum"),
-    "mean": _reduction("mean"),
-    "amax": _reduction("amax"),
-    "amin": _reduction("amin"),
-    "logsumexp": _reduction("logsumexp"),
-    "prod": _reduction("prod"),
-    "linalg_vector_norm": _norm,
-    "norm": _norm,
-    "cumsum": _along("cumsum"),
-    "cumprod": _along("cumprod"),
-    "softmax": _along("softmax"),
-    "log_softmax": _along("log_softmax"),
-    "_softmax_backward_data": _softmax_backward,
-    "_log_softmax_backward_data": _log_softmax_backward,
-    "nll_loss_backward": _nll_loss_backward,
-    "linalg_inv_ex": lambda given, shape: method("inverse", given["A"]),
-    "clamp": _arguments("clamp", "self", "min", "max"),
-    "clamp_min": _arguments("clamp_min", "self", "min"),
-    "clamp_max": _arguments("clamp_max", "self", "max"),
-}  # fmt: skip

@@ -11,7 +11,7 @@ from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
 from gradcli.functional.levels import Level, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form
-from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.arithmetic import zeros, zeros_like
 from gradcli.ops.catalogue import function
 from gradcli.ops.joining import stack_
 from gradcli.ops.shape import view_
@@ -223,8 +223,10 @@ def _rows(level: Level, outputs: list[Tensor], number: int, inputs: list[Tensor]
         rows.append(_pull(level, outputs, inputs, seeds))
     shape = outputs[number].array.shape
     return [
-        view_(stack_(list(column)), (*shape, *like.array.shape))
-        for column, like in zip(zip(*rows, strict=True), inputs, strict=True)
+        view_(stack_([row[at] for row in rows]), (*shape, *like.array.shape))
+        if rows
+        else zeros(like, (*shape, *like.array.shape))
+        for at, like in enumerate(inputs)
     ]
 
 
@@ -351,9 +353,12 @@ def jacfwd(
                     directions[number] = direction
                     moved = _push(level, outputs, outputs, flat, directions)
                     columns.append(moved)
-                for block, column in zip(blocks, zip(*columns, strict=True), strict=True):
-                    shape = (*column[0].array.shape, *tensor.array.shape)
-                    block.append(view_(stack_(list(column), -1), shape))
+                for at, block in enumerate(blocks):
+                    shape = (*outputs[at].array.shape, *tensor.array.shape)
+                    if columns:
+                        block.append(view_(stack_([moved[at] for moved in columns], -1), shape))
+                    else:
+                        block.append(zeros(outputs[at], shape))
             found = [_by_argument(inputs, block, argnums) for block in blocks]
             result = rebuilt(output, found)
             return (result, level.released(aux)) if has_aux else result

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd import engine
+from gradcli.arrays.backend import module_of
+from gradcli.autograd import fitting
 from gradcli.autograd.backward import grad
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import Node
@@ -67,7 +68,7 @@ def basis(tensor: Tensor) -> list[Tensor]:
     """The unit vectors of a tensor's space, in its shape and dtype."""
     found = []
     for number in range(tensor.array.size):
-        array = np.zeros(tensor.array.shape, tensor.array.dtype)
+        array = module_of(tensor.array).zeros(tensor.array.shape, tensor.array.dtype)
         array.reshape(-1)[number] = 1
         found.append(Tensor(array[()]))
     return found
@@ -112,7 +113,7 @@ def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | Non
     total: Tensor | None = None
     for number, tangent in found:
         if tangent.array.dtype is not dtype:
-            tangent = engine.cast(tangent, dtype)
+            tangent = fitting.cast(tangent, dtype)
         if tangent.array.shape != shape:
             tangent = methods["expand"](tangent, shape)
         part = node.run_recorded(tangent, True)[number]
@@ -133,9 +134,9 @@ def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | No
             assert following is not None
             shape, dtype = following.metadata[node.input_nrs[number]]
             if gradient.array.shape != shape:
-                gradient = engine.sum_to(gradient, shape)
+                gradient = fitting.sum_to(gradient, shape)
             if gradient.array.dtype is not dtype:
-                gradient = engine.cast(gradient, dtype)
+                gradient = fitting.cast(gradient, dtype)
             pairs.append((gradient, tangent))
     if not pairs:
         return [None] * len(seeds)

@@ -107,7 +107,7 @@ class _Check:
     def _moved(self, number: int, position: int, step: complex) -> list[Any]:
         """The outputs' parts, with one element of one input moved by a step."""
         tensor = self.inputs[number]
-        array = np.array(tensor.array)
+        array = np.array(tensor.array, order="C")
         array.reshape(-1)[position] += step
         moved = Tensor(array[()] if not array.ndim else array)
         moved.requires_grad = True

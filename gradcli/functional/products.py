@@ -336,8 +336,8 @@ def _rows(call: _Call, output: Tensor) -> list[Tensor]:
         for i in range(output.array.size)
     ]
     return [
-        view_(stack_(list(column)), (*output.array.shape, *tensor.array.shape))
-        for column, tensor in zip(zip(*rows, strict=True), call.inputs, strict=True)
+        view_(stack_([row[at] for row in rows]), (*output.array.shape, *tensor.array.shape))
+        for at, tensor in enumerate(call.inputs)
     ]
 
 
@@ -365,9 +365,10 @@ def _forward_jacobian(
             tangents: list[Tensor | None] = [None] * len(call.inputs)
             tangents[number] = direction
             columns.append(pushforward(call.outputs, call.inputs, tangents, create_graph=False))
-        for block, column in zip(blocks, zip(*columns, strict=True), strict=True):
-            shape = (*column[0].array.shape, *tensor.array.shape)
-            block.append(reshape_(movedim(stack_(list(column)), 0, -1), shape))
+        for at, block in enumerate(blocks):
+            column = stack_([moved[at] for moved in columns])
+            shape = (*call.outputs[at].array.shape, *tensor.array.shape)
+            block.append(reshape_(movedim(column, 0, -1), shape))
     shown = [call.result(block, call.several_inputs) for block in blocks]
     return tuple(shown) if call.several_outputs else shown[0]
 

@@ -218,6 +218,9 @@ def delete_attribute(value: Any, name: str) -> None:
     kind = type(value)
     if hasattr(kind, "language_class") and delete_instance_attribute(value, name):
         return
+    if isinstance(value, Tensor) and name == "grad":
+        set_attribute(value, name, None)
+        return
     if get_attribute(value, name) is not None or not hasattr(kind, "language_class"):
         kind_name = type_name(value)
         raise GradcliError("E102", f"the attribute '{name}' of {kind_name} cannot be deleted")
@@ -257,6 +260,15 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     from gradcli.language.suggestions import suggestion
 
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
+    if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
+        from gradcli.language.left_out import reason_left_out
+
+        reason = reason_left_out(name)
+        if reason is not None:
+            shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
+            return GradcliError(
+                "E205", f"`{shown}` is left out: {reason}", raises="AttributeError"
+            )
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"

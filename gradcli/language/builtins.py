@@ -25,7 +25,7 @@ from gradcli.language.classes import (
     type_of,
 )
 from gradcli.language.descriptors import ClassMethod, Property, StaticMethod
-from gradcli.language.events import Printed, Traced
+from gradcli.language.events import Asked, Explained, Printed, Traced
 from gradcli.language.exceptions import Raised
 from gradcli.language.files import FILES
 from gradcli.language.formatting import ascii_of, format_value
@@ -106,6 +106,42 @@ def trace(tensor: Any, style: str = "tree") -> None:
             "E204", f"there is no trace style {display(style)}", help="tree, next or steps"
         )
     active.state.emit(Traced(tensor, style))
+
+
+@_builtin
+def explain(tensor: Any) -> None:
+    active.state.emit(Explained(_explicable(tensor, "explain"), False))
+
+
+@_builtin
+def derive(tensor: Any) -> None:
+    active.state.emit(Explained(_explicable(tensor, "derive"), True))
+
+
+@_builtin
+def why(question: str) -> None:
+    if not isinstance(question, str):
+        raise GradcliError("E202", 'why() takes a question in quotes: why("x.grad")')
+    active.state.emit(Asked("why", question))
+
+
+@_builtin
+def blame() -> None:
+    active.state.emit(Asked("blame"))
+
+
+@_builtin
+def check() -> None:
+    active.state.emit(Asked("check"))
+
+
+def _explicable(tensor: Any, what: str) -> Tensor:
+    """A tensor with gradients to explain; raises E202 and E402."""
+    if type(tensor) is not Tensor:
+        raise GradcliError("E202", f"{what}() explains a tensor, not {type_name(tensor)}")
+    if not tensor.requires_grad:
+        raise GradcliError("E402", f"{what}() needs a tensor that requires grad")
+    return tensor
 
 
 @_builtin

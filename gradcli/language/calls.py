@@ -266,6 +266,8 @@ def call_failed(
         # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
         # arguments the mistake is not the program's, unless one of them stands for a number.
         values = [*args, *kwargs.values()]
+        if not values:
+            return GradcliError("E202", f"{_name(function)}() needs a tensor")
         if all(type(value) is Tensor for value in values) and not (
             (len(values) > 1 and "'Tensor'" in str(error)) or "not callable" in str(error)
         ):

@@ -27,3 +27,33 @@ class Traced:
     def __init__(self, tensor: Tensor, style: str) -> None:
         self.tensor = tensor
         self.style = style
+
+
+class Explained:
+    """A tensor whose gradients `explain` or `derive` asked to show.
+
+    Attributes:
+        tensor: the tensor.
+        derived: whether their formulas are wanted, not the ledger of the backward pass.
+    """
+
+    __slots__ = ("derived", "tensor")
+
+    def __init__(self, tensor: Tensor, derived: bool) -> None:
+        self.tensor = tensor
+        self.derived = derived
+
+
+class Asked:
+    """A question about the run so far: `why`, `blame` or `check`.
+
+    Attributes:
+        command: the command that answers it.
+        question: what `why` is asked, "" for the others.
+    """
+
+    __slots__ = ("command", "question")
+
+    def __init__(self, command: str, question: str = "") -> None:
+        self.command = command
+        self.question = question

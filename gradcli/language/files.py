@@ -59,7 +59,9 @@ def tensors(value: Any, plain: bool) -> Any:
 
         default = default_dtype()
         value = cast(value, default.to_complex() if value.dtype.kind == "c" else default)
-    return Tensor(value if value.ndim else value[()])
+    from gradcli.arrays.backend import on_default_device
+
+    return Tensor(on_default_device(value if value.ndim else value[()]))
 
 
 def save(obj: Any, f: str, /) -> None:

@@ -121,14 +121,14 @@ class FollowingCompiler(Compiler):
             finally:
                 followed.open.pop()
             value = next((each for each in parts if each.node is node.value), None)
-            if value is None:  # a constant
-                value = Evaluation(node.value, None, parts, state.grad_enabled)
-            elif isinstance(node, syntax.AugmentedAssign):
+            if value is None or isinstance(node, syntax.AugmentedAssign):
                 value = Evaluation(node.value, None, parts, state.grad_enabled)
             for name in names:
                 if value.value is None and name in variables:
                     value.value = variables[name]
                 followed.latest[name] = value
+            if isinstance(node, syntax.AugmentedAssign):
+                followed.evaluations.append(value)
             followed.assignments.append((node, value))
             return signal
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from gradcli.arrays.memory import keep_freed_memory
 from gradcli.errors import GradcliError, Source
 from gradcli.language import syntax
 from gradcli.language.calls import locate
@@ -61,6 +62,7 @@ class Interpreter:
         self.steps = state.steps
         self.followed: Followed | None = None
         self._compiler = Compiler(self)
+        keep_freed_memory()
 
     def follow(self) -> None:
         """From now on keep what every expression gives, in `followed`."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace import overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -45,7 +44,7 @@ class _Rows(Module):
         """Draw the rows."""
         normal_(self.weight)
         if self.padding_idx is not None:
-            values = np.array(self.weight.array)
+            values = module_of(self.weight.array).array(self.weight.array)
             values[self.padding_idx] = 0
             overwrite(self.weight, values)
 

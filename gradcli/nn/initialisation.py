@@ -74,7 +74,8 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
     """Numbers drawn evenly from a to b."""
     check_tensors("uniform_", tensor=tensor)
     shape = tensor.array.shape
-    overwrite(tensor, uniform_array("uniform_", shape, tensor.dtype, generator, a, b))
+    home = tensor.device.type
+    overwrite(tensor, uniform_array("uniform_", shape, tensor.dtype, generator, a, b, home))
     return tensor
 
 
@@ -83,7 +84,8 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
     """Normally distributed numbers."""
     check_tensors("normal_", tensor=tensor)
     shape = tensor.array.shape
-    overwrite(tensor, normal_array("normal_", shape, tensor.dtype, generator, mean, std))
+    home = tensor.device.type
+    overwrite(tensor, normal_array("normal_", shape, tensor.dtype, generator, mean, std, home))
     return tensor
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.sizes import Device
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
@@ -15,7 +16,7 @@ from gradcli.nn.attributes import kind_of
 from gradcli.nn.members import Members
 from gradcli.nn.states import load, state_of
 from gradcli.ops.catalogue import setters
-from gradcli.ops.copying import cast_to, detach_in_place, to, zero_
+from gradcli.ops.copying import cast_to, detach, detach_in_place, to_device, wanted, zero_
 
 Self = TypeVar("Self", bound="Module")
 
@@ -48,6 +49,7 @@ class Module(Members):
             "buffers",
             "children",
             "cpu",
+            "cuda",
             "double",
             "eval",
             "extra_repr",
@@ -186,25 +188,35 @@ class Module(Members):
         fn(self)
         return self
 
-    # --- dtypes -------------------------------------------------------------------------------
+    # --- dtypes and devices ---------------------------------------------------------------------
 
-    def _convert(self: Self, dtype: DType, only_floating: bool = True) -> Self:
+    def _convert(
+        self: Self,
+        dtype: DType | None,
+        only_floating: bool = True,
+        device: Device | None = None,
+    ) -> Self:
         for table in ("_parameters", "_buffers"):
             for _, tensor in self.each_tensor(table):
                 for part in (tensor, tensor.grad):
-                    if part is not None and not (only_floating and part.dtype.category != "float"):
+                    if part is None:
+                        continue
+                    if device is not None and part.device != device:
+                        setters["data"](part, to_device(detach(part), device, part.device))
+                    if dtype and not (only_floating and part.dtype.category != "float"):
                         setters["data"](part, cast_to(part, dtype))
         return self
 
     def to(self: Self, *args: Any, **kwargs: Any) -> Self:
-        """Cast the floating parameters and buffers to a dtype, or to another tensor's."""
-        target = to(Tensor(_EMPTY), *args, **kwargs).dtype
-        asked = any(isinstance(value, (DType, Tensor)) for value in (*args, *kwargs.values()))
-        if not asked:
-            return self
-        if target.category not in ("float", "complex"):
-            raise GradcliError("E202", f"to(): a module can be of a floating dtype, not {target}")
-        return self._convert(target)
+        """Cast the floating parameters and buffers to a dtype, or move all to a device, or both as
+        another tensor is.
+
+        Raises E202 for a dtype that is not floating, E604 for a GPU that is not there.
+        """
+        dtype, device = wanted("to", args, kwargs.get("dtype"), kwargs.get("device"))
+        if dtype is not None and dtype.category not in ("float", "complex"):
+            raise GradcliError("E202", f"to(): a module can be of a floating dtype, not {dtype}")
+        return self._convert(dtype, device=device)
 
     def type(self: Self, dst_type: DType) -> Self:
         """Cast all parameters and buffers to a dtype."""
@@ -226,8 +238,12 @@ class Module(Members):
         """Cast the floating parameters and buffers to bfloat16."""
         return self._convert(DTYPES["bfloat16"])
 
+    def cuda(self: Self, device: Any = None) -> Self:
+        """Move the parameters and buffers to a GPU. Raises E604 where there is none."""
+        return self.to(device="cuda" if device is None else device)
+
     def cpu(self: Self) -> Self:
-        """The module itself, which is there already."""
+        """Move the parameters and buffers to the host's memory."""
         return self.to(device="cpu")
 
     # --- text ---------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any, ClassVar
 
-import numpy as np
-
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.initialisation import uniform_
@@ -85,7 +84,7 @@ class _Recurrent(Module):
         return _rnn_step(self.nonlinearity, projected, hidden, state)
 
     def _zeros(self, like: Tensor, *sizes: int) -> Tensor:
-        return Tensor(np.zeros(sizes, like.array.dtype))
+        return Tensor(module_of(like.array).zeros(sizes, like.array.dtype))
 
 
 # --- layers ---------------------------------------------------------------------------------------

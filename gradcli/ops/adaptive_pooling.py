@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating
@@ -39,7 +40,7 @@ def _mean_array(self: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
     axes = tuple(range(-ndim, 0))
     values = wide(self)
-    pooled = np.empty((*self.shape[:-ndim], *output_size), values.dtype)
+    pooled = module_of(values).empty((*self.shape[:-ndim], *output_size), values.dtype)
     for place, where in _cells(self.shape[-ndim:], output_size):
         pooled[place] = np.mean(values[where], axis=axes)
     return pooled.astype(self.dtype, copy=False)
@@ -47,7 +48,7 @@ def _mean_array(self: Any, output_size: Sizes) -> Any:
 
 def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
-    grad = np.zeros(self.shape, grad_output.dtype)
+    grad = module_of(grad_output).zeros(self.shape, grad_output.dtype)
     for place, where in _cells(self.shape[-ndim:], output_size):
         cell = grad[where]
         share = grad_output[place] / prod(cell.shape[-ndim:])
@@ -60,7 +61,7 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
     ndim = len(output_size)
     leading, sizes = self.shape[:-ndim], self.shape[-ndim:]
     order = np.arange(prod(sizes)).reshape(sizes)
-    indices = np.empty((*leading, *output_size), np.int64)
+    indices = module_of(self).empty((*leading, *output_size), np.int64)
     for place, where in _cells(sizes, output_size):
         within = order[where].reshape(-1)
         cell = self[where].reshape(*leading, within.size)

@@ -13,8 +13,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.autograd import engine
-from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.deferred import before_write
+from gradcli.autograd import fitting
+from gradcli.autograd.inplace import check_inplace, is_recorded
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import (
     expose,
@@ -24,50 +27,11 @@ from gradcli.ops.catalogue import (
     operators,
     unary_operators,
 )
-from gradcli.ops.entry import Function, Op, op, pointwise
+from gradcli.ops.conjugate import conj
+from gradcli.ops.entry import Function, Op, pointwise
+from gradcli.ops.operands import check_subtraction
 
-COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
-"""NumPy's complex dtypes."""
-
-_REAL = frozenset({float, int, np.float32, np.float64})
-
-
-def conj(value: Any) -> Any:
-    """The complex conjugate: a real value is its own, and makes no node."""
-    if type(value) in _REAL:
-        return value
-    array = value.array if type(value) is Tensor else value
-    if getattr(array, "dtype", None) in COMPLEX:
-        return _conjugate(value) if type(value) is Tensor else np.conj(value)
-    return value.conjugate() if type(value) is complex else value
-
-
-def _conjugate(tensor: Tensor) -> Tensor:
-    result: Tensor = conjugate.apply(tensor)
-    if not is_conjugate(tensor):
-        meta_of(result).creation = "conjugate"
-    return result
-
-
-def is_conjugate(tensor: Tensor) -> bool:
-    """Whether a tensor is what `conj` made, or a view of that."""
-    return tensor.meta is not None and tensor.meta.creation == "conjugate"
-
-
-conjugate: Op = op(
-    "_conj",
-    "ConjBackward0",
-    lambda self: np.conj(self),
-    self=lambda grad: conj(grad),
-)
-
-
-conj_physical: Op = pointwise(
-    "conj_physical",
-    "ConjPhysicalBackward0",
-    lambda self: np.conj(self),
-    self=lambda grad: conj(grad),
-)
+_BOOL = np.dtype(np.bool_)
 
 
 def zeros_like(value: Any) -> Any:
@@ -75,15 +39,15 @@ def zeros_like(value: Any) -> Any:
     inf or nan.
     """
     if type(value) is Tensor:
-        return Tensor(np.zeros(value.array.shape, value.array.dtype)[()])
-    return np.zeros(value.shape, value.dtype)[()]
+        return Tensor(zeros_like(value.array))
+    return module_of(value).zeros(value.shape, value.dtype)[()]
 
 
 def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
     """Zeros of a shape in a value's dtype, an array or a tensor as the value is one."""
     if type(value) is Tensor:
-        return Tensor(np.zeros(sizes, value.array.dtype))
-    return np.zeros(sizes, value.dtype)
+        return Tensor(zeros(value.array, sizes))
+    return module_of(value).zeros(sizes, value.dtype)
 
 
 # --- sums and differences -----------------------------------------------------------------------
@@ -91,13 +55,13 @@ def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
 
 def _scaled(grad: Any, alpha: Any) -> Any:
     """The gradient times a number; no node where the number is 1."""
-    return grad if alpha == 1 else grad * alpha
+    return grad if alpha == 1 else grad * conj(alpha)
 
 
 def _difference(self: Any, other: Any) -> Any:
-    for operand in (self, other):
-        if getattr(operand, "dtype", None) == np.bool_:
-            raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `^`")
+    # Where promotion gave both one dtype, it was bool for both.
+    if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
+        check_subtraction(self, other)
     return self - other
 
 
@@ -134,14 +98,15 @@ rsub_tensor = pointwise(
 
 @function("rsub")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`other - alpha * input`."""
+    """`other - alpha * input`. Raises E203 for bools."""
+    check_subtraction(input.array, other.array if type(other) is Tensor else other)
     if type(other) is Tensor:
         return rsub_tensor.apply(input, other, alpha)
     return rsub_number.apply(*with_number(input, other), alpha)
 
 
 def _negative(self: Any) -> Any:
-    if self.dtype == np.bool_:
+    if self.dtype is _BOOL:
         raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `~`")
     return -self
 
@@ -236,11 +201,21 @@ def no_derivative(name: str, help: str) -> Function:
 
 _no_quotient = no_derivative("floor_divide", "divide with `/`, and floor() a detached value")
 
-floor_divide = pointwise(
-    "floor_divide",
+
+def _floored(self: Any, other: Any) -> Any:
+    return _rounded_quotient(self, other, "floor")
+
+
+floor_divide_tensor = pointwise(
+    "floor_divide", "NotImplemented", _floored, self=_no_quotient, other=_no_quotient
+)
+floor_divide_number = pointwise(
+    "floor_divide_number", "NotImplemented", _floored, self=_no_quotient
+)
+floor_divide_of_number = pointwise(
+    "floor_divide_of_number",
     "NotImplemented",
-    lambda self, other: _rounded_quotient(self, other, "floor"),
-    self=_no_quotient,
+    lambda other, self: _floored(self, other),
     other=_no_quotient,
 )
 
@@ -316,11 +291,12 @@ def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
         return tensor, number  # a complex number widens a floating tensor where they meet
     if tensor.array.dtype is not dtype.numpy_dtype:
         tensor = Tensor(dtypes.cast(tensor.array, dtype))
-    elif dtype.category in ("int", "bool"):
+    elif dtype.category in ("int", "bool") or dtype is dtypes.bfloat16:
         number = dtypes.cast(number, dtype)
     return tensor, number
 
 
+floor_divide = _by_operand("floor_divide", floor_divide_number, floor_divide_tensor)
 remainder = _by_operand("remainder", remainder_number, remainder_tensor)
 fmod = _by_operand("fmod", fmod_number, fmod_tensor)
 
@@ -383,7 +359,6 @@ expose(mul, "mul", "multiply", inplace=True)
 expose(neg, "neg", "negative", inplace=True)
 expose(div, "true_divide", inplace=True)
 expose(reciprocal, inplace=True)
-expose(floor_divide, inplace=True)
 
 
 def _commutative(entry: Op) -> Function:
@@ -406,10 +381,13 @@ def _over(left: Any, right: Any) -> Any:
     )
 
 
-def _modulo(left: Any, right: Any) -> Any:
-    if type(left) is Tensor:
-        return remainder(left, right)
-    return remainder_of_number.apply(*with_number(right, left))
+def _by_sides(function: Function, of_number: Op) -> Function:
+    def operator(left: Any, right: Any) -> Any:
+        if type(left) is Tensor:
+            return function(left, right)
+        return of_number.apply(*with_number(right, left))
+
+    return operator
 
 
 operators.update(
@@ -418,20 +396,52 @@ operators.update(
         "-": _minus,
         "*": _commutative(mul),
         "/": _over,
-        "//": lambda left, right: floor_divide.apply(left, right),
-        "%": _modulo,
+        "//": _by_sides(floor_divide, floor_divide_of_number),
+        "%": _by_sides(remainder, remainder_of_number),
     }
 )
+
+
+def _updating(ufunc: Any, general: Function) -> Function:
+    """An in-place operator which writes straight to the memory where nothing is recorded and
+    nothing has to be brought into line: the step of an optimizer.
+    """
+
+    def operator(self: Tensor, other: Any) -> Tensor:
+        if type(other) is not Tensor:
+            return general(self, other)
+        array, operand = self.array, other.array
+        if (
+            type(array) is not np.ndarray
+            or type(operand) is not np.ndarray
+            or array.dtype not in _UPDATED
+            or array.dtype is not operand.dtype
+            or array.shape != operand.shape
+            or is_recorded(self, other)
+        ):
+            return general(self, other)
+        check_inplace(self, other)
+        storage = storage_of(self)
+        before_write(array)
+        ufunc(array, operand, out=array)
+        storage.version += 1
+        return self
+
+    return operator
+
+
+_UPDATED = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+
 inplace_operators.update(
     {
-        "+": in_place("add", lambda self, other: add.apply(self, other)),
-        "-": in_place("sub", lambda self, other: sub.apply(self, other)),
-        "*": in_place("mul", lambda self, other: mul.apply(self, other)),
-        "/": in_place("div", lambda self, other: div.apply(self, other)),
-        "//": in_place("floor_divide", lambda self, other: floor_divide.apply(self, other)),
+        "+": _updating(np.add, in_place("add", lambda self, other: add.apply(self, other))),
+        "-": _updating(np.subtract, in_place("sub", lambda self, other: sub.apply(self, other))),
+        "*": _updating(np.multiply, in_place("mul", lambda self, other: mul.apply(self, other))),
+        "/": _updating(np.divide, in_place("div", lambda self, other: div.apply(self, other))),
+        "//": in_place("floor_divide", floor_divide),
         "%": in_place("remainder", remainder),
     }
 )
 unary_operators.update({"-": lambda value: neg.apply(value), "+": lambda value: value})
 
-engine.add = add
+fitting.add = add

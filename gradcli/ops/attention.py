@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
@@ -123,7 +124,8 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
                 "scaled_dot_product_attention(): give attn_mask or is_causal, not both",
                 raises="RuntimeError",
             )
-        allowed = np.tri(query.array.shape[-2], key.array.shape[-2], dtype=np.bool_)
+        shape = (query.array.shape[-2], key.array.shape[-2])
+        allowed = np.tril(module_of(query.array).ones(shape, np.bool_))
     elif mask is None:
         return None
     else:

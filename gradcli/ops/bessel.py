@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import in_single
 from gradcli.ops.arithmetic import reciprocal
@@ -50,9 +51,7 @@ def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
     return grad * where(apart, slope, 0.5)
 
 
-i1: Op = pointwise(
-    "special_i1", "SpecialI1Backward0", by_scipy("i1"), floating=True, self=_i1_rule
-)
+i1: Op = pointwise("special_i1", "SpecialI1Backward0", by_scipy("i1"), floating=True, self=_i1_rule)
 
 i0e: Op = pointwise(
     "special_i0e",
@@ -106,10 +105,15 @@ for _name, _scipy_name in _OF_ONE.items():
     expose(_entry, _name, module="torch.special", method=False)
 
 
-def _spherical_bessel_j0(self: Any) -> Any:
+@on_the_host
+def _spherical_j0(array: Any) -> Any:
     import scipy.special
 
-    return in_single(lambda array: scipy.special.spherical_jn(0, array).astype(array.dtype), self)
+    return scipy.special.spherical_jn(0, array).astype(array.dtype)
+
+
+def _spherical_bessel_j0(self: Any) -> Any:
+    return in_single(_spherical_j0, self)
 
 
 spherical_bessel_j0 = pointwise(
@@ -131,7 +135,8 @@ _POLYNOMIALS = {
 
 
 def _polynomial(name: str, scipy_name: str) -> Function:
-    def forward(input: Any, n: Any) -> Any:
+    @on_the_host
+    def values_of(input: Any, n: Any) -> Any:
         import scipy.special
 
         dtype = np.asarray(n if type(input) is float else input).dtype
@@ -139,6 +144,9 @@ def _polynomial(name: str, scipy_name: str) -> Function:
         values = getattr(scipy.special, scipy_name)(degree, np.asarray(input, np.float64))
         # A degree below 0 gives 0.
         return np.where(degree < 0, 0.0, values).astype(dtype)[()]
+
+    def forward(input: Any, n: Any) -> Any:
+        return values_of(input, n)
 
     entry = pointwise(f"special_{name}", "", forward, floating=True)
 

@@ -10,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 
+
+@on_the_host
 def svd_arrays(matrices: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     """U, the singular values (largest first) and V's adjoint.
 

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_number, check_tensors, expose_of_tensors
+from gradcli.ops.arguments import check_number, check_real, check_tensors, expose_of_tensors
 from gradcli.ops.arithmetic import with_number
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import isnan, logical_and, logical_not, logical_or, where
@@ -129,6 +129,8 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     """
     refuse_out("clamp", out)
     check_tensors("clamp", input=input)
+    if input.dtype.is_complex:
+        check_real("clamp", input.array)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
         raise GradcliError(

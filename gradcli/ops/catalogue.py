@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gradcli.autograd.inplace import check_inplace, check_memory, write
+from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.entry import Function, Op
@@ -25,6 +25,7 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.gradcheck": {},
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
+    "torch.cuda": {},
     "torch.fft": {},
     "torch.func": {},
     "torch.linalg": {},
@@ -85,9 +86,15 @@ def expose(
 
 
 def function(
-    *names: str, module: str = "torch", method: bool = False, inplace: bool = False
+    *names: str,
+    module: str = "torch",
+    method: bool = False,
+    inplace: bool = False,
+    check: Callable[..., None] = check_inplace,
 ) -> Callable[[Body], Body]:
-    """Make a composed function reachable: decorates it, under the names given or its own."""
+    """Make a composed function reachable: decorates it, under the names given or its own. `check`
+    is what its in-place form asks first: see `in_place`.
+    """
 
     def decorate(body: Body) -> Body:
         for name in _named(body, names):
@@ -95,7 +102,7 @@ def function(
             if method:
                 methods[name] = body
             if inplace:
-                methods[f"{name}_"] = in_place(name, body)
+                methods[f"{name}_"] = in_place(name, body, check=check)
         return body
 
     return decorate
@@ -130,16 +137,13 @@ def tensor_property(*names: str) -> Callable[[Body], Body]:
     return decorate
 
 
-def in_place(name: str, body: Function, *, seen: bool = True) -> Function:
+def in_place(name: str, body: Function, *, check: Callable[..., None] = check_inplace) -> Function:
     """The in-place form of a function: it writes the result to the first operand, and returns
-    that. `seen` says whether it is a change to the graph, which leaves refuse.
+    that. `check` raises E405 where that operand may not be written.
     """
 
     def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if seen:
-            check_inplace(self, *args)
-        else:
-            check_memory(self, *args)
+        check(self, *args)
         result = body(self, *args, **kwargs)
         if result is not self:
             write(self, result)

@@ -6,20 +6,23 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.inplace import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, check_same_dtype, check_tensors, expose_of_tensors
-from gradcli.ops.arithmetic import COMPLEX, no_derivative, zeros_like
+from gradcli.ops.arithmetic import no_derivative, zeros_like
 from gradcli.ops.catalogue import (
     expose,
     function,
     in_place,
+    inplace_operators,
     method,
     methods,
     operators,
     refuse_out,
     unary_operators,
 )
+from gradcli.ops.conjugate import COMPLEX
 from gradcli.ops.entry import Function, op, pointwise
 
 # --- comparisons leave the graph ----------------------------------------------------------------
@@ -104,7 +107,7 @@ for _entry in (logical_and, logical_or, logical_xor):
 expose(logical_not)
 for _entry in (logical_and, logical_or, logical_xor, logical_not):
     # PyTorch does not see these writes: a leaf takes them, and a history stays.
-    methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], seen=False)
+    methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_memory)
 
 
 def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
@@ -120,6 +123,7 @@ def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
     entry = pointwise(name, "", forward)
     expose(entry, inplace=True)
     operators[symbol] = lambda left, right: entry.apply(left, right)
+    inplace_operators[symbol] = methods[f"{name}_"]
 
 
 _bitwise("bitwise_and", "&", np.bitwise_and)

@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import conj, conj_physical, is_conjugate, zeros_like
+from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import expose, function, refuse_out, setters, tensor_property
 from gradcli.ops.comparison import where
+from gradcli.ops.conjugate import conj, conj_physical, is_conjugate
 from gradcli.ops.copying import clone, contiguous, copy_
 from gradcli.ops.entry import Op, op, pointwise
 from gradcli.ops.pointwise import abs_, is_complex, sgn
@@ -27,7 +29,7 @@ from gradcli.ops.slicing import select
 view_as_real: Op = op(
     "view_as_real",
     "ViewAsRealBackward0",
-    lambda self: np.asarray(self)[..., None].view(self.real.dtype),
+    lambda self: module_of(self).asarray(self)[..., None].view(self.real.dtype),
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
 )
@@ -43,7 +45,7 @@ view_as_complex: Op = op(
 
 def _in_pairs(value: Any) -> Any:
     """The value with its last dimension's elements beside each other, as pairs must be."""
-    return contiguous(value) if type(value) is Tensor else np.ascontiguousarray(value)
+    return contiguous(value) if type(value) is Tensor else module_of(value).ascontiguousarray(value)
 
 
 neg_view: Op = op(
@@ -93,9 +95,7 @@ def view_as_complex_(input: Tensor) -> Tensor:
     """
     check_tensors("view_as_complex", input=input)
     if input.dtype not in (dtypes.float32, dtypes.float64):
-        raise GradcliError(
-            "E203", f"view_as_complex() needs float32 or float64, not {input.dtype}"
-        )
+        raise GradcliError("E203", f"view_as_complex() needs float32 or float64, not {input.dtype}")
     shape, strides = input.array.shape, input.array.strides
     if not shape or shape[-1] != 2:
         raise GradcliError(
@@ -201,7 +201,7 @@ def is_neg(input: Tensor) -> bool:
 
 def _complex_array(real: Any, imag: Any) -> Any:
     shape = np.broadcast_shapes(real.shape, imag.shape)
-    result = np.empty(shape, np.result_type(real.dtype, np.complex64))
+    result = module_of(real).empty(shape, np.result_type(real.dtype, np.complex64))
     result.real, result.imag = real, imag
     return result[()]
 

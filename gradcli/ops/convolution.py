@@ -13,10 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function
+from gradcli.ops.correlation import correlated, paired, spread
 from gradcli.ops.entry import Op, op
 from gradcli.ops.padding import constant_pad
 from gradcli.ops.reduction import wide
@@ -43,7 +45,7 @@ class Geometry:
         self.sizes = sizes
 
 
-# --- the bilinear map, read three ways ----------------------------------------------------------
+# --- on arrays ----------------------------------------------------------------------------------
 
 
 def _wide(*arrays: Any) -> list[Any]:
@@ -53,72 +55,36 @@ def _wide(*arrays: Any) -> list[Any]:
     return list(arrays)
 
 
-def _matrix(weight: Any, groups: int) -> Any:
-    """The weights (O, C / groups, *kernel) as a matrix per group."""
-    return weight.reshape(groups, weight.shape[0] // groups, prod(weight.shape[1:]))
-
-
-def _grouped(columns: Any, groups: int) -> Any:
-    """Columns (N, C, elements, windows) as (N, groups, elements of all its channels, windows)."""
-    samples, channels, elements, places = columns.shape
-    return columns.reshape(samples, groups, channels // groups * elements, places)
-
-
 def _correlated(input: Any, weight: Any, geometry: Geometry, counts: Sizes) -> Any:
-    """Every window of the input times the weights; so many windows as given."""
-    dtype = input.dtype
-    input, weight = _wide(input, weight)
-    windows, groups = geometry.windows, geometry.groups
-    columns = _grouped(windows.columns(input, counts), groups)
-    output = np.matmul(_matrix(weight, groups), columns)
-    shape = (input.shape[0], weight.shape[0], *counts)
-    return output.reshape(shape).astype(dtype, copy=False)
+    wide_input, wide_weight = _wide(input, weight)
+    output = correlated(wide_input, wide_weight, geometry.windows, geometry.groups, counts)
+    return output.astype(input.dtype, copy=False)
 
 
 def _spread(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
-    """The transpose of `_correlated` in its input, whose last sizes are given."""
-    dtype = grad.dtype
-    grad, weight = _wide(grad, weight)
-    groups, windows = geometry.groups, geometry.windows
-    samples, channels, *counts = grad.shape
-    stack = grad.reshape(samples, groups, channels // groups, prod(counts))
-    columns = np.matmul(_matrix(weight, groups).swapaxes(1, 2), stack)
-    columns = columns.reshape(samples, weight.shape[1] * groups, prod(windows.kernel), prod(counts))
-    return windows.folded(columns, sizes, tuple(counts)).astype(dtype, copy=False)
-
-
-_FEW = 4096
-"""So many products are added up line by line and not by the BLAS: what is left where they cancel is
-then the same on every machine, and what PyTorch recorded for a small convolution."""
+    wide_grad, wide_weight = _wide(grad, weight)
+    output = spread(wide_grad, wide_weight, geometry.windows, geometry.groups, sizes)
+    return output.astype(grad.dtype, copy=False)
 
 
 def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
-    """The transpose of `_correlated` in its weights."""
-    dtype = grad.dtype
-    input, grad = _wide(input, grad)
-    groups, windows = geometry.groups, geometry.windows
-    samples, channels, *counts = grad.shape
-    columns = _grouped(windows.columns(input, tuple(counts)), groups)
-    stack = grad.reshape(samples, groups, channels // groups, prod(counts))
-    shape = (channels, input.shape[1] // groups, *windows.kernel)
-    if columns.size * (channels // groups) <= _FEW:
-        terms = stack[:, :, :, None] * columns[:, :, None]
-        lines = terms.reshape(*terms.shape[:4], prod(counts[:-1]), counts[-1]).sum(-1)
-        total = np.add.reduce(lines, axis=(0, -1))
-        return total.reshape(shape).astype(dtype, copy=False)
-    total = np.zeros((groups, channels // groups, columns.shape[2]), columns.dtype)
-    for rows, others in zip(stack, columns, strict=True):  # no stack of products to add up later
-        for group in range(groups):
-            total[group] += rows[group] @ others[group].T
-    return total.reshape(shape).astype(dtype, copy=False)
+    wide_input, wide_grad = _wide(input, grad)
+    output = paired(wide_input, wide_grad, geometry.windows, geometry.groups)
+    return output.astype(grad.dtype, copy=False)
+
+
+_SMALL = 1 << 16
 
 
 def _channel_sums(grad: Any) -> Any:
-    """The sum of each channel, added in the order in which PyTorch adds: rounding then leaves the
-    same noise where terms cancel. Lanes of 32 bytes are added up first, what they leave over
-    and the lanes one after another last.
+    """The sum of each channel. A small one is added in the order in which PyTorch adds: rounding
+    then leaves the same noise where terms cancel. Lanes of 32 bytes are added up first, what they
+    leave over and the lanes one after another last.
     """
     values = wide(grad).reshape(*grad.shape[:2], prod(grad.shape[2:]))
+    if values.size > _SMALL:
+        each = np.add.reduce(values, axis=2)
+        return np.add.reduce(each, axis=0).astype(grad.dtype, copy=False)
     lanes = 32 // values.dtype.itemsize
     covered = values.shape[2] // lanes * lanes
     rows = values[..., :covered].reshape(*values.shape[:2], covered // lanes, lanes)
@@ -145,7 +111,7 @@ def _convolution_backward_array(
     grad_output: Any, input: Any, weight: Any, geometry: Geometry, output_mask: Any
 ) -> tuple[Any, Any, Any]:
     """The gradients of input, weight and bias; an empty array for one that is not needed."""
-    unused = np.empty(0, grad_output.dtype)
+    unused = module_of(grad_output).empty(0, grad_output.dtype)
     grads = [unused, unused, unused]
     if output_mask[0] and geometry.transposed:
         grads[0] = _correlated(grad_output, weight, geometry, input.shape[2:])

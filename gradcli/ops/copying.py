@@ -1,4 +1,4 @@
-"""Copies, casts and fills: `clone to float copy_ fill_ zero_ detach contiguous`."""
+"""Copies, casts and fills: `clone to cuda float copy_ fill_ zero_ detach contiguous`."""
 
 from __future__ import annotations
 
@@ -7,38 +7,54 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import check_device
+from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.conversion import checked_cast
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
-from gradcli.autograd import engine, inplace
-from gradcli.autograd.inplace import check_graph, check_inplace, is_recorded, overwrite, write
+from gradcli.arrays.strides import copied_in_order
+from gradcli.autograd import fitting, inplace
+from gradcli.autograd.inplace import (
+    check_graph,
+    check_inplace,
+    check_memory,
+    is_recorded,
+    overwrite,
+    write,
+)
 from gradcli.autograd.tensor import Tensor, alias, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import function, method
-from gradcli.ops.entry import op
+from gradcli.ops.entry import Op, op
 
-clone = op("clone", "CloneBackward0", lambda self: self.copy(), self=lambda grad: grad)
-
-# What PyTorch prints for a gradient that was copied while a graph of it is recorded.
-copy_gradient = op("copy", "CopyBackwards", lambda self: self.copy(), self=lambda grad: grad)
+clone = op(
+    "clone",
+    "CloneBackward0",
+    lambda self: copied_in_order(self),
+    keeps_layout=True,
+    self=lambda grad: grad,
+)
 
 
 def _cast(self: Any, dtype: DType) -> Any:
-    return self.copy() if dtypes.of_array(self) is dtype else dtypes.cast(self, dtype)
+    return copied_in_order(self) if dtypes.of_array(self) is dtype else dtypes.cast(self, dtype)
 
 
 cast_to_floating = op(
     "_to_copy",
     "ToCopyBackward0",
     lambda self, dtype: _cast(self, dtype),
+    keeps_layout=True,
     # The engine casts the gradient back to the input's dtype.
     self=lambda grad: grad,
 )
 # Integers and bools have no gradient.
 cast_to_integer = op(
-    "_to_copy.integer", "", lambda self, dtype: _cast(self, dtype), constant=("self",)
+    "_to_copy.integer",
+    "",
+    lambda self, dtype: _cast(self, dtype),
+    constant=("self",),
+    keeps_layout=True,
 )
 
 
@@ -54,24 +70,33 @@ def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return clone.apply(input)
 
 
-def _target(name: str, values: tuple[Any, ...], dtype: Any, device: Any) -> DType | None:
-    """The dtype that the arguments of `to` ask for; checks the device."""
+# A copy in another place of memory; the gradient goes back to the first one.
+to_device: Op = op(
+    "_to_copy.device",
+    "ToCopyBackward0",
+    lambda self, device, home: moved(self, device),
+    self=lambda grad, device, home: to_device(grad, home, device),
+)
+
+
+def wanted(
+    name: str, values: tuple[Any, ...], dtype: Any, device: Any
+) -> tuple[DType | None, Device | None]:
+    """The dtype and the device that the arguments of `to` ask for."""
     for value in values:
         if isinstance(value, DType):
             dtype = value
         elif isinstance(value, Tensor):
-            dtype = value.dtype
-        elif isinstance(value, (str, Device)):
+            dtype, device = value.dtype, value.device
+        elif isinstance(value, (str, Device)) or type(value) is int:
             device = value
         elif not isinstance(value, bool):
             raise GradcliError(
                 "E202", f"{name}(): expected a dtype or a device, not {type(value).__name__}"
             )
-    if device is not None:
-        check_device(name, device)
     if dtype is not None and not isinstance(dtype, DType):
         raise GradcliError("E202", f"{name}(): {dtype!r} is no dtype")
-    return dtype
+    return dtype, None if device is None else located(name, device)
 
 
 @method("to")
@@ -83,11 +108,31 @@ def to(
     non_blocking: bool = False,
     copy: bool = False,
 ) -> Tensor:
-    """The tensor in another dtype: itself where it has it already, unless `copy`."""
-    target = _target("to", args, dtype, device) or self.dtype
-    if target is self.dtype and not copy:
+    """The tensor in another dtype, or on another device: itself where it is so already, unless
+    `copy`.
+
+    Raises E604 for a GPU that is not there.
+    """
+    target, place = wanted("to", args, dtype, device)
+    home = self.device
+    if place is not None and place != home:
+        self = to_device.apply(self, place, home)
+        copy = False
+    if not copy and target in (None, self.dtype):
         return self
-    return cast_to(self, target)
+    return cast_to(self, target or self.dtype)
+
+
+@method("cuda")
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none."""
+    return to(self, device="cuda" if device is None else device)
+
+
+@method("cpu")
+def cpu(self: Tensor) -> Tensor:
+    """The tensor in the host's memory; itself where it is there already."""
+    return to(self, device="cpu")
 
 
 def _cast_method(name: str) -> None:
@@ -201,21 +246,21 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 filled = op(
     "fill",
     "FillBackward2",
-    lambda self, value: np.full(self.shape, value, self.dtype),
+    lambda self, value: module_of(self).full(self.shape, value, self.dtype),
     self=lambda grad: zeros_like(grad),
 )
 # The engine sums the value's gradient to its shape, 0-dim.
 filled_with_tensor = op(
     "fill",
     "FillBackward3",
-    lambda self, value: np.full(self.shape, value, self.dtype),
+    lambda self, value: module_of(self).full(self.shape, value, self.dtype),
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
 )
 zeroed = op(
     "zero",
     "ZeroBackward0",
-    lambda self: np.zeros(self.shape, self.dtype),
+    lambda self: module_of(self).zeros(self.shape, self.dtype),
     self=lambda grad: zeros_like(grad),
 )
 
@@ -229,6 +274,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
             raise GradcliError(
                 "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
             )
+        check_memory(self)
         if value.array.dtype is self.array.dtype and not is_recorded(self, value):
             overwrite(self, value.array)
         else:
@@ -262,5 +308,10 @@ def _cast_gradient(gradient: Any, dtype: Any) -> Any:
     return dtypes.cast(gradient, dtypes.of_array(np.empty((), dtype)))
 
 
-engine.cast = _cast_gradient
-engine.copy = copy_gradient.apply
+def _copied_gradient(gradient: Tensor) -> Tensor:
+    """A gradient copied to new memory, as PyTorch copies it while a graph of it is recorded."""
+    return copied.apply(Tensor(np.zeros_like(gradient.array)), gradient)
+
+
+fitting.cast = _cast_gradient
+fitting.copy = _copied_gradient

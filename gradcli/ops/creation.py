@@ -1,7 +1,8 @@
 """New tensors of one value: `zeros ones full empty zeros_like new_zeros scalar_tensor`.
 
 What all functions that create tensors share: `dtype` is the default floating dtype unless the
-values say otherwise, `device` is the CPU, and only floating and complex tensors can require grad.
+values say otherwise, `device` is that of the session, and only floating and complex tensors can
+require grad.
 """
 
 from __future__ import annotations
@@ -10,12 +11,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import check_device
+from gradcli.arrays.backend import located, module_on, moved
 from gradcli.arrays.conversion import as_zero_dim, checked_cast
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
@@ -67,13 +67,15 @@ def check_count(name: str, count: float) -> None:
 
 
 def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:
-    """The new tensor of an array.
+    """The new tensor of an array, on a device: the session's for None.
 
-    Raises E205 or E604 for another device than the CPU, and E408 where an integer tensor should
+    Raises E205 or E604 for a device that is not there, and E408 where an integer tensor should
     require grad.
     """
+    if device is None:
+        device = active.state.default_device
     if device is not None:
-        check_device(name, device)
+        array = moved(array, located(name, device))
     result = Tensor(array)
     if requires_grad:
         if not (result.dtype.is_floating_point or result.dtype.is_complex):
@@ -107,8 +109,23 @@ def plain_number(name: str, value: Any) -> Any:
     return value
 
 
-def _filled(sizes: tuple[int, ...], value: Any, dtype: DType) -> Any:
-    return np.full(sizes, checked_cast(value, dtype), dtype.numpy_dtype)[()]
+def chosen_device(name: str, device: Any, like: Tensor | None = None) -> Device:
+    """The device that a new tensor is made on: the one given, that of the tensor that it is to be
+    like, or the session's.
+    """
+    if device is None:
+        if like is not None:
+            return like.device
+        device = active.state.default_device
+    return _CPU if device is None else located(name, device)
+
+
+_CPU = Device("cpu")
+
+
+def _filled(sizes: tuple[int, ...], value: Any, dtype: DType, device: Device) -> Any:
+    number = checked_cast(value, dtype)
+    return module_on(device).full(sizes, number, dtype.numpy_dtype)[()]
 
 
 def _constant(name: str, value: float, *names: str) -> Any:
@@ -125,15 +142,17 @@ def _constant(name: str, value: float, *names: str) -> Any:
             raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
         target = checked_dtype(name, dtype, dtypes.default_dtype())
-        return made(name, _filled(plain, value, target), device, requires_grad)
+        place = chosen_device(name, device)
+        return made(name, _filled(plain, value, target, place), place, requires_grad)
 
     def like(
         input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
         pattern = _pattern(f"{name}_like", input)
         target = checked_dtype(name, dtype, pattern.dtype)
-        array = _filled(pattern.array.shape, value, target)
-        return made(f"{name}_like", array, device, requires_grad)
+        place = chosen_device(f"{name}_like", device, pattern)
+        array = _filled(pattern.array.shape, value, target, place)
+        return made(f"{name}_like", array, place, requires_grad)
 
     def new(
         self: Tensor,
@@ -144,7 +163,11 @@ def _constant(name: str, value: float, *names: str) -> Any:
         requires_grad: bool = False,
     ) -> Tensor:
         return make(
-            *sizes, size=size, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad
+            *sizes,
+            size=size,
+            dtype=dtype or self.dtype,
+            device=device or self.device,
+            requires_grad=requires_grad,
         )
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
@@ -189,7 +212,8 @@ def full(
     value = plain_number("full(): fill_value", fill_value)
     target = checked_dtype("full", dtype, number_dtype(value))
     sizes = checked_sizes("full", (size,))
-    return made("full", _filled(sizes, value, target), device, requires_grad)
+    place = chosen_device("full", device)
+    return made("full", _filled(sizes, value, target, place), place, requires_grad)
 
 
 @function("full_like")
@@ -207,7 +231,7 @@ def full_like(
         tuple(pattern.array.shape),
         fill_value,
         dtype=dtype or pattern.dtype,
-        device=device,
+        device=device or pattern.device,
         requires_grad=requires_grad,
     )
 
@@ -224,7 +248,11 @@ def new_full(
 ) -> Tensor:
     """A tensor of one number, of this one's dtype."""
     return full(
-        size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad
+        size,
+        fill_value,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_constants, check_floating, check_tensors
@@ -37,7 +38,7 @@ def _weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> Any:
     """The weight of each target."""
     kept = target != ignore_index
     if weight is None:
-        return np.asarray(kept, dtype)
+        return module_of(kept).asarray(kept, dtype)
     return np.where(kept, weight[np.where(kept, target, 0).astype(np.int64)], 0)
 
 
@@ -45,7 +46,7 @@ def _nll_array(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> Any:
     index, dim = _indices(self, target, ignore_index)
-    chosen = np.take_along_axis(np.asarray(self), index, dim).squeeze(dim)
+    chosen = np.take_along_axis(module_of(self).asarray(self), index, dim).squeeze(dim)
     weights = _weights(target, weight, ignore_index, self.dtype)
     # An ignored infinity must not turn into nan.
     losses = np.where(target == ignore_index, 0, -chosen * weights)[()]
@@ -64,7 +65,7 @@ def _nll_backward_array(
     if reduction == MEAN:
         weights = weights / np.add.reduce(weights, axis=None)
     chosen = np.where(target == ignore_index, 0, -weights * grad_output)
-    slopes = np.zeros(self.shape, self.dtype)
+    slopes = module_of(self).zeros(self.shape, self.dtype)
     np.put_along_axis(slopes, index, np.expand_dims(chosen, dim), dim)
     return slopes
 

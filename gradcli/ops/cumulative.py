@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import sub, zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import where
+from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import to
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Function, Op, op
@@ -56,7 +58,7 @@ cumsum: Op = op(
 
 
 def _recurrence_array(self: Any, coefficients: Any, dim: int, reverse: bool) -> Any:
-    result = np.zeros(self.shape, self.dtype)
+    result = module_of(self).zeros(self.shape, self.dtype)
     sums, factors, running = (np.moveaxis(a, dim, 0) for a in (self, coefficients, result))
     count = len(sums)
     steps = range(count - 1, 0, -1) if reverse else range(count - 1)
@@ -72,18 +74,18 @@ linear_recurrence: Op = op(
     "LinearRecurrenceBackward0",
     _recurrence_array,
     self=lambda grad, coefficients, dim, reverse: linear_recurrence(
-        grad, coefficients, dim, not reverse
+        grad, conj(coefficients), dim, not reverse
     ),
     coefficients=lambda grad, coefficients, result, dim, reverse: (
-        linear_recurrence(grad, coefficients, dim, not reverse) * result
+        linear_recurrence(grad, conj(coefficients), dim, not reverse) * conj(result)
     ),
 )
 
 
 def _exclusive_cumprod_array(self: Any, dim: int, reverse: bool) -> Any:
     if not self.ndim:
-        return np.ones((), self.dtype)[()]
-    result = np.ones(self.shape, self.dtype)
+        return module_of(self).ones((), self.dtype)[()]
+    result = module_of(self).ones(self.shape, self.dtype)
     source, target = np.moveaxis(self, dim, 0), np.moveaxis(result, dim, 0)
     if reverse:
         source, target = source[::-1], target[::-1]
@@ -97,7 +99,7 @@ exclusive_cumprod = op(
     "ExclusiveCumprodBackward0",
     _exclusive_cumprod_array,
     self=lambda grad, self, result, dim, reverse: (
-        result * linear_recurrence(grad, self, dim, not reverse)
+        conj(result) * linear_recurrence(grad, conj(self), dim, not reverse)
     ),
 )
 
@@ -108,6 +110,7 @@ def _cumprod_rule(grad: Any, self: Any, result: Any, dim: int, dtype: DType | No
         return grad
     if dtype is not None:
         self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
+    self = conj(self)
     # Element i stands in every product from the i-th on: after it, each product of a gradient
     # and of the elements in between.
     later = grad + linear_recurrence(grad * self, self, dim, True)

@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import normal_dim, sizes_of
 from gradcli.ops.entry import Op, op
@@ -24,12 +25,10 @@ Parts = tuple[Tensor, ...]
 def _rejoined(grads: Sequence[Any], sizes: Sequence[tuple[int, ...]], dim: int, join: Any) -> Any:
     """The parts' gradients joined again, zeros for those that have none."""
     given = next(grad for grad in grads if grad is not None)
-    dtype = given.array.dtype if type(given) is Tensor else given.dtype
     whole = []
     for grad, size in zip(grads, sizes, strict=True):
         if grad is None:
-            grad = np.zeros(size, dtype)
-            grad = Tensor(grad) if type(given) is Tensor else grad
+            grad = zeros(given, tuple(size))
         whole.append(grad)
     return join(whole, dim)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
@@ -45,7 +46,7 @@ def _flatten(data: Any, shape: tuple[int, ...], place: str, flat: list[Any]) -> 
                     " should be",
                     help="join tensors with torch.stack()",
                 )
-            data = data.array.reshape(-1)[0]
+            data = to_host(data.array.reshape(-1)[0])
         elif isinstance(data, (list, tuple, range)):
             raise GradcliError("E202", f"tensor(): {place} is a list, where a number should be")
         flat.append(data)
@@ -144,7 +145,7 @@ def array_of(data: Any, dtype: DType | None) -> Any:
         data = data.array
     if isinstance(data, (np.ndarray, np.generic)):
         target = dtype or dtypes.of_array(data)
-        return np.array(data, target.numpy_dtype)[()]
+        return module_of(data).array(data, target.numpy_dtype)[()]
     if type(data) is float and dtype is None and dtypes.default_dtype() is dtypes.float32:
         return np.float32(data)
     shape = _shape_of(data)
@@ -167,6 +168,8 @@ def tensor(
     """
     check_copied(data)
     target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
+    if device is None and isinstance(data, Tensor):
+        device = data.device
     return made("tensor", array_of(data, target), device, requires_grad)
 
 
@@ -189,7 +192,12 @@ def new_tensor(
     requires_grad: bool = False,
 ) -> Tensor:
     """A tensor that holds a copy of the data, of this one's dtype."""
-    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    return tensor(
+        data,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
+    )
 
 
 # --- the old constructors -----------------------------------------------------------------------
@@ -213,7 +221,7 @@ def _constructor(name: str, dtype: DType | None) -> None:
 
 
 _constructor("Tensor", None)
-for _name, _dtype in (
+_TYPES = (
     ("FloatTensor", dtypes.float32),
     ("DoubleTensor", dtypes.float64),
     ("HalfTensor", dtypes.float16),
@@ -223,8 +231,31 @@ for _name, _dtype in (
     ("CharTensor", dtypes.int8),
     ("ByteTensor", dtypes.uint8),
     ("BoolTensor", dtypes.bool_),
-):
+)
+for _name, _dtype in _TYPES:
     _constructor(_name, _dtype)
+
+_TYPE_NAMES = {
+    **{dtype: f"torch.{name}" for name, dtype in _TYPES},
+    dtypes.bfloat16: "torch.BFloat16Tensor",
+    dtypes.complex64: "torch.ComplexFloatTensor",
+    dtypes.complex128: "torch.ComplexDoubleTensor",
+}
+
+
+@method("type")
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The old name of the tensor's type, `torch.FloatTensor`; with a dtype, or such a name, the
+    tensor in that dtype. Raises E204 for an unknown name.
+    """
+    if dtype is None:
+        return _TYPE_NAMES[self.dtype]
+    if isinstance(dtype, str):
+        named = [found for found, name in _TYPE_NAMES.items() if name == dtype]
+        if not named:
+            raise GradcliError("E204", f"type(): there is no type {dtype!r}")
+        return to(self, named[0])
+    return to(self, checked_dtype("type", dtype, self.dtype))
 
 
 @function("Parameter", module="torch.nn")

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import conj, zeros
+from gradcli.ops.arithmetic import zeros
 from gradcli.ops.bidiagonal import svd_arrays
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.joining import cat
 from gradcli.ops.linear_systems import (
@@ -58,7 +60,7 @@ def _skew(value: Any) -> Any:
 
 def _qr_array(A: Any, mode: Any) -> tuple[Any, Any]:
     if mode == "r":
-        return np.empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
+        return module_of(A).empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
     Q, R = np.linalg.qr(A, mode)
     return column_major(Q), column_major(R)
 
@@ -97,7 +99,14 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
     return gradient if of_R is None else gradient + Q @ of_R
 
 
-qr: Op = op("linalg_qr", "LinalgQrBackward0", _qr_array, outputs=("Q", "R"), A=_qr_rule)
+qr: Op = op(
+    "linalg_qr",
+    "LinalgQrBackward0",
+    _qr_array,
+    outputs=("Q", "R"),
+    keeps_layout=True,
+    A=_qr_rule,
+)
 _LINALG_QR = return_type("linalg_qr", ("Q", "R"))
 _QR = return_type("qr", ("Q", "R"))
 
@@ -141,7 +150,8 @@ def _differences(values: Any) -> Any:
 
 def _identity_like(values: Any) -> Any:
     """Identity matrices of as many columns as a batch of vectors has elements."""
-    identity = np.eye(values.shape[-1], dtype=getattr(values, "array", values).real.dtype)
+    array = getattr(values, "array", values)
+    identity = module_of(array).eye(values.shape[-1], dtype=array.real.dtype)
     return Tensor(identity) if type(values) is Tensor else identity
 
 
@@ -161,6 +171,7 @@ eigh: Op = op(
     "linalg_eigh",
     "LinalgEighBackward0",
     _eigh_array,
+    keeps_layout=True,
     outputs=("eigenvalues", "eigenvectors"),
     A=_eigh_rule,
 )
@@ -234,7 +245,14 @@ def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any) -> Any:
     return U @ (inner @ Vh) if rows >= columns else (U @ inner) @ Vh
 
 
-svd: Op = op("linalg_svd", "LinalgSvdBackward0", _svd_array, outputs=("U", "S", "Vh"), A=_svd_rule)
+svd: Op = op(
+    "linalg_svd",
+    "LinalgSvdBackward0",
+    _svd_array,
+    outputs=("U", "S", "Vh"),
+    keeps_layout=True,
+    A=_svd_rule,
+)
 _LINALG_SVD = return_type("linalg_svd", ("U", "S", "Vh"))
 _SVD = return_type("svd", ("U", "S", "V"))
 
@@ -263,7 +281,7 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any 
         U, S, Vh = svd.apply(input, not some)
         return _SVD((U, S, conj(turned(Vh))))
     *batch, rows, columns = input.array.shape
-    blank = [Tensor(np.zeros((*batch, size, size), input.array.dtype)) for size in (rows, columns)]
+    blank = [Tensor(zeros(input.array, (*batch, size, size))) for size in (rows, columns)]
     return _SVD((blank[0], svd.apply(input, False)[1], blank[1]))
 
 

@@ -27,7 +27,7 @@ from gradcli.ops.shape import expand_as, transpose
 def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
     """The length of the vectors, at least `eps`; the gradient passes as if it were not clamped."""
     length = clone.apply(vector_norm.apply(vectors, 2.0, dim, True))
-    length.array = np.maximum(length.array, eps)
+    length.array = np.maximum(length.array, eps).astype(length.array.dtype)
     return length
 
 
@@ -41,6 +41,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     dtype = dtypes.result_dtype((x1.array, x2.array))
     x1, x2 = broadcast_tensors(to(x1, dtype), to(x2, dtype))
     check_floating("cosine_similarity", x1, "RuntimeError")
+    if dtype.is_complex:
+        raise GradcliError("E203", "cosine_similarity() is not defined for complex tensors")
     dims = normal_dims("cosine_similarity", x1, dim)
     directions = (x1 / _length(x1, dims, eps)) * (x2 / _length(x2, dims, eps))
     return sum_dims.apply(directions, dims, False)
@@ -121,6 +123,63 @@ cdist_ = op(
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
 )
+
+
+def _pairs(count: int) -> tuple[Any, Any]:
+    """The numbers of the first and the second row of every pair."""
+    first, second = np.triu_indices(count, 1)
+    return first, second
+
+
+def _pdist_array(self: Any, p: float) -> Any:
+    first, second = _pairs(len(self))
+    return vector_norm(self[first] - self[second], p, (1,), False)
+
+
+def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    first, second = _pairs(len(self))
+    slope = norm_gradient(grad, self[first] - self[second], pdist, p, (1,), False)
+    result = np.zeros_like(self)
+    if slope is not None:
+        np.add.at(result, first, slope)
+        np.subtract.at(result, second, slope)
+    return result
+
+
+_no_second_pdist = no_derivative("pdist_backward", "use cdist() of the two halves, or norm()")
+
+pdist_backward = op(
+    "_pdist_backward",
+    "PdistBackwardBackward0",
+    _pdist_backward_array,
+    grad=_no_second_pdist,
+    self=_no_second_pdist,
+    pdist=_no_second_pdist,
+)
+
+pdist_ = op(
+    "_pdist_forward",
+    "PdistBackward0",
+    _pdist_array,
+    self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
+)
+
+
+@function("pdist", module="torch.nn.functional")
+@function("pdist")
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distance of every two rows of a matrix, each pair once. At distance 0 the gradient
+    is 0. Raises E301 for what is no matrix, E204 for a negative p.
+    """
+    check_tensors("pdist", input=input)
+    if input.array.ndim != 2:
+        raise GradcliError(
+            "E301", f"pdist(): a matrix is needed, not shape {tuple(input.array.shape)}"
+        )
+    check_floating("pdist", input, "RuntimeError")
+    if p < 0:
+        raise GradcliError("E204", "pdist(): p must not be negative", raises="RuntimeError")
+    return pdist_.apply(input, float(p))
 
 
 @function("cdist")

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.autograd.tensor import Tensor
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function
@@ -29,7 +30,7 @@ def _added_rows(
         rows = rows * (where != padding_idx)[:, None]
     if scale_by_freq:
         rows = rows / np.bincount(where, minlength=num_weights)[where][:, None]
-    table = np.zeros((num_weights, rows.shape[1]), rows.dtype)
+    table = module_of(rows).zeros((num_weights, rows.shape[1]), rows.dtype)
     np.add.at(table, where, rows.astype(table.dtype))
     return table.astype(grad_output.dtype, copy=False)
 
@@ -38,7 +39,7 @@ def _read_rows(
     grad_weight: Any, indices: Any, num_weights: int, padding_idx: int, scale_by_freq: bool
 ) -> Any:
     """The transpose of `_added_rows`."""
-    where = np.asarray(indices)
+    where = module_of(indices).asarray(indices)
     rows = grad_weight[where]
     if padding_idx >= 0:
         rows = rows * (where != padding_idx)[..., None]
@@ -71,7 +72,7 @@ embedding_double_backward: Op = op(
 embedding: Op = op(
     "embedding",
     "EmbeddingBackward0",
-    lambda weight, indices, padding_idx, scale_by_freq: weight[np.asarray(indices)],
+    lambda weight, indices, padding_idx, scale_by_freq: weight[module_of(indices).asarray(indices)],
     constant=("indices",),
     weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
         grad, indices, weight_sizes[0], padding_idx, scale_by_freq
@@ -157,7 +158,7 @@ def _bags_array(
     rows = wide(weight)[indices] * wide(share)
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
-    result = np.zeros((count, weight.shape[1]), rows.dtype)
+    result = module_of(rows).zeros((count, weight.shape[1]), rows.dtype)
     np.add.at(result, bags, rows)
     return result.astype(weight.dtype, copy=False)
 
@@ -194,7 +195,7 @@ def _shares(table: Any, indices: Any, bags: Any, count: int, mode: str, row: int
     """What each row that is read counts in its bag; the row `row` counts nothing."""
     kept = indices != row
     if mode == "max":
-        share = np.zeros((indices.size, table.shape[1]), table.dtype)
+        share = module_of(table).zeros((indices.size, table.shape[1]), table.dtype)
         columns = np.arange(table.shape[1])
         for bag in range(count):
             where = np.flatnonzero((bags == bag) & kept)
@@ -214,7 +215,8 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
     if indices.ndim == 2:
         if offsets is not None:
             raise GradcliError("E204", "embedding_bag(): rows are bags, and need no `offsets`")
-        return np.repeat(np.arange(len(indices)), indices.shape[1]), len(indices)
+        rows = module_of(indices).arange(len(indices))
+        return np.repeat(rows, indices.shape[1]), len(indices)
     if indices.ndim != 1:
         raise GradcliError(
             "E301",
@@ -235,7 +237,8 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
             raises="RuntimeError",
         )
-    bags = np.searchsorted(starts, np.arange(indices.size), side="right") - 1
+    places = module_of(starts).arange(indices.size)
+    bags = np.searchsorted(starts, places, side="right") - 1
     return bags, starts.size - bool(include_last_offset)
 
 
@@ -306,7 +309,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             f"one_hot(): class numbers must be torch.int64, not {tensor.dtype}",
             help="use `.long()`",
         )
-    classes = np.asarray(tensor.array)
+    classes = module_of(tensor.array).asarray(tensor.array)
     if num_classes == -1 and classes.size:
         num_classes = int(classes.max()) + 1
     outside = ((classes < 0) | (classes >= num_classes)).any()
@@ -316,4 +319,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
             raises="RuntimeError",
         )
-    return Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64))
+    rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64))
+    storage_of(rows).version = 2  # PyTorch fills the rows in two writes
+    return rows

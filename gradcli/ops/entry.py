@@ -56,6 +56,8 @@ class Op:
         pointwise: operands may be numbers, are promoted to one dtype and broadcast.
         floating: integer operands become the default floating dtype first.
         view: the result aliases the first input.
+        keeps_layout: the result lies in memory as the operand does; else, unless it is pointwise or
+            a view, in row order.
         keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
             raises E404 where one was written to.
         deferrable: the forward function and the rules read deferred arrays without asking for their
@@ -73,6 +75,7 @@ class Op:
         "inputs",
         "joint",
         "keeps",
+        "keeps_layout",
         "lists",
         "name",
         "node_class",
@@ -101,6 +104,7 @@ class Op:
         pointwise: bool,
         floating: bool,
         view: bool,
+        keeps_layout: bool,
         keeps: tuple[str, ...],
         deferrable: bool,
     ) -> None:
@@ -118,6 +122,7 @@ class Op:
         self.pointwise = pointwise
         self.floating = floating
         self.view = view
+        self.keeps_layout = keeps_layout
         self.keeps = keeps
         self.deferrable = deferrable
         self.node_class: type[Node] | None = None
@@ -198,6 +203,7 @@ def op(
     pointwise: bool = False,
     floating: bool = False,
     view: bool = False,
+    keeps_layout: bool = False,
     keeps: tuple[str, ...] = (),
     deferrable: bool = False,
     **rules: Function,
@@ -214,7 +220,7 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps, deferrable: see `Op`.
+        pointwise, floating, view, keeps_layout, keeps, deferrable: see `Op`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -240,6 +246,7 @@ def op(
         pointwise=pointwise,
         floating=floating,
         view=view,
+        keeps_layout=keeps_layout or pointwise or view,
         keeps=keeps,
         deferrable=deferrable or pointwise,
     )

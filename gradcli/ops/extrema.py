@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_real, check_tensors
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.bounds import maximum, minimum
 from gradcli.ops.catalogue import refuse_out
@@ -64,7 +64,11 @@ def _shared_by_count(
 
 
 def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) -> None:
-    """Raise where there is no element to pick: E302 for a dimension of size 0, else E204."""
+    """Raise where there is no element to pick: E302 for a dimension of size 0, else E204; E203 for
+    complex elements, which have no order.
+    """
+    if array.dtype.kind == "c":
+        check_real(name, array)
     empty = [dim for dim in dims or () if not array.shape[dim]]
     if empty:
         raise GradcliError("E302", f"{name}(): dimension {empty[0]} has no elements")

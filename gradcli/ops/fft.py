@@ -11,8 +11,8 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import conj, conj_physical
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.conjugate import conj, conj_physical
 from gradcli.ops.copying import to
 from gradcli.ops.creation import checked_dtype, made, plain_number
 from gradcli.ops.dimensions import normal_dim, normal_dims
@@ -265,12 +265,17 @@ def _ihfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
     return complex_to_complex.apply(result, dims[:-1], normalization, True)
 
 
+def _forward_several(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    return _transform_several(name, input, s, dim, norm, True)
+
+
+def _inverse_several(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    return _transform_several(name, input, s, dim, norm, False)
+
+
 _SEVERAL: dict[str, tuple[Callable[..., Tensor], str]] = {
-    "fft": (
-        lambda *arguments: _transform_several(*arguments, True),
-        "The discrete Fourier transform",
-    ),
-    "ifft": (lambda *arguments: _transform_several(*arguments, False), "The inverse of `fft`"),
+    "fft": (_forward_several, "The discrete Fourier transform"),
+    "ifft": (_inverse_several, "The inverse of `fft`"),
     "rfft": (_rfftn, "The non-negative frequencies of a real tensor's transform"),
     "irfft": (_irfftn, "The inverse of `rfft`, a real tensor"),
     "hfft": (_hfftn, "The real transform of a signal that is half of a symmetric one"),

@@ -20,8 +20,8 @@ from gradcli.ops.slicing import along, slice_
 
 Dims = tuple[int, ...]
 
-_FORWARD = {"none": "backward", "root": "ortho", "full": "forward"}
-_INVERSE = {"none": "forward", "root": "ortho", "full": "backward"}
+_FORWARD: dict[str, Any] = {"none": "backward", "root": "ortho", "full": "forward"}
+_INVERSE: dict[str, Any] = {"none": "forward", "root": "ortho", "full": "backward"}
 """What divides a result (nothing, the root of the number of elements, or that number), in NumPy's
 words, which name the direction that is divided."""
 
@@ -71,9 +71,7 @@ def _to_real_sizes(
     return real_part(complex_to_complex(grad, dim, normalization, True))
 
 
-real_to_complex: Op = op(
-    "_fft_r2c", "FftR2CBackward0", _real_to_complex, self=_to_real_sizes
-)
+real_to_complex: Op = op("_fft_r2c", "FftR2CBackward0", _real_to_complex, self=_to_real_sizes)
 
 
 def _complex_to_real(self: Any, dim: Dims, normalization: str, last_dim_size: int) -> Any:
@@ -96,6 +94,4 @@ def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
     return result
 
 
-complex_to_real: Op = op(
-    "_fft_c2r", "FftC2RBackward0", _complex_to_real, self=_to_half_sizes
-)
+complex_to_real: Op = op("_fft_c2r", "FftC2RBackward0", _complex_to_real, self=_to_half_sizes)

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import no_derivative
-from gradcli.ops.catalogue import expose, function, refuse_out
+from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Op, pointwise
 from gradcli.ops.pointwise import exp, log
 from gradcli.ops.special import digamma, lgamma
@@ -119,8 +120,8 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
 def _zeta_array(self: Any, other: Any) -> Any:
     import scipy.special
 
-    dtype = np.asarray(other if type(self) is float else self).dtype
-    return np.asarray(scipy.special.zeta(self, other)).astype(dtype)[()]
+    dtype = (other if type(self) is float else self).dtype
+    return on_the_host(scipy.special.zeta)(self, other).astype(dtype)[()]
 
 
 _no_exponent = no_derivative("zeta by its exponent", "detach it")

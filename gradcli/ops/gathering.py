@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
+from gradcli.autograd.inplace import check_distinct
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -140,7 +142,7 @@ def gather_(
     refuse_out("gather", out)
     at = checked_places("gather", input, dim, index)
     if index.array.ndim != input.array.ndim and not index.array.size:
-        return Tensor(np.zeros(index.array.shape, input.array.dtype))
+        return Tensor(module_of(input.array).zeros(index.array.shape, input.array.dtype))
     return gather.apply(input, at, index)
 
 
@@ -184,7 +186,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
 
 
 def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     whole.reshape(-1)[positions_along(whole.shape, dim, index)] = in_index_shape(src, index)
     return whole
 
@@ -201,7 +203,7 @@ scatter_tensor: Op = op(
 
 
 def _scattered_number(self: Any, dim: int, index: Any, value: Any) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     whole.reshape(-1)[positions_along(whole.shape, dim, index)] = value
     return whole
 
@@ -215,7 +217,7 @@ scatter_number: Op = op(
 )
 
 
-@function("scatter", method=True, inplace=True)
+@function("scatter", method=True, inplace=True, check=check_distinct)
 def scatter(
     input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
@@ -239,7 +241,7 @@ def scatter(
 
 
 def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     add_at(whole, positions_along(whole.shape, dim, index), in_index_shape(src, index))
     return whole
 
@@ -254,7 +256,7 @@ scatter_add: Op = op(
 )
 
 
-@function("scatter_add", method=True, inplace=True)
+@function("scatter_add", method=True, inplace=True, check=check_distinct)
 def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """The tensor with the source's elements added at the places that the index says."""
     at = checked_places("scatter_add", input, dim, index, src)

@@ -30,15 +30,16 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from gradcli.arrays.deferred import DEFERRED, deferred, forced
+from gradcli.arrays.gpu_array import ARRAYS
+from gradcli.arrays.storage import Storage
 from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
     Tensor,
     TensorMeta,
     accumulator,
     gradient_edge,
+    mark_inference,
     refresh,
     storage_of,
 )
@@ -50,21 +51,25 @@ from gradcli.ops.slips import metadata_of_pair
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
+    "ARRAYS": ARRAYS,
     "SCALAR_METADATA": SCALAR_METADATA,
+    "Storage": Storage,
     "DEFERRED": DEFERRED,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
     "accumulator": accumulator,
     "active": active,
     "base_of": operands.base_of,
+    "check_devices": operands.check_devices,
     "creation_of": operands.creation_of,
     "deferred": deferred,
+    "devices_differ": operands.devices_differ,
     "floating": operands.floating,
     "forced": forced,
     "gradient_edge": gradient_edge,
     "metadata_of_pair": metadata_of_pair,
+    "mark_inference": mark_inference,
     "misfit": operands.misfit,
-    "ndarray": np.ndarray,
     "new": object.__new__,
     "number_of": operands.number_of,
     "number_and_array": operands.number_and_array,
@@ -118,17 +123,20 @@ class _ApplyWriter:
             "    state = active.state",
         ]
         if self.single:
+            lines += self._in_row_order()
             lines += self._checked_size()
             lines += self._output("out", "result")
         else:
             lines.append("    outs = []")
             lines.append("    for number, result in enumerate(results):")
-            lines += ["    " + line for line in self._checked_size()]
+            lines += ["    " + line for line in self._in_row_order() + self._checked_size()]
             lines += ["    " + line for line in self._output("out", "result")]
             lines += ["        out.output_nr = number", "        outs.append(out)"]
             lines.append("    out = tuple(outs)")
         if op.inputs:
             lines += self._record()
+        if not op.view:
+            lines += ["    if state.inference:", f"        {self._marked()}"]
         given = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
         lines += [
             "    if state.recorder is not None:",
@@ -151,6 +159,7 @@ class _ApplyWriter:
                 lines += ["    else:", f"        raise wrong_operand(op, {t!r}, {name})"]
         for name in op.lists:
             lines.append(f"    a_{name} = [forced(tensor.array) for tensor in {name}]")
+            lines.append(f"    check_devices(op, a_{name})")
         if op.view:
             lines.append("    storage = storage_of(input)")
             lines.append("    a_self = input.array")
@@ -169,14 +178,15 @@ class _ApplyWriter:
             first = self.promoted[0]
             same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
             alike = " is ".join(f"type(a_{t})" for t in self.promoted)
+            everything = ", ".join(f"a_{t}" for t in self.promoted)
             large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
             lines.append("    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":")
             lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
             lines += [
-                f"        if {alike} is not ndarray:",  # NumPy scalars of one type
+                f"        if {alike} not in ARRAYS:",  # NumPy scalars of one type
                 "            mixed = False",
                 "        else:",
-                f"            mixed = {same}",
+                f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
                 "            least = active.state.defer_from",
                 f"            if not mixed and ({large}):",
                 f"                a_{first} = deferred(a_{first})",
@@ -199,6 +209,10 @@ class _ApplyWriter:
                 f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r},"
                 f" {tuple_of(names)})",
             ]
+        if len(op.tensors) > max(count, 1):
+            alike = " is ".join(f"type(a_{t})" for t in op.tensors)
+            arrays = tuple_of([f"a_{t}" for t in op.tensors])
+            lines += [f"    if not ({alike}):", f"        check_devices(op, {arrays})"]
         if op.floating:
             for t in self.promoted:
                 lines += [
@@ -222,6 +236,15 @@ class _ApplyWriter:
             )
         ]
 
+    def _in_row_order(self) -> list[str]:
+        """Lines that lay a result out as PyTorch does where NumPy keeps the operand's order."""
+        if self.op.keeps_layout:
+            return []
+        return [
+            "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
+            "        result = result.copy()",
+        ]
+
     def _checked_size(self) -> list[str]:
         """Lines that refuse a result larger than the session may use."""
         if self.op.pointwise and len(self.promoted) == 1:
@@ -241,7 +264,7 @@ class _ApplyWriter:
         array = f"a_{tensor}"
         if self.op.deferrable:
             return [
-                f"if type({array}) is ndarray and {array}.size >= active.state.defer_from:",
+                f"if type({array}) in ARRAYS and {array}.size >= active.state.defer_from:",
                 f"    {array} = deferred({array})",
             ]
         return [
@@ -262,7 +285,7 @@ class _ApplyWriter:
                 f"    {name}.storage = storage",
                 f"    {name}.meta = meta = TensorMeta()",
                 "    meta.base = base_of(input)",
-                "    meta.attr_version = storage.version",
+                "    meta.attr_version = storage.version if type(storage) is Storage else 0",
                 "    meta.creation = "
                 + ("creation_of(input)" if self.single else "'multi_output'")
                 + " if state.grad_enabled else 'no_grad'",
@@ -324,6 +347,10 @@ class _ApplyWriter:
         inner += self._save()
         body += ["    " + line for line in inner]
         return lines + ["        " + line for line in body]
+
+    def _marked(self) -> str:
+        """The line that marks what was made under `torch.inference_mode()`."""
+        return "mark_inference(out)" if self.single else "[mark_inference(each) for each in out]"
 
     def _metadata(self) -> str:
         """What gives the metadata of a result that is no scalar."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-import numpy as np
-
 from gradcli.arrays.deferred import deferred
+from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.autograd.node import FREED, Node, freed
 from gradcli.autograd.tensor import (
     Tensor,
@@ -18,14 +17,15 @@ from gradcli.ops.layout import Layout, local, tuple_of, when
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
+    "ARRAYS": ARRAYS,
     "FREED": FREED,
     "Tensor": Tensor,
     "active": active,
+    "brought_home": operands.brought_home,
     "check_result": operands.check_result,
     "check_saved": operands.check_saved,
     "deferred": deferred,
     "freed": freed,
-    "ndarray": np.ndarray,
     "promoted": operands.promoted,
     "run_mixed": operands.run_mixed,
     "saved_array": operands.saved_array,
@@ -97,7 +97,7 @@ class _RunWriter:
         lines = [f"def {'run_recorded' if recorded else 'run'}(node, {grad}, keep):"]
         if op.deferrable and self.single and not recorded:
             lines += [
-                "    if type(grad) is ndarray and grad.size >= active.state.defer_from:",
+                "    if type(grad) in ARRAYS and grad.size >= active.state.defer_from:",
                 "        grad = deferred(grad)",
             ]
         if len(self.layout.promoted) > 1 and not recorded:
@@ -139,6 +139,11 @@ class _RunWriter:
         if release:
             lines.append("    if not keep:")
             lines += ["        " + line for line in release]
+        if len(self.layout.promoted) > 1 and recorded:
+            lines += [
+                "    if type(node.mixed) is tuple:",
+                f"        return brought_home(node, {values})",
+            ]
         lines.append(f"    return {values}")
         return lines
 

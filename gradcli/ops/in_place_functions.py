@@ -72,6 +72,10 @@ def float_power_(self: Tensor, exponent: Any) -> Tensor:
 
 
 polygamma_written = pointwise(
-    "polygamma_", "PolygammaBackward1", polygamma.forward, floating=True, **polygamma.rules
+    "polygamma_",
+    "PolygammaBackward1",
+    polygamma.forward,
+    floating=True,
+    self=polygamma.rules["self"],
 )
 methods["polygamma_"] = in_place("polygamma", polygamma_written.apply)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import as_zero_dim
-from gradcli.autograd.inplace import check_inplace, write
+from gradcli.autograd.inplace import check_apart, check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -106,7 +107,8 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
 
 def _put(tensor: Tensor, key: Key, values: Tensor, accumulate: bool = False) -> None:
     _check_values(tensor, key, values)
-    check_inplace(tensor)
+    check_apart(tensor, values)
+    check_graph(tensor)
     storage_of(tensor)
     write(tensor, index_put_in_place.apply(tensor, values, key, accumulate))
 
@@ -180,7 +182,7 @@ def _part_of(shown: Function) -> Function:
     """The forward function that replaces the part of a copy that `shown` gives."""
 
     def replaced(self: Any, src: Any, *place: Any) -> Any:
-        whole = np.array(self, order="C")
+        whole = module_of(self).array(self, order="C")
         shown(whole, *place)[...] = src
         return whole
 

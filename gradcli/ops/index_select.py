@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
+from gradcli.autograd.inplace import check_distinct, check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
-from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.catalogue import function, method, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.gathering import check_range, checked_index, positions_along, same_dtype
@@ -46,7 +48,7 @@ index_select: Op = op(
 
 
 def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     values = source if alpha == 1 else source * alpha
     if not whole.ndim:
         return whole + values.sum()
@@ -71,7 +73,7 @@ index_add: Op = op(
 
 
 def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     if whole.ndim:
         whole.reshape(-1)[part_positions(whole.shape, dim, index)] = source
     else:
@@ -90,7 +92,7 @@ index_copy: Op = op(
 
 
 def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     if whole.ndim:
         np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
     elif index.size:
@@ -165,21 +167,21 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     return at
 
 
-@function("index_add", method=True, inplace=True)
+@function("index_add", method=True, inplace=True, check=check_distinct)
 def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The tensor with `alpha` times the parts of the source added at the positions of the index."""
     at = checked_source("index_add", input, dim, index, source, "RuntimeError")
     return index_add.apply(input, at, index, source, alpha)
 
 
-@function("index_copy", method=True, inplace=True)
+@function("index_copy", method=True, inplace=True, check=check_distinct)
 def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The tensor with the parts of the source at the positions of the index."""
     at = checked_source("index_copy", input, dim, index, source, "IndexError")
     return index_copy.apply(input, at, index, source)
 
 
-@function("index_fill", method=True, inplace=True)
+@function("index_fill", method=True)
 def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
     checked_index("index_fill", index)
@@ -201,3 +203,12 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
             "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
     return index_fill_tensor.apply(input, at, index, value)
+
+
+@method("index_fill_")
+def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
+    """Write a number, or a 0-dim tensor's, at the positions of the index."""
+    # The value is read before the write, so it may be one of the elements written.
+    check_graph(self)
+    write(self, index_fill(self, dim, index, value))
+    return self

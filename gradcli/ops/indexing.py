@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -33,6 +34,12 @@ class Key(tuple[Any, ...]):
 
     tensors: tuple[tuple[Tensor, int], ...] = ()
 
+    def shown(self) -> tuple[Tensor | None, ...]:
+        """What `grad_fn._saved_indices` gives: a tensor for each part, None for a full slice."""
+        if self.tensors:
+            return tuple([tensor for tensor, _ in self.tensors])
+        return tuple([None if part is _FULL else Tensor(part) for part in self])
+
     def check(self, node: Node) -> None:
         """Raise E404 if one of its tensors was written to since."""
         for tensor, version in self.tensors:
@@ -49,6 +56,7 @@ index: Op = op(
     "index",
     "IndexBackward0",
     lambda self, indices: self[indices][()],
+    keeps_layout=True,
     keeps=("indices",),
     # A position that is indexed twice gets both gradients.
     self=lambda grad, self_sizes, indices: index_put_impl(
@@ -82,7 +90,7 @@ def add_at(whole: Any, where: Any, values: Any) -> None:
 
 
 def _index_put_array(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     _put_at(whole, values, indices, accumulate)
     return whole
 

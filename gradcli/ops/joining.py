@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
@@ -40,7 +42,7 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
     start = 0
     for sizes in tensors_sizes:
         if sizes == (0,):  # an empty vector goes with any shape, and has no part
-            parts.append(None)
+            parts.append(zeros(grad, sizes))
             continue
         end = start + sizes[dim]
         parts.append(slice_(grad, dim, start, end, 1))
@@ -150,7 +152,7 @@ def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
 def _block_diagonal(tensors: Sequence[Any]) -> Any:
     blocks = [array.reshape((1,) * (2 - array.ndim) + array.shape) for array in _promoted(tensors)]
     rows, columns = (sum(block.shape[i] for block in blocks) for i in (0, 1))
-    whole = np.zeros((rows, columns), blocks[0].dtype)
+    whole = module_of(*blocks).zeros((rows, columns), blocks[0].dtype)
     for block, (rows, columns) in zip(blocks, _corners([b.shape for b in blocks]), strict=True):
         whole[rows, columns] = block
     return whole
@@ -214,10 +216,10 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     if input.array.ndim != 1 or r < 0:
         raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
     if not r:
-        return Tensor(np.empty((0,), input.array.dtype))
+        return Tensor(module_of(input.array).empty((0,), input.array.dtype))
     positions = np.indices((input.array.size,) * r)
     ordered = (
         positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
     )
-    mask = Tensor(ordered.all(0))
+    mask = Tensor(module_of(input.array).asarray(ordered.all(0)))
     return stack_([masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)

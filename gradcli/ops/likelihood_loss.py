@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -90,7 +91,7 @@ def gaussian_nll_loss(
     check_tensors("gaussian_nll_loss", input=input, target=target)
     number = reduction_number(reduction)
     if type(var) is float:
-        var = Tensor(np.full(input.array.shape, var, input.array.dtype)[()])
+        var = Tensor(module_of(input.array).full(input.array.shape, var, input.array.dtype)[()])
     check_tensors("gaussian_nll_loss", var=var)
     shape = input.array.shape
     if var.array.shape == shape[:-1] and shape:

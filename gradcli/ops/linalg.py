@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
-from gradcli.ops.arithmetic import conj
+from gradcli.ops.arithmetic import add
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import choose
+from gradcli.ops.complex import imaginary_part
+from gradcli.ops.conjugate import conj
 from gradcli.ops.cumulative import exclusive_cumprod
 from gradcli.ops.decompositions import svd
 from gradcli.ops.entry import Op, op
@@ -28,6 +31,7 @@ from gradcli.ops.linear_systems import (
     solved,
     turned,
 )
+from gradcli.ops.pointwise import is_complex, log
 from gradcli.ops.rearranging import diag_embed
 from gradcli.ops.reshaping import flatten
 from gradcli.ops.return_types import return_type
@@ -37,7 +41,7 @@ from gradcli.ops.shape import expand, permute, reshape, squeeze_dim, unsqueeze
 
 
 def _inverse_array(A: Any) -> tuple[Any, Any]:
-    identity = np.broadcast_to(np.eye(A.shape[-1], dtype=A.dtype), A.shape)
+    identity = np.broadcast_to(module_of(A).eye(A.shape[-1], dtype=A.dtype), A.shape)
     inverse, info = solved(A, identity)
     return column_major(inverse), info[()]
 
@@ -46,6 +50,7 @@ inv_ex: Op = op(
     "linalg_inv_ex",
     "LinalgInvExBackward0",
     _inverse_array,
+    keeps_layout=True,
     outputs=("inverse", "info"),
     differentiable=(0,),
     A=lambda grads, inverse: -(adjoint_of(inverse) @ (grads[0] @ adjoint_of(inverse))),
@@ -97,7 +102,7 @@ def _solution_array(A: Any, B: Any, left: bool, vector: bool) -> tuple[Any, Any]
         solution, info = solved(A, right)
     else:
         solution, info = solved(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
-        solution = np.ascontiguousarray(solution.swapaxes(-2, -1))
+        solution = module_of(solution).ascontiguousarray(solution.swapaxes(-2, -1))
     if vector:
         return solution[..., 0].copy(), info[()]
     return column_major(solution) if left else solution, info[()]
@@ -120,6 +125,7 @@ solve_ex: Op = op(
     "linalg_solve_ex",
     "LinalgSolveExBackward0",
     _solution_array,
+    keeps_layout=True,
     outputs=("result", "info"),
     differentiable=(0,),
     inputs=("A", "B"),
@@ -250,11 +256,16 @@ def _slogdet_array(A: Any) -> tuple[Any, Any]:
     return sign.astype(A.dtype)[()], logarithm.astype(magnitude.dtype)[()]
 
 
-def _slogdet_rule(grads: Any, A: Any) -> Any:
-    # A real determinant's sign is constant wherever it has a derivative.
-    grad = grads[1]
+def _slogdet_rule(grads: Any, A: Any, sign: Any) -> Any:
+    of_sign, grad = grads
+    # A real determinant's sign is constant wherever it has a derivative; a complex one turns.
+    if of_sign is not None and is_complex(A):
+        turn = imaginary_part(of_sign * conj(sign)) * 1j
+        grad = turn if grad is None else grad + turn
     if grad is None:
         return None
+    if is_complex(A) and not is_complex(grad):
+        grad = grad * complex(1)
     return solve_ex(adjoint_of(A), _scaled_identity(grad, A.shape[-1]), True, False)[0]
 
 
@@ -262,6 +273,7 @@ slogdet: Op = op(
     "linalg_slogdet",
     "LinalgSlogdetBackward0",
     _slogdet_array,
+    keeps_layout=True,
     outputs=("sign", "logabsdet"),
     A=_slogdet_rule,
 )
@@ -290,6 +302,8 @@ def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: nan where it is negative, -inf where it is 0."""
     check_matrices("logdet", input=input)
     sign, logarithm = slogdet.apply(input)
+    if input.dtype.is_complex:
+        return add.apply(log.apply(sign), logarithm)
     return choose.apply(sign == -1, math.nan, logarithm)
 
 

@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import conj
+from gradcli.ops.conjugate import conj
 from gradcli.ops.shape import transpose
 from gradcli.ops.slicing import slice_
 
@@ -88,7 +89,7 @@ def adjoint_of(value: Any) -> Any:
 
 def column_major(array: Any) -> Any:
     """A copy whose columns lie in one piece, as LAPACK leaves its results."""
-    return np.ascontiguousarray(array.swapaxes(-2, -1)).swapaxes(-2, -1)
+    return module_of(array).ascontiguousarray(array.swapaxes(-2, -1)).swapaxes(-2, -1)
 
 
 def first(value: Any, dim: int, count: int) -> Any:
@@ -99,6 +100,7 @@ def first(value: Any, dim: int, count: int) -> Any:
 # --- LU -----------------------------------------------------------------------------------------
 
 
+@on_the_host
 def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
     """The LU decomposition with partial pivoting.
 
@@ -119,7 +121,9 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
     each = np.arange(total)
     with np.errstate(all="ignore"):
         for k in range(count):
-            place = np.argmax(np.abs(lu[:, k:, k]), axis=1) + k if total else each
+            column = lu[:, k:, k]
+            size = np.abs(column.real) + np.abs(column.imag)  # what LAPACK compares
+            place = np.argmax(size, axis=1) + k if total else each
             pivots[:, k] = place + 1
             swapped = lu[each, place]
             lu[each, place] = lu[:, k]
@@ -140,6 +144,7 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
     )
 
 
+@on_the_host
 def row_order(pivots: Any, rows: int) -> Any:
     """Which row of the matrix each row of L @ U is, from the swaps: int64 of shape (*, rows)."""
     *batch, count = pivots.shape
@@ -159,6 +164,7 @@ def permutation_sign(pivots: Any) -> Any:
     return 1 - 2 * (np.count_nonzero(moved, axis=-1) % 2)
 
 
+@on_the_host
 def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> Any:
     """The solution X of `triangle @ X = right`.
 

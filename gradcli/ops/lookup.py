@@ -21,6 +21,7 @@ PLACES = {
     TENSOR: TENSOR,
     "torch.linalg": "linalg",
     "torch.special": "special",
+    "torch.fft": "fft",
     "torch.nn": "nn",
     "torch.nn.init": "nn.init",
     "torch.nn.utils": "nn.utils",

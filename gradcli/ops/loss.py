@@ -55,6 +55,10 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
     check_tensors(name, input=input, target=target)
     input, target = in_dtype_of(input, target), in_dtype_of(target, input)
     check_floating(name, input)
+    if name != "l1_loss" and "complex" in (input.dtype.category, target.dtype.category):
+        raise GradcliError(
+            "E203", f"{name}() is not defined for complex tensors", raises="NotImplementedError"
+        )
     check_same_shape(name, input, target)
     return broadcast_tensors(input, target)  # type: ignore[return-value]
 
@@ -115,7 +119,8 @@ def _smooth_l1_array(self: Any, target: Any, reduction: int, beta: float) -> Any
 
 def _smooth_l1_slope(self: Any, target: Any, beta: float) -> Any:
     difference = self - target
-    return where(abs_(difference) < beta, difference / beta, sgn(difference))
+    # A nan is within no distance, and stays nan.
+    return where(abs_(difference) >= beta, sgn(difference), difference / beta)
 
 
 def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
@@ -179,7 +184,7 @@ def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
 
 def _huber_slope(self: Any, target: Any, delta: float) -> Any:
     difference = self - target
-    return where(abs_(difference) <= delta, difference, sgn(difference) * delta)
+    return where(abs_(difference) > delta, sgn(difference) * delta, difference)
 
 
 def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:

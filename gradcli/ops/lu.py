@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
@@ -37,7 +36,9 @@ from gradcli.ops.triangular import solve_triangular
 def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
     """The matrices P of the swaps."""
     order = row_order(pivots, rows)
-    return np.ascontiguousarray((order[..., None, :] == np.arange(rows)[:, None]).astype(dtype))
+    xp = module_of(pivots)
+    places = xp.arange(rows)[:, None]
+    return xp.ascontiguousarray((order[..., None, :] == places).astype(dtype))
 
 
 def _constant(array: Any, like: Any) -> Any:
@@ -53,7 +54,7 @@ def _lower(lu: Any) -> Any:
     """L, of as many columns as there are pivots, with ones on the diagonal."""
     rows, columns = lu.shape[-2:]
     count = min(rows, columns)
-    ones = np.eye(rows, count, dtype=_plain(lu).dtype)
+    ones = module_of(_plain(lu)).eye(rows, count, dtype=_plain(lu).dtype)
     return tril(first(lu, -1, count), -1) + _constant(ones, lu)
 
 
@@ -108,6 +109,7 @@ lu_factor: Op = op(
     "linalg_lu_factor_ex",
     "LinalgLuFactorExBackward0",
     _factored,
+    keeps_layout=True,
     outputs=("LU", "pivots", "info"),
     differentiable=(0,),
     A=_factored_rule,
@@ -161,7 +163,8 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
 
 def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
     P = _permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
-    return P, np.ascontiguousarray(_lower(LU_data)), np.ascontiguousarray(_upper(LU_data))
+    xp = module_of(LU_data)
+    return P, xp.ascontiguousarray(_lower(LU_data)), xp.ascontiguousarray(_upper(LU_data))
 
 
 def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
@@ -185,6 +188,7 @@ lu_unpack: Op = op(
     "lu_unpack",
     "LuUnpackBackward0",
     _unpacked,
+    keeps_layout=True,
     constant=("LU_pivots",),
     outputs=("P", "L", "U"),
     differentiable=(1, 2),
@@ -201,7 +205,7 @@ def lu_unpack_(
     check_matrices("lu_unpack", square=False, LU_data=LU_data)
     check_tensors("lu_unpack", LU_pivots=LU_pivots)
     P, L, U = lu_unpack.apply(LU_data, LU_pivots)
-    empty = Tensor(np.empty(0, LU_data.array.dtype))
+    empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
     data = (L, U) if unpack_data else (empty, empty)
     return _LU_UNPACK((P if unpack_pivots else empty, *data))
 
@@ -210,6 +214,7 @@ linalg_lu_entry: Op = op(
     "linalg_lu",
     "LinalgLuBackward0",
     lambda A: _unpacked(*lu_arrays(A)[:2]),
+    keeps_layout=True,
     outputs=("P", "L", "U"),
     differentiable=(1, 2),
     A=lambda grads, P, L, U: _factors_gradient(
@@ -240,7 +245,7 @@ def _solved_array(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> An
         return column_major(lu_solved(LU, pivots, B, adjoint))
     # X @ A = B is A.mH @ X.mH = B.mH.
     turned_back = lu_solved(LU, pivots, B.conj().swapaxes(-2, -1), not adjoint)
-    return np.ascontiguousarray(turned_back.conj().swapaxes(-2, -1))
+    return module_of(turned_back).ascontiguousarray(turned_back.conj().swapaxes(-2, -1))
 
 
 def _solved_rule(
@@ -268,6 +273,7 @@ lu_solve: Op = op(
     "linalg_lu_solve",
     "LinalgLuSolveBackward0",
     _solved_array,
+    keeps_layout=True,
     constant=("pivots",),
     inputs=("LU", "B"),
     joint=_solved_rule,

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
+from gradcli.autograd.inplace import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -64,7 +66,7 @@ masked_fill_tensor: Op = op(
 )
 
 
-@function("masked_fill", method=True, inplace=True)
+@function("masked_fill", method=True, inplace=True, check=check_graph)
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
     """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays."""
     _checked_mask("masked_fill", input, mask)
@@ -108,7 +110,8 @@ def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
 
 
 def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
-    whole = np.array(np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)))
+    shown = np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape))
+    whole = module_of(self, mask).array(shown)
     mask = np.broadcast_to(mask, whole.shape)
     whole[mask] = source.reshape(-1)[: np.count_nonzero(mask)]
     return whole
@@ -125,7 +128,7 @@ masked_scatter: Op = op(
 
 
 def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
-    whole = np.zeros(math.prod(sizes), grad_output.dtype)
+    whole = module_of(grad_output).zeros(math.prod(sizes), grad_output.dtype)
     taken = _select_masked(grad_output, mask)
     whole[: taken.size] = taken
     return whole.reshape(sizes)
@@ -142,7 +145,12 @@ masked_scatter_backward: Op = op(
 )
 
 
-@function("masked_scatter", method=True, inplace=True)
+@function(
+    "masked_scatter",
+    method=True,
+    inplace=True,
+    check=lambda self, *operands: check_inplace(self),
+)
 def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     """The tensor with the elements of the source, in order, where the mask is true.
 
@@ -202,9 +210,10 @@ take: Op = op(
 
 
 def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     if accumulate:
-        add_at(whole, np.asarray(index), np.asarray(source))
+        xp = module_of(self)
+        add_at(whole, xp.asarray(index), xp.asarray(source))
     else:
         whole.reshape(-1)[index.reshape(-1)] = source.reshape(-1)
     return whole
@@ -248,7 +257,7 @@ def take_(input: Tensor, index: Any) -> Tensor:
     return take.apply(input, index)
 
 
-@function("put", method=True, inplace=True)
+@function("put", method=True, inplace=True, check=check_distinct)
 def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
     """The tensor with the source's elements at flat positions, or added there.
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.autograd.tensor import Tensor, refresh
+from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import add, conj, mul
+from gradcli.ops.arithmetic import add, mul
 from gradcli.ops.catalogue import expose, function, operators
+from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import contiguous
 from gradcli.ops.entry import Op, op
 from gradcli.ops.shape import (
@@ -47,7 +48,7 @@ def check_dtypes(name: str, *arrays: Any) -> None:
                 f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
                 help="products of matrices promote nothing: cast one, `x.double()`",
             )
-    if first == np.bool_:
+    if first.char == "?":
         raise GradcliError(
             "E203", f"{name} is not defined for bool tensors", raises="NotImplementedError"
         )
@@ -75,6 +76,8 @@ def _product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
     if left.dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
         return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(left.dtype)
+    if left.ndim == right.ndim == 2:
+        return np.dot(left, right)  # the same product, with less ado for small matrices
     return np.matmul(left, right)
 
 
@@ -129,7 +132,8 @@ def _column_times_row(column: Any, row: Any) -> Any:
 
 
 def _mm_array(self: Any, mat2: Any) -> Any:
-    _check_ranks("mm", (self, 2), (mat2, 2))
+    if self.ndim != 2 or mat2.ndim != 2:
+        _check_ranks("mm", (self, 2), (mat2, 2))
     check_dtypes("mm", self, mat2)
     if self.shape[1] != mat2.shape[0]:
         raise _misfit("mm", self, mat2)
@@ -144,27 +148,20 @@ def _by_columns(strides: Sizes, rows: int) -> bool:
 # The gradient of a matrix that lies by columns is made by columns as well: transposed back, as the
 # weights of a linear layer are, it has the layout of the leaf.
 
-
-def _left_gradient(grad: Any, right: Any, strides: Sizes) -> Any:
-    """The gradient of the left operand, of the given strides, of a product of matrices."""
-    if _by_columns(strides, grad.shape[0]):
-        return t(mm(conj(right), t(grad)))
-    return mm(grad, conj(t(right)))
-
-
-def _right_gradient(grad: Any, left: Any, strides: Sizes) -> Any:
-    """The gradient of the right operand, of the given strides, of a product of matrices."""
-    if _by_columns(strides, left.shape[1]):
-        return t(mm(t(grad), conj(left)))
-    return mm(conj(t(left)), grad)
-
-
 mm: Op = op(
     "mm",
     "MmBackward0",
     _mm_array,
-    self=lambda grad, mat2, self_strides: _left_gradient(grad, mat2, self_strides),
-    mat2=lambda grad, self, mat2_strides: _right_gradient(grad, self, mat2_strides),
+    self=lambda grad, mat2, self_strides: (
+        t(mm(conj(mat2), t(grad)))
+        if _by_columns(self_strides, grad.shape[0])
+        else mm(grad, conj(t(mat2)))
+    ),
+    mat2=lambda grad, self, mat2_strides: (
+        t(mm(t(grad), conj(self)))
+        if _by_columns(mat2_strides, self.shape[1])
+        else mm(conj(t(self)), grad)
+    ),
 )
 
 
@@ -206,6 +203,9 @@ def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
             f" {tuple(product.shape)}",
         ) from None
+    if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+        product += whole
+        return product
     scaled_product = scaled(product, alpha)
     if beta == 0:
         return scaled_product
@@ -218,12 +218,18 @@ addmm = op(
     lambda self, mat1, mat2, beta=1, alpha=1: _added(
         "addmm", self, _mm_array(mat1, mat2), beta, alpha
     ),
-    self=lambda grad, beta: scaled(grad, beta),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
     mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
-        _left_gradient(grad, mat2, mat1_strides), alpha
+        t(mm(conj(mat2), t(grad)))
+        if _by_columns(mat1_strides, grad.shape[0])
+        else mm(grad, conj(t(mat2))),
+        conj(alpha),
     ),
     mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
-        _right_gradient(grad, mat1, mat2_strides), alpha
+        t(mm(t(grad), conj(mat1)))
+        if _by_columns(mat2_strides, mat1.shape[1])
+        else mm(conj(t(mat1)), grad),
+        conj(alpha),
     ),
 )
 
@@ -231,9 +237,9 @@ addmv = op(
     "addmv",
     "AddmvBackward0",
     lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
-    self=lambda grad, beta: scaled(grad, beta),
-    mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), alpha),
-    vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), alpha),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
+    vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
 )
 
 
@@ -246,9 +252,9 @@ addr = op(
     "addr",
     "AddrBackward0",
     _addr_array,
-    self=lambda grad, beta: scaled(grad, beta),
-    vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), alpha),
-    vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), alpha),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
+    vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
 )
 
 baddbmm = op(
@@ -257,9 +263,13 @@ baddbmm = op(
     lambda self, batch1, batch2, beta=1, alpha=1: _added(
         "baddbmm", self, _bmm_array(batch1, batch2), beta, alpha
     ),
-    self=lambda grad, beta: scaled(grad, beta),
-    batch1=lambda grad, batch2, alpha: scaled(bmm(grad, conj(transpose(batch2, 1, 2))), alpha),
-    batch2=lambda grad, batch1, alpha: scaled(bmm(conj(transpose(batch1, 1, 2)), grad), alpha),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    batch1=lambda grad, batch2, alpha: scaled(
+        bmm(grad, conj(transpose(batch2, 1, 2))), conj(alpha)
+    ),
+    batch2=lambda grad, batch1, alpha: scaled(
+        bmm(conj(transpose(batch1, 1, 2)), grad), conj(alpha)
+    ),
 )
 
 
@@ -277,12 +287,12 @@ addbmm = op(
     "addbmm",
     "AddbmmBackward0",
     _addbmm_array,
-    self=lambda grad, beta: scaled(grad, beta),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(
-        bmm(_of_each(grad, batch2), conj(transpose(batch2, 1, 2))), alpha
+        bmm(_of_each(grad, batch2), conj(transpose(batch2, 1, 2))), conj(alpha)
     ),
     batch2=lambda grad, batch1, alpha: scaled(
-        bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), alpha
+        bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), conj(alpha)
     ),
 )
 
@@ -368,7 +378,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
     Raises E301 where the sizes do not fit, E203 where the dtypes differ.
     """
-    check_tensors("matmul", input=input, other=other)
+    if type(input) is not Tensor or type(other) is not Tensor:
+        check_tensors("matmul", input=input, other=other)
     left, right = input.array.ndim, other.array.ndim
     if left == 2:
         if right == 2:
@@ -380,7 +391,9 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return dot.apply(input, other)
         if right == 2:
             row = mm.apply(unsqueeze.apply(input, 0), other)
-            return squeeze_dim_in_place.apply(row, 0)
+            product = squeeze_dim_in_place.apply(row, 0)
+            storage_of(product).version = 1
+            return product
     if not left or not right:
         raise GradcliError(
             "E301",

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import reciprocal, zeros_like
@@ -30,6 +31,11 @@ from gradcli.ops.slicing import slice_
 
 
 def _exponential_array(self: Any) -> Any:
+    return _exponential(self)
+
+
+@on_the_host
+def _exponential(self: Any) -> Any:
     import scipy.linalg
 
     if not self.size:

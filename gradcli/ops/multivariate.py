@@ -19,6 +19,7 @@ from gradcli.ops.arguments import (
 from gradcli.ops.arithmetic import reciprocal, zeros_like
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import logical_and
+from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import to
 from gradcli.ops.entry import pointwise
 from gradcli.ops.masking import masked_fill_number
@@ -164,8 +165,8 @@ addcmul_ = pointwise(
     "AddcmulBackward0",
     lambda self, tensor1, tensor2, value=1: self + tensor1 * tensor2 * value,
     self=lambda grad: grad,
-    tensor1=lambda grad, tensor2, value: grad * (tensor2 * value),
-    tensor2=lambda grad, tensor1, value: grad * (tensor1 * value),
+    tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
+    tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
 )
 
 addcdiv_ = pointwise(
@@ -173,8 +174,10 @@ addcdiv_ = pointwise(
     "AddcdivBackward0",
     lambda self, tensor1, tensor2, value=1: self + tensor1 / tensor2 * value,
     self=lambda grad: grad,
-    tensor1=lambda grad, tensor2, value: grad * (value / tensor2),
-    tensor2=lambda grad, tensor1, tensor2, value: -grad * ((tensor1 * value) / (tensor2 * tensor2)),
+    tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
+    tensor2=lambda grad, tensor1, tensor2, value: (
+        -grad * conj((tensor1 * value) / (tensor2 * tensor2))
+    ),
 )
 
 

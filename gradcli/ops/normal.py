@@ -36,9 +36,7 @@ log_ndtr = pointwise(
     "SpecialLogNdtrBackward0",
     by_scipy("log_ndtr"),
     floating=True,
-    self=lambda grad, self, result: (
-        grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2))
-    ),
+    self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
 )
 
 erfcx: Op = pointwise(

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import device_of, gpu_in_use, moved
 from gradcli.arrays.deferred import deferred
+from gradcli.arrays.storage import InferenceStorage
+from gradcli.autograd import fitting
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
 from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
@@ -96,10 +101,11 @@ _NATIVE_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 def promoted(
     op: Any, names: tuple[str, ...], operands: tuple[Any, ...]
-) -> tuple[tuple[Any, ...], bool]:
-    """The operands' arrays in their common dtype, and whether that changed any of the tensors.
+) -> tuple[tuple[Any, ...], bool | tuple[Any, ...]]:
+    """The operands' arrays in their common dtype, and whether that changed any of the tensors: the
+    operands' devices where there were several.
 
-    Raises E202 for an operand that is neither a tensor nor a number.
+    Raises E202 for an operand that is neither a tensor nor a number, and E208 as `check_devices`.
     """
     arrays = []
     for name, operand in zip(names, operands, strict=True):
@@ -109,12 +115,68 @@ def promoted(
             arrays.append(operand)
         else:
             raise wrong_operand(op, name, operand)
+    if op.name == "sub":
+        check_subtraction(*arrays)
     dtype = dtypes.result_dtype(arrays)
     mixed = any(
         type(operand) is Tensor and operand.array.dtype is not dtype.numpy_dtype
         for operand in operands
     )
+    homes = tuple([None if type(each) in _NUMBERS else device_of(each) for each in arrays])
+    if len({home for home in homes if home is not None}) > 1:
+        check_devices(op, arrays)
+        device = next(home for home in homes if home is not None and home.type != "cpu")
+        cast = [dtypes.cast(array, dtype) for array in arrays]
+        return tuple([each if home is None else moved(each, device)
+                      for each, home in zip(cast, homes, strict=True)]), homes  # fmt: skip
     return tuple(dtypes.cast(array, dtype) for array in arrays), mixed
+
+
+def devices_differ(*arrays: Any) -> bool:
+    """Whether arrays lie on several devices."""
+    return gpu_in_use() and len({device_of(array) for array in arrays}) > 1
+
+
+def check_devices(op: Any, arrays: Sequence[Any]) -> None:
+    """Raise E208 where arrays lie on several devices; a 0-dim one on the CPU goes with any."""
+    if not gpu_in_use():
+        return
+    homes = {device_of(array) for array in arrays if getattr(array, "ndim", 0)}
+    if len(homes) > 1:
+        shown = " and ".join(sorted(map(str, homes)))
+        raise GradcliError(
+            "E208",
+            f"{op.name}: expected all tensors to be on the same device, found {shown}",
+            help="move them with `.to(device)`; only 0-dim tensors on the CPU go with any device",
+        )
+
+
+def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients, tensors, of a node whose operands lay on several devices: each on its
+    operand's own.
+    """
+    from gradcli.ops.copying import to
+
+    homes: Any = getattr(node, "mixed", ())
+    result = []
+    for following, output_nr, gradient, home in zip(
+        node.next_nodes, node.input_nrs, gradients, homes, strict=True
+    ):
+        if gradient is not None and following is not None and gradient.device != home:
+            gradient = to(fitting.sum_to(gradient, following.metadata[output_nr][0]), home)
+        result.append(gradient)
+    return tuple(result)
+
+
+def check_subtraction(*operands: Any) -> None:
+    """Raise E203 where a bool is subtracted, or subtracted from: a number, or an array's dtype."""
+    for operand in operands:
+        if type(operand) is bool or getattr(operand, "dtype", None) == np.bool_:
+            raise GradcliError(
+                "E203",
+                "`-` is not defined for bools",
+                help="make it a number first, `mask.float()`, or use `^` or `~`",
+            )
 
 
 _NUMBERS = frozenset({bool, int, float, complex})
@@ -129,8 +191,12 @@ def floating(array: Any) -> Any:
     return array
 
 
-def base_of(tensor: Tensor) -> Tensor:
-    """The tensor whose memory a view of `tensor` shows."""
+def base_of(tensor: Tensor) -> Tensor | None:
+    """The tensor whose memory a view of `tensor` shows, None where no graph follows writes to it:
+    for tensors of inference mode.
+    """
+    if type(tensor.storage) is InferenceStorage:
+        return None
     meta = tensor.meta
     return tensor if meta is None or meta.base is None else meta.base
 
@@ -146,13 +212,14 @@ def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
     """Raise E404 if a saved input was written to since."""
     assert tensor.storage is not None
     if tensor.storage.version != expected:
-        raise modified(node, "input" if name == "self" else name, tensor.storage.version, expected)
+        shown = tensor.name or ("input" if name == "self" else name)
+        raise modified(node, shown, tensor.storage.version, expected, tensor.storage.place)
 
 
 def check_result(node: Node, name: str, storage: Any, expected: int) -> None:
     """Raise E404 if a saved result was written to since."""
     if storage.version != expected:
-        raise modified(node, name, storage.version, expected)
+        raise modified(node, node.assigned or name, storage.version, expected, storage.place)
 
 
 def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
@@ -163,8 +230,9 @@ def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
     if isinstance(source, AccumulateGrad):
         return source.variable
     assert edge is not None
-    if tensor.grad_fn is source:
-        return tensor
+    made_by = tensor.grad_fn
+    if made_by is source or (made_by is not None and made_by.next_nodes == (source,)):
+        return tensor  # the latter is the copy of a value that was overwritten
     return with_history(tensor.array, source, node.input_nrs[edge])
 
 
@@ -202,7 +270,7 @@ def saved_attribute(node: Any, name: str) -> Any:
     where it is nothing.
     """
     if not name.startswith("_saved_"):
-        raise AttributeError(name)
+        return Node.language_getattr(node, name)
     what = name.removeprefix("_saved_")
     slots = type(node).__slots__
     if f"saved_{what}" in slots:
@@ -210,12 +278,25 @@ def saved_attribute(node: Any, name: str) -> Any:
         if value is FREED:
             raise freed(node)
         if what in node.op.outputs:
-            return saved_result(node, value, node.op.outputs.index(what))
+            number = node.op.outputs.index(what)
+            recorded = node.op.outputs == ("result",) or number in node.op.differentiable
+            return saved_result(node, value, number) if recorded else Tensor(value)
         if type(value) is not Tensor:
-            return None if value is None else saved_array(node, value)
+            return None if value is None else Tensor(np.asarray(value)[()])
         inputs = node.op.inputs
         return saved_tensor(node, value, inputs.index(what) if what in inputs else None)
-    for slot in (what, f"argument_{what}"):
+    for slot in (what, f"argument_{what}", f"argument_{what}s"):
         if slot in slots:
-            return getattr(node, slot)
+            value = getattr(node, slot)
+            return value.shown() if hasattr(value, "shown") else value
+    for ending, measure in (("_sym_sizes", tuple), ("_sym_numel", prod)):
+        source = what.removesuffix(ending)
+        if source != what and source in node.op.inputs:
+            return measure(_sizes_of_input(node, node.op.inputs.index(source)))
     raise AttributeError(name)
+
+
+def _sizes_of_input(node: Node, number: int) -> tuple[int, ...]:
+    """The shape of an input, which the node that its gradient flows to knows."""
+    source = node.next_nodes[number]
+    return () if source is None else source.metadata[node.input_nrs[number]][0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -32,7 +33,7 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
         kept[dim] = slice(max(0, -before), size - max(0, -after))
         shape[dim] = size + before + after
         inner[dim] = slice(max(0, before), shape[dim] - max(0, after))
-    whole = np.full(shape, value, self.dtype)
+    whole = module_of(self).full(shape, value, self.dtype)
     whole[tuple(inner)] = self[tuple(kept)]
     return whole
 
@@ -94,7 +95,7 @@ def _by_source(name: str, node_name: str, source: Any) -> Op:
         grad = grad_output
         for dim, where in _sources(self.shape, pad, source):
             sizes = (*grad.shape[:dim], self.shape[dim], *grad.shape[dim + 1 :])
-            inner = np.zeros(sizes, grad.dtype)
+            inner = module_of(grad).zeros(sizes, grad.dtype)
             np.add.at(np.moveaxis(inner, dim, 0), where, np.moveaxis(grad, dim, 0))
             grad = inner
         return grad
@@ -134,7 +135,7 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
         taken.append((dim, max(-before, 0), shape[dim] - max(-after, 0)))
         shape[dim] += before + after
         inner.append((dim, max(before, 0), shape[dim] - max(after, 0)))
-    whole = Tensor(np.empty(shape, input.array.dtype))
+    whole = Tensor(module_of(input.array).empty(shape, input.array.dtype))
 
     def part(tensor: Tensor, places: Any) -> Tensor:
         for dim, start, end in places:

@@ -71,14 +71,15 @@ threshold_ = pointwise(
 
 
 threshold_written = pointwise(
-    "threshold_", "ThresholdBackward1", _threshold_array, **threshold_.rules
+    "threshold_", "ThresholdBackward1", _threshold_array, self=threshold_.rules["self"]
 )
 
 
 def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
     check_tensors(name, input=input)
     check_real(name, input.array)
-    return entry.apply(input, threshold, dtypes.cast(value, input.dtype))
+    number = plain_number(f"{name}()", value)
+    return entry.apply(input, threshold, dtypes.cast(number, input.dtype))
 
 
 @activation(

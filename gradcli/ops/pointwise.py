@@ -14,8 +14,9 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, in_single
-from gradcli.ops.arithmetic import conj, no_derivative, zeros_like
+from gradcli.ops.arithmetic import no_derivative, zeros_like
 from gradcli.ops.catalogue import expose, in_place, methods
+from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
@@ -187,7 +188,7 @@ tanh_backward: Op = pointwise(
     "TanhBackwardBackward0",
     lambda grad_output, output: grad_output * conj(1 - output * output),
     grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
-    output=lambda grad, grad_output, output: conj(grad) * (output * -2 * grad_output),
+    output=lambda grad, grad_output, output: conj(grad) * (conj(output) * -2 * grad_output),
 )
 
 tanh = pointwise(
@@ -206,12 +207,19 @@ asinh = pointwise(
     self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
 )
 
+
+def _acosh_rule(grad: Any, self: Any) -> Any:
+    if is_complex(self):  # the root of the product is that of the other branch
+        return grad * conj(rsqrt(self - 1) * rsqrt(self + 1))
+    return grad * conj(rsqrt(self * self - 1))
+
+
 acosh = pointwise(
     "acosh",
     "AcoshBackward0",
     lambda self: np.arccosh(self),
     floating=True,
-    self=lambda grad, self: grad * conj(rsqrt(self * self - 1)),
+    self=_acosh_rule,
 )
 
 atanh = pointwise(

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.block_kernels import choose_block
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_real, check_tensors
@@ -52,7 +54,7 @@ def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, 
     other = np.empty_like(largest)
     # The number of the largest element in its window. Numbers grow from element to element, so the
     # larger of two is the later one.
-    chosen = np.zeros(largest.shape, np.uint8 if len(places) < 256 else np.int32)
+    chosen = module_of(largest).zeros(largest.shape, np.uint8 if len(places) < 256 else np.int32)
     with_nan = self.dtype.kind not in "iu" and bool(np.isnan(np.maximum.reduce(self, axis=None)))
     for number, (_, where) in enumerate(places[1:], 1):
         element = padded[where]
@@ -101,14 +103,14 @@ def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
     if apart:
-        placed = np.zeros(planes * size, grad_output.dtype)
+        placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
         placed[where] = grad_output.reshape(where.shape)
         return placed.reshape(self.shape)
     total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
     return total.reshape(self.shape).astype(grad_output.dtype)
 
 
-def _taken_at(value: Any, indices: Any, ndim: int) -> Any:
+def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     """The elements of the last dimensions that the indices point at."""
     leading = tuple(value.shape[:-ndim])
     rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
@@ -116,27 +118,32 @@ def _taken_at(value: Any, indices: Any, ndim: int) -> Any:
     return reshape(gather(rows, len(leading), places), tuple(indices.shape))
 
 
-def picking(
-    name: str, node_name: str, ndim: int, forward: Function, apart: Function = lambda argument: False
-) -> Op:
-    """An entry that picks an element of each window and tells where it was. From its first argument
-    `apart` tells whether no two windows share an element.
+def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
+    """An entry that picks an element of each window and tells where it was; `windowed` where its
+    argument `windows` says how they lie.
     """
     backward: Op = op(
         f"{name}_backward",
         f"{node_name.removesuffix('0')}Backward0",
         lambda grad_output, self, indices, apart: _put_at(grad_output, self, indices, ndim, apart),
         constant=("indices",),
-        grad_output=lambda grad, indices: _taken_at(grad, indices, ndim),
+        grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
+
+    def of_any(grads: Any, self: Any, result1: Any) -> Any:
+        return backward(grads[0], self, result1, False)
+
+    def of_windows(grads: Any, self: Any, result1: Any, windows: Windows) -> Any:
+        return backward(grads[0], self, result1, windows.apart())
+
     return op(
         name,
         node_name,
         forward,
         outputs=("result0", "result1"),
         differentiable=(0,),
-        self=lambda grads, self, result1: backward(grads[0], self, result1),
+        self=of_windows if windowed else of_any,
     )
 
 
@@ -146,6 +153,7 @@ _MAX = {
         f"MaxPool{ndim}DWithIndicesBackward0",
         ndim,
         _max_pool_array,
+        windowed=True,
     )
     for ndim in (2, 3)
 }
@@ -197,7 +205,7 @@ def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
     sizes = self.shape[-len(windows.kernel) :]
     counts = windows.counts(sizes, averaging.ceil_mode)
     padded = windows.pad(wide(self), counts)
-    total = np.zeros((*self.shape[: -len(sizes)], *counts), padded.dtype)
+    total = module_of(padded).zeros((*self.shape[: -len(sizes)], *counts), padded.dtype)
     for _, where in windows.elements(counts):
         total += padded[where]
     divisors = averaging.divisors(sizes, counts)

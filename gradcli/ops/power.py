@@ -10,18 +10,24 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import conj, with_number, zeros_like
+from gradcli.ops.arithmetic import with_number, zeros_like
 from gradcli.ops.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import pointwise
-from gradcli.ops.pointwise import log
+from gradcli.ops.pointwise import is_complex, log
 
 
 def _power(self: Any, exponent: Any) -> Any:
-    if np.result_type(self, exponent).kind in "iu" and np.any(np.less(exponent, 0)):
+    plain = type(exponent) in (int, float)
+    if (
+        not (plain and self.dtype.kind == "f")
+        and np.result_type(self, exponent).kind in "iu"
+        and np.any(np.less(exponent, 0))
+    ):
         return _integer_power(self, exponent)
     # np.power is slow for small exponents, and less exact than the product.
-    if type(exponent) in (int, float):
+    if plain:
         if exponent == 1:
             return self.copy() if isinstance(self, np.ndarray) else self
         if exponent == 2:
@@ -55,7 +61,10 @@ pow_number = pointwise(
 
 def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     # The limit where 0 ** exponent has none of its own: 0 for any exponent that is not negative.
-    flat = logical_and(self == 0, exponent >= 0)
+    from gradcli.ops.complex import real_part
+
+    rising = (real_part(exponent) if is_complex(exponent) else exponent) >= 0
+    flat = logical_and(self == 0, rising)
     return grad * where(flat, 0.0, conj(result * log(self)))
 
 

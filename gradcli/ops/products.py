@@ -11,8 +11,9 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import add, conj, mul, zeros
+from gradcli.ops.arithmetic import add, mul, zeros
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import clone
 from gradcli.ops.dimensions import normal_dims
 from gradcli.ops.entry import Op, op

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
@@ -52,7 +53,7 @@ def _pseudoinverse_array(self: Any, atol: Any, rtol: Any, hermitian: bool) -> An
     kept = magnitudes > _tolerance(magnitudes, self.shape, atol, rtol)
     inverses = np.where(kept, 1 / np.where(kept, values, 1), 0).astype(values.dtype)
     inverse = (Vh.conj().swapaxes(-2, -1) * inverses[..., None, :]) @ U.conj().swapaxes(-2, -1)
-    return np.ascontiguousarray(inverse)
+    return module_of(inverse).ascontiguousarray(inverse)
 
 
 def _pseudoinverse_rule(grad: Any, self: Any, result: Any) -> Any:
@@ -175,6 +176,7 @@ _lstsq: Op = op(
     "linalg_lstsq",
     "LinalgLstsqBackward0",
     _least_squares_array,
+    keeps_layout=True,
     outputs=("solution", "residuals", "rank", "singular_values"),
     differentiable=(0, 1),
     inputs=("self", "b"),

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of, moved
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import div, mul, sub
 from gradcli.ops.bounds import clamp
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.complex import complex_of_parts, imaginary_part, real_part
+from gradcli.ops.conjugate import conj
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.gathering import gather
 from gradcli.ops.matmul import mm
@@ -57,7 +60,7 @@ def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
             raise GradcliError(
                 "E204", f"{name}(): q must lie between 0 and 1, not {q}", raises="RuntimeError"
             )
-        return Tensor(input.array.dtype.type(q))
+        return Tensor(moved(input.array.dtype.type(q), input.device))
     check_tensors(name, q=q)
     if q.array.ndim > 1:
         raise GradcliError("E301", f"{name}(): q must be a number or a vector")
@@ -101,7 +104,7 @@ def _ranks(values: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
     ranks: Any = q * Tensor(last)
     # A nan is sorted last, and makes every quantile nan unless they are left out.
     if not ignore_nan and missing.any():
-        ranks = ranks.array * np.ones(sizes, values.array.dtype)
+        ranks = ranks.array * module_of(values.array).ones(sizes, values.array.dtype)
         return Tensor(np.where(missing.any(-1, keepdims=True), size - 1, ranks).astype(last.dtype))
     return ranks if ranks.array.shape == sizes else expand.apply(ranks, sizes)
 
@@ -213,7 +216,7 @@ def cov(
         divisor = Tensor(np.zeros_like(divisor.array)[()])
     centred = sub.apply(rows, unsqueeze.apply(mean, 1))
     scaled = centred if weights is None else mul.apply(centred, weights)
-    return squeeze(div.apply(mm.apply(centred, t.apply(scaled)), divisor))
+    return squeeze(div.apply(mm.apply(centred, conj(t.apply(scaled))), divisor))
 
 
 @function("corrcoef", method=True)
@@ -226,4 +229,8 @@ def corrcoef(input: Tensor) -> Tensor:
     deviation = sqrt.apply(diagonal.apply(covariance, 0, 0, 1))
     size = deviation.array.shape[0]
     by_row = div.apply(covariance, view.apply(deviation, (size, 1)))
-    return clamp(div.apply(by_row, view.apply(deviation, (1, size))), -1, 1)
+    correlation = div.apply(by_row, view.apply(deviation, (1, size)))
+    if not correlation.dtype.is_complex:
+        return clamp(correlation, -1, 1)
+    parts = clamp(real_part(correlation), -1, 1), clamp(imaginary_part(correlation), -1, 1)
+    return complex_of_parts(*parts)

@@ -19,36 +19,71 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.catalogue import function, modules
-from gradcli.ops.creation import check_count, checked_dtype, checked_sizes, made
+from gradcli.ops.creation import (
+    check_count,
+    checked_dtype,
+    checked_sizes,
+    chosen_device,
+    made,
+)
 from gradcli.ops.dimensions import one_by_one
 from gradcli.state import active
 
 # --- generators ---------------------------------------------------------------------------------
 
+
 modules["torch"]["Generator"] = Generator
 
 
-def generator_of(generator: Any) -> Generator:
-    """The generator given, or the session's own for None. Raises E202 for anything else."""
+def generator_of(generator: Any, device: str = "cpu") -> Generator:
+    """The generator given, or the session's own for None, on the CPU or on a GPU.
+
+    Raises E202 for what is no generator, and E204 for one of another device.
+    """
     if generator is None:
         generators = active.state.generators
-        if "cpu" not in generators:
-            generators["cpu"] = Generator().manual_seed(SESSION_SEED)
-        return generators["cpu"]
+        if device not in generators:
+            generators[device] = Generator(device).manual_seed(_seeded(generators))
+        return generators[device]
     if not isinstance(generator, Generator):
         raise GradcliError(
             "E202", f"generator must be a torch.Generator, not {type(generator).__name__}"
         )
+    if generator.device.type != device:
+        raise GradcliError(
+            "E204",
+            f"numbers on {device} cannot come from a generator on {generator.device}",
+            raises="RuntimeError",
+            help=f"make it there: `torch.Generator('{device}')`",
+        )
     return generator
+
+
+def _seeded(generators: dict[str, Generator]) -> int:
+    """What a generator that is asked for late starts from: the seed of the session's first one."""
+    return generators["cpu"].seed_value if "cpu" in generators else SESSION_SEED
+
+
+def manual_seed_of(device: str, seed: Any) -> Generator:
+    """Start one of the session's generators again from a seed; returns it."""
+    number = int(seed)
+    if not -(2**63) <= number < 2**64:
+        raise GradcliError("E204", f"manual_seed(): {number} does not fit 64 bits")
+    return generator_of(None, device).manual_seed(number)
+
+
+def seed_of(device: str) -> int:
+    """The seed that one of the session's generators started from."""
+    return generator_of(None, device).initial_seed()
 
 
 @function("manual_seed")
 def manual_seed(seed: Any) -> Generator:
-    """Start the session's generator again from a seed; returns the generator."""
-    number = int(seed)
-    if not -(2**63) <= number < 2**64:
-        raise GradcliError("E204", f"manual_seed(): {number} does not fit 64 bits")
-    return generator_of(None).manual_seed(number)
+    """Start the session's generators again from a seed; returns the CPU's."""
+    generator = manual_seed_of("cpu", seed)
+    if "cuda" in active.state.generators:
+        manual_seed_of("cuda", seed)
+    return generator
 
 
 @function("initial_seed")
@@ -82,26 +117,38 @@ def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
 
 
 def uniform_array(
-    name: str, sizes: tuple[int, ...], dtype: DType, generator: Any, low: float, high: float
+    name: str,
+    sizes: tuple[int, ...],
+    dtype: DType,
+    generator: Any,
+    low: float,
+    high: float,
+    device: str = "cpu",
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if low > high:
         raise invalid_argument(f"{name}(): there is nothing from {low} to {high}")
     if dtype.is_complex:
-        parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high)
+        parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high, device)
         return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]
-    fraction = generator_of(generator).uniform(prod(sizes), dtype.numpy_dtype)
+    fraction = generator_of(generator, device).uniform(prod(sizes), dtype.numpy_dtype)
     if low == 0 and high == 1:
         return shaped(fraction, sizes, dtype)
     # PyTorch multiplies and adds with one rounding: here in the next wider format.
     kind = fraction.dtype.type
-    wide = np.float64 if kind is np.float32 else np.longdouble
+    wide: Any = np.float64 if kind is np.float32 or device != "cpu" else np.longdouble
     values = fraction.astype(wide) * wide(kind(high) - kind(low)) + wide(kind(low))
     return shaped(values.astype(kind), sizes, dtype)
 
 
 def normal_array(
-    name: str, sizes: tuple[int, ...], dtype: DType, generator: Any, mean: float, std: float
+    name: str,
+    sizes: tuple[int, ...],
+    dtype: DType,
+    generator: Any,
+    mean: float,
+    std: float,
+    device: str = "cpu",
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if std < 0:
@@ -109,17 +156,20 @@ def normal_array(
     if dtype.is_complex:
         # Each part has half of the variance.
         deviation = std / math.sqrt(2)
-        parts = normal_array(name, (*sizes, 2), dtype.to_real(), generator, 0.0, deviation)
+        real = dtype.to_real()
+        parts = normal_array(name, (*sizes, 2), real, generator, 0.0, deviation, device)
         return (parts.view(dtype.numpy_dtype)[..., 0] + mean).astype(dtype.numpy_dtype)[()]
-    drawn = generator_of(generator).normal(prod(sizes), dtype.numpy_dtype, mean, std)
+    drawn = generator_of(generator, device).normal(prod(sizes), dtype.numpy_dtype, mean, std)
     return shaped(drawn, sizes, dtype)
 
 
-def bernoulli_array(sizes: tuple[int, ...], p: float, generator: Any = None) -> Any:
+def bernoulli_array(
+    sizes: tuple[int, ...], p: float, generator: Any = None, device: str = "cpu"
+) -> Any:
     """Truth values that hold with probability p: what dropout draws its mask from."""
     if not 0 <= p <= 1:
         raise invalid_argument(f"bernoulli(): {p} is no probability")
-    fraction = generator_of(generator).uniform(prod(sizes), np.dtype(np.float64))
+    fraction = generator_of(generator, device).uniform(prod(sizes), np.dtype(np.float64))
     return (fraction < p).reshape(sizes)
 
 
@@ -141,8 +191,9 @@ def _drawn(name: str, draw: Any) -> None:
             raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
         target = checked_dtype(name, dtype, dtypes.default_dtype())
-        array = draw(name, plain, target, generator, 0.0, 1.0)
-        return made(name, array, device, requires_grad)
+        place = chosen_device(name, device)
+        array = draw(name, plain, target, generator, 0.0, 1.0, place.type)
+        return made(name, array, place, requires_grad)
 
     def like(
         input: Tensor,
@@ -157,7 +208,7 @@ def _drawn(name: str, draw: Any) -> None:
             size=tuple(input.array.shape),
             generator=generator,
             dtype=dtype or input.dtype,
-            device=device,
+            device=device or input.device,
             requires_grad=requires_grad,
         )
 
@@ -176,12 +227,19 @@ _drawn("randn", normal_array)
 
 
 def integer_array(
-    name: str, low: Any, high: Any, sizes: tuple[int, ...], dtype: DType, generator: Any
+    name: str,
+    low: Any,
+    high: Any,
+    sizes: tuple[int, ...],
+    dtype: DType,
+    generator: Any,
+    device: str = "cpu",
 ) -> Any:
     low, high = int(low), int(high)
     if low >= high:
         raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
-    return shaped(generator_of(generator).integers(low, high - low, prod(sizes)), sizes, dtype)
+    drawn = generator_of(generator, device).integers(low, high - low, prod(sizes))
+    return shaped(drawn, sizes, dtype)
 
 
 @function("randint")
@@ -209,8 +267,9 @@ def randint(
         raise GradcliError("E201", "randint() needs an upper bound, and sizes in one tuple")
     target = checked_dtype("randint", dtype, dtypes.int64)
     sizes = checked_sizes("randint", (size,))
-    array = integer_array("randint", low, high, sizes, target, generator)
-    return made("randint", array, device, requires_grad)
+    place = chosen_device("randint", device)
+    array = integer_array("randint", low, high, sizes, target, generator, place.type)
+    return made("randint", array, place, requires_grad)
 
 
 @function("randint_like")
@@ -231,7 +290,7 @@ def randint_like(
         high=high,
         size=tuple(input.array.shape),
         dtype=dtype or input.dtype,
-        device=device,
+        device=device or input.device,
         requires_grad=requires_grad,
     )
 
@@ -249,5 +308,6 @@ def randperm(
     (count,) = checked_sizes("randperm", (n,))
     check_count("randperm", count)
     target = checked_dtype("randperm", dtype, dtypes.int64)
-    array = shaped(generator_of(generator).permutation(count), (count,), target)
-    return made("randperm", array, device, requires_grad)
+    place = chosen_device("randperm", device)
+    order = generator_of(generator, place.type).permutation(count)
+    return made("randperm", shaped(order, (count,), target), place, requires_grad)

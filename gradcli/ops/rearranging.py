@@ -7,6 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.strides import copied_in_order
+from gradcli.autograd.inplace import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
@@ -19,10 +22,19 @@ from gradcli.ops.slicing import diagonal, diagonal_backward, diagonal_dims, diag
 
 # --- flip, roll, rot90 --------------------------------------------------------------------------
 
+
+def _flipped(self: Any, dims: tuple[int, ...]) -> Any:
+    result = copied_in_order(self)
+    if self.ndim:
+        result[...] = np.flip(self, dims)
+    return result
+
+
 flip: Op = op(
     "flip",
     "FlipBackward0",
-    lambda self, dims: np.flip(self, dims).copy(),
+    lambda self, dims: _flipped(self, dims),
+    keeps_layout=True,
     self=lambda grad, dims: flip(grad, dims),
 )
 
@@ -91,10 +103,17 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return roll.apply(input, moves, axes)
 
 
+def _turned(self: Any, k: int, dims: tuple[int, ...]) -> Any:
+    turned = np.rot90(self, k, dims)
+    # A quarter turn is a reversed copy with two dimensions swapped, also in memory.
+    return turned.swapaxes(*dims).copy().swapaxes(*dims) if k % 2 else turned.copy()
+
+
 rot90: Op = op(
     "rot90",
     "Rot90Backward0",
-    lambda self, k, dims: np.rot90(self, k, dims).copy(),
+    lambda self, k, dims: _turned(self, k, dims),
+    keeps_layout=True,
     self=lambda grad, k, dims: rot90(grad, -k, dims),
 )
 
@@ -182,7 +201,7 @@ def repeat_interleave(
     if repeats is None:
         if input.array.dtype.kind not in "iu":
             raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
-        return Tensor(np.repeat(np.arange(input.array.size), input.array))
+        return Tensor(_positions(input.array.size, input.array))
     counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.dtype.kind not in "iu":
         raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
@@ -204,8 +223,14 @@ def repeat_interleave(
             "E301",
             f"repeat_interleave(): {counts.size} repeats for dimension {at} of {shape[at]}",
         )
-    where = np.repeat(np.arange(shape[at]), counts)
+    where = module_of(input.array).asarray(_positions(shape[at], counts))
     return index_select.apply(input, at, Tensor(where))
+
+
+@on_the_host
+def _positions(size: int, counts: Any) -> Any:
+    """Each position as often as its count says."""
+    return np.repeat(np.arange(size), counts)
 
 
 # --- triangles ----------------------------------------------------------------------------------
@@ -219,7 +244,7 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
         self=lambda grad, diagonal: entry(grad, diagonal),
     )
 
-    @function(name, method=True, inplace=True)
+    @function(name, method=True, inplace=True, check=check_graph)
     def triangle(input: Tensor, diagonal: int = 0) -> Tensor:
         _check_dims(name, input, 2)
         if type(diagonal) is not int:
@@ -250,7 +275,7 @@ def _embedded(self: Any, offset: int, dim1: int, dim2: int) -> Any:
     sizes = list(self.shape[:-1])
     for dim in sorted((dim1, dim2)):
         sizes.insert(dim, extent)
-    whole = np.zeros(sizes, self.dtype)
+    whole = module_of(self).zeros(sizes, self.dtype)
     diagonal_of(whole, offset, dim1, dim2)[...] = self
     return whole
 

@@ -14,12 +14,12 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.deferred import DEFERRED, LONG
 from gradcli.arrays.dtypes import DType
-from gradcli.autograd import engine
+from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import conj
 from gradcli.ops.catalogue import function, in_place, methods, modules, refuse_out
+from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import to
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, sizes_of
 from gradcli.ops.entry import Function, op
@@ -111,6 +111,7 @@ def kept_sizes(sizes: Sequence[int], dims: Sequence[int] | None) -> tuple[int, .
 
 # --- sum ----------------------------------------------------------------------------------------
 
+
 def _sum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
@@ -120,10 +121,15 @@ def _sum_array(
     if kind == "f" and self.dtype.itemsize > 2:
         if type(self) in DEFERRED:
             return self.reduced(dims, keepdim)
-        if dims and self.dtype == np.float32 and reduced_count(self.shape, dims) > LONG:
+        if (
+            self.size > LONG
+            and dims
+            and self.dtype.itemsize == 4
+            and reduced_count(self.shape, dims) > LONG
+        ):
             total = fold(np.add, self, dims, keepdim, dtype=np.float64)
             return total.astype(np.float32)
-        return fold(np.add, self, dims, keepdim)
+        return np.add.reduce(self, axis=dims, keepdims=keepdim)
     if kind in "iub" and dtype is None:
         return fold(np.add, self, dims, keepdim, dtype=np.int64)
     total = fold(np.add, wide(self), dims, keepdim)
@@ -174,14 +180,21 @@ def sum_to(gradient: Any, shape: Sequence[int]) -> Any:
         return sum_all(gradient)
     array = gradient.array if type(gradient) is Tensor else gradient
     leading = array.ndim - len(shape)
-    dims = tuple(range(leading)) + tuple(
-        leading + i for i, size in enumerate(shape) if size == 1 and array.shape[leading + i] != 1
-    )
+    dims = tuple(range(leading))
+    if 1 in shape:
+        dims += tuple(
+            leading + i
+            for i, size in enumerate(shape)
+            if size == 1 and array.shape[leading + i] != 1
+        )
+    if type(gradient) is not Tensor:
+        summed = _sum_array(array, dims, True)
+        return summed.reshape(tuple(shape)) if leading else summed
     summed = sum_dims(gradient, dims, True)
     return view(summed, tuple(shape)) if leading else summed
 
 
-engine.sum_to = sum_to
+fitting.sum_to = sum_to
 
 
 @function("sum_to_size", method=True)
@@ -204,6 +217,8 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 def _nansum_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
+    if self.dtype.kind == "c":
+        raise GradcliError("E203", "nansum() is not defined for complex tensors")
     if _is_float(self):
         self = np.where(np.isnan(self), self.dtype.type(0), self)
     return _sum_array(self, dims, keepdim, dtype)
@@ -262,7 +277,8 @@ def _mean_array(
 ) -> Any:
     self = cast_array(self, dtype)
     total = _sum_array(wide(self), dims, keepdim)
-    return (total / total.dtype.type(reduced_count(self.shape, dims))).astype(self.dtype)
+    mean = total / total.dtype.type(reduced_count(self.shape, dims))
+    return mean if mean.dtype is self.dtype else mean.astype(self.dtype)
 
 
 mean_all = op(
@@ -390,7 +406,7 @@ def logsumexp_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
-    return restore_dims(grad, dims, keepdim) * exp(self - restore_dims(result, dims, keepdim))
+    return restore_dims(grad, dims, keepdim) * conj(exp(self - restore_dims(result, dims, keepdim)))
 
 
 logsumexp = op("logsumexp", "LogsumexpBackward0", logsumexp_array, self=_logsumexp_rule)

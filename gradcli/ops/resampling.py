@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.adaptive_pooling import adaptive_average
@@ -91,7 +92,7 @@ def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
     values = wide(grad_output)
     for dim, along in enumerate(taps, len(input_size) - len(taps)):
         shape = (*values.shape[:dim], input_size[dim], *values.shape[dim + 1 :])
-        total = np.zeros(shape, values.dtype)
+        total = module_of(values).zeros(shape, values.dtype)
         for places, weight in along:
             term = _weighted(values, weight, dim)
             np.add.at(np.moveaxis(total, dim, 0), places, np.moveaxis(term, dim, 0))
@@ -210,7 +211,7 @@ def _shuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels // factor**2, factor, factor, height, width)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return np.ascontiguousarray(turned).reshape(
+    return module_of(turned).ascontiguousarray(turned).reshape(
         *leading, channels // factor**2, height * factor, width * factor
     )
 
@@ -220,7 +221,7 @@ def _unshuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels, height // factor, factor, width // factor, factor)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return np.ascontiguousarray(turned).reshape(
+    return module_of(turned).ascontiguousarray(turned).reshape(
         *leading, channels * factor**2, height // factor, width // factor
     )
 
@@ -242,7 +243,7 @@ pixel_unshuffle_: Op = op(
 def _regrouped(self: Any, groups: int) -> Any:
     shape = self.shape
     parts = self.reshape(shape[0], groups, shape[1] // groups, *shape[2:])
-    return np.ascontiguousarray(parts.swapaxes(1, 2)).reshape(shape)
+    return module_of(parts).ascontiguousarray(parts.swapaxes(1, 2)).reshape(shape)
 
 
 channel_shuffle_: Op = op(

@@ -10,8 +10,8 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import conj
 from gradcli.ops.catalogue import function, tensor_property
+from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import contiguous
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, sizes_of
 from gradcli.ops.entry import Function

@@ -90,6 +90,8 @@ def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tenso
 def _nan_to_num_array(
     self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
+    if self.dtype.kind == "c":
+        raise GradcliError("E203", "nan_to_num() is not defined for complex tensors")
     return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 

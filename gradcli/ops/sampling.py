@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.arithmetic import div, zeros_like
 from gradcli.ops.catalogue import function, method, refuse_out
-from gradcli.ops.creation import checked_dtype, checked_sizes, made
+from gradcli.ops.creation import checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.entry import Op, op
 from gradcli.ops.random import (
     bernoulli_array,
@@ -29,6 +30,7 @@ from gradcli.ops.random import (
     shaped,
     uniform_array,
 )
+from gradcli.ops.softmax import along, softmax_
 
 # --- probabilities ------------------------------------------------------------------------------
 
@@ -36,11 +38,11 @@ from gradcli.ops.random import (
 def _bernoulli_each(p: Tensor, generator: Any) -> Any:
     """Truth values, each of a probability of its own."""
     check_drawn_dtype("bernoulli", p.dtype)
-    chances = np.asarray(p.array)
+    chances = module_of(p.array).asarray(p.array)
     if not np.all((chances >= 0) & (chances <= 1)):
         raise invalid_argument("bernoulli(): the probabilities do not all lie between 0 and 1")
     kind = np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
-    fraction = generator_of(generator).uniform(chances.size, kind)
+    fraction = generator_of(generator, p.device.type).uniform(chances.size, kind)
     return fraction.reshape(chances.shape) < chances
 
 
@@ -92,8 +94,10 @@ def normal(
             raise GradcliError("E201", "normal() of two numbers needs a size")
         sizes = checked_sizes("normal", (size,))
         target = checked_dtype("normal", dtype, dtypes.default_dtype())
-        array = normal_array("normal", sizes, target, generator, float(mean), float(std))
-        return made("normal", array, device, requires_grad)
+        place = chosen_device("normal", device)
+        drawn_on = place.type
+        array = normal_array("normal", sizes, target, generator, float(mean), float(std), drawn_on)
+        return made("normal", array, place, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
         raise invalid_argument("normal(): the standard deviation is negative")
@@ -104,7 +108,8 @@ def normal(
         raise GradcliError(
             "E301", f"normal(): the shapes {np.shape(means)} and {np.shape(deviations)} differ"
         ) from None
-    drawn = normal_array("normal", shape, target, generator, 0.0, 1.0)
+    home = (mean if of_mean else std).device.type
+    drawn = normal_array("normal", shape, target, generator, 0.0, 1.0, home)
     values = (drawn * deviations + means).astype(target.numpy_dtype)[()]
     if of_mean and of_std:
         return _normal_of_both.apply(mean, std, values)
@@ -119,7 +124,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if p is None:
         values = _bernoulli_each(input, generator)
         return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
-    values = bernoulli_array(input.array.shape, p, generator)
+    values = bernoulli_array(input.array.shape, p, generator, input.device.type)
     return Tensor(shaped(values, input.array.shape, input.dtype))
 
 
@@ -145,7 +150,8 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
     check_inplace(self)
-    values = uniform_array("uniform_", self.array.shape, self.dtype, generator, from_, to)
+    shape, home = self.array.shape, self.device.type
+    values = uniform_array("uniform_", shape, self.dtype, generator, from_, to, home)
     return _written(self, _uniform_written, values)
 
 
@@ -153,7 +159,8 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers."""
     check_inplace(self)
-    values = normal_array("normal_", self.array.shape, self.dtype, generator, mean, std)
+    shape, home = self.array.shape, self.device.type
+    values = normal_array("normal_", shape, self.dtype, generator, mean, std, home)
     return _written(self, _normal_written, values)
 
 
@@ -162,7 +169,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
     """Write exponentially distributed numbers of the given rate."""
     check_inplace(self)
     check_drawn_dtype("exponential_", self.dtype)
-    drawn = generator_of(generator).exponential(self.array.size) / lambd
+    drawn = generator_of(generator, self.device.type).exponential(self.array.size) / lambd
     return _written(self, _exponential_written, shaped(drawn, self.array.shape, self.dtype))
 
 
@@ -174,7 +181,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         values = np.broadcast_to(_bernoulli_each(p, generator), shape)
         return _written(self, _bernoulli_each_written, shaped(values, shape, self.dtype))
-    values = bernoulli_array(shape, p, generator)
+    values = bernoulli_array(shape, p, generator, self.device.type)
     return _written(self, _bernoulli_written, shaped(values, shape, self.dtype))
 
 
@@ -199,15 +206,15 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
     any that the dtype holds exactly.
     """
     check_inplace(self)
-    shape, dtype = self.array.shape, self.dtype
+    shape, dtype, home = self.array.shape, self.dtype, self.device.type
     if from_ is None:
         bits = 64 if dtype.itemsize == 8 else 32
-        drawn = generator_of(generator).integers(0, _SPANS[dtype], prod(shape), bits)
+        drawn = generator_of(generator, home).integers(0, _SPANS[dtype], prod(shape), bits)
         return _written(self, _any_written, shaped(drawn, shape, dtype))
     if to is None:
-        values = integer_array("random_", 0, from_, shape, dtype, generator)
+        values = integer_array("random_", 0, from_, shape, dtype, generator, home)
         return _written(self, _below_written, values)
-    values = integer_array("random_", from_, to, shape, dtype, generator)
+    values = integer_array("random_", from_, to, shape, dtype, generator, home)
     return _written(self, _between_written, values)
 
 
@@ -240,7 +247,7 @@ def multinomial(
         )
     if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
         raise invalid_argument("multinomial(): a row holds no probabilities")
-    source = generator_of(generator)
+    source = generator_of(generator, input.device.type)
     if not replacement or num_samples == 1:
         # The positions that a race of exponential waiting times reaches first.
         waits = source.exponential(chances.size).reshape(chances.shape).astype(chances.dtype)
@@ -253,4 +260,26 @@ def multinomial(
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    return Tensor(np.array(places, np.int64).reshape(*chances.shape[:-1], num_samples))
+    found = np.stack(places).astype(np.int64)
+    return Tensor(found.reshape(*chances.shape[:-1], num_samples))
+
+
+@function("gumbel_softmax", module="torch.nn.functional")
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of a distribution by its logits, made smooth: softmax of the logits plus Gumbel
+    noise, divided by `tau`. With `hard` the value is a one-hot vector and the gradient that of the
+    smooth sample.
+    """
+    check_tensors("gumbel_softmax", logits=logits)
+    drawn = generator_of(None).exponential(logits.array.size)
+    noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
+    soft: Tensor = along(softmax_, div.apply(logits + Tensor(noise), tau), dim, None)
+    if not hard:
+        return soft
+    chosen = np.argmax(soft.array, axis=dim)
+    at = np.expand_dims(chosen, dim)
+    one_hot = np.zeros_like(soft.array)
+    np.put_along_axis(one_hot, at, 1, dim)
+    return Tensor(one_hot - soft.array) + soft

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.inplace import check_distinct
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
@@ -54,13 +56,13 @@ def _identity(reduce: str, dtype: Any) -> Any:
 
 
 def _reduced(self: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
-    whole = np.array(self, order="C")
+    whole = module_of(self).array(self, order="C")
     flat, places, values = whole.reshape(-1), places.reshape(-1), values.reshape(-1)
     if not include_self:
         flat[places] = _identity(reduce, whole.dtype)
     _UFUNCS[reduce].at(flat, places, values)
     if reduce == "mean":
-        counts = np.full(flat.shape, int(include_self))
+        counts = module_of(flat).full(flat.shape, int(include_self))
         np.add.at(counts, places, 1)
         divisors = np.maximum(counts, 1).astype(whole.dtype)
         flat[...] = flat / divisors if whole.dtype.kind not in "iu" else flat // divisors
@@ -176,7 +178,7 @@ def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
         )
 
 
-@function("scatter_reduce", method=True, inplace=True)
+@function("scatter_reduce", method=True, inplace=True, check=check_distinct)
 def scatter_reduce_(
     input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -192,7 +194,7 @@ def scatter_reduce_(
     return scatter_reduce.apply(input, src, at, index, reduce, include_self)
 
 
-@function("index_reduce", method=True, inplace=True)
+@function("index_reduce", method=True, inplace=True, check=check_distinct)
 def index_reduce_(
     input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import forced
 from gradcli.autograd.inplace import replace_layout
 from gradcli.autograd.tensor import Tensor
@@ -30,9 +31,9 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
             if have not in (1, want):
                 raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
             strides.append(step if have == want else 0)
-        return np.ndarray(size, self.dtype, self, 0, strides)
+        return module_of(self).ndarray(size, self.dtype, self, 0, strides)
     shown = np.broadcast_to(self, size)
-    if isinstance(self, np.ndarray):
+    if type(self) is np.ndarray:
         # NumPy protects what it broadcast; a size may be expanded to itself, and then be written.
         shown.flags.writeable = self.flags.writeable
     return shown
@@ -219,6 +220,7 @@ def _squeeze(node_name: str, is_view: bool) -> Op:
         node_name,
         lambda self, dim: _squeeze_array(self, (dim,)),
         view=is_view,
+        keeps_layout=True,
         self=lambda grad, self_sizes, dim: restore_dims(grad, _singles(self_sizes, (dim,)), False),
     )
 
@@ -229,6 +231,7 @@ def _squeeze_several(node_name: str, is_view: bool) -> Op:
         node_name,
         _squeeze_array,
         view=is_view,
+        keeps_layout=True,
         self=lambda grad, self_sizes, dims: restore_dims(grad, _singles(self_sizes, dims), False),
     )
 
@@ -276,6 +279,7 @@ unsqueezed_in_place: Op = op(
     "unsqueeze_",
     "UnsqueezeBackward1",
     lambda self, dim: self[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)],
+    keeps_layout=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
 
@@ -311,9 +315,12 @@ transposed_in_place: Op = op(
     "transpose_",
     "TransposeBackward1",
     lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self,
+    keeps_layout=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
-t_in_place: Op = op("t_", "TBackward1", lambda self: self.T, self=lambda grad: t(grad))
+t_in_place: Op = op(
+    "t_", "TBackward1", lambda self: self.T, keeps_layout=True, self=lambda grad: t(grad)
+)
 
 
 def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd import inplace
 from gradcli.autograd.inplace import base_array, extent, geometry
 from gradcli.autograd.tensor import Tensor
@@ -338,6 +339,9 @@ class _Memory:
 
 
 def _window(array: Any, size: Sizes, stride: Sizes, offset: int) -> Any:
+    if module_of(array) is not np:
+        steps = [step * array.itemsize for step in stride]
+        return module_of(array).ndarray(size, array.dtype, array, offset * array.itemsize, steps)
     shown = np.asarray(_Memory(array, size, stride, offset))
     return shown if shown.dtype == array.dtype else shown.view(array.dtype)
 
@@ -392,6 +396,7 @@ as_strided_written: Op = op(
     "as_strided_",
     "AsStridedBackward1",
     as_strided.forward,
+    keeps_layout=True,
     self=_strided_backward,
 )
 

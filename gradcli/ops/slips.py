@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.autograd.node import Metadata
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Label
 from gradcli.state import active
 
 
@@ -18,8 +19,10 @@ def metadata_of_pair(name: str, result: Any, first: Any, second: Any) -> Metadat
     here, when a node is made, scalars and plain numbers pay nothing.
     """
     shape = result.shape
-    if len(shape) > 1 and getattr(first, "ndim", 0) != getattr(second, "ndim", 0):
-        _check_outer(name, np.shape(first), np.shape(second))
+    if len(shape) > 1:
+        ndim, other_ndim = getattr(first, "ndim", 0), getattr(second, "ndim", 0)
+        if ndim != other_ndim and (first if ndim > other_ndim else second).shape[-1] == 1:
+            _check_outer(name, np.shape(first), np.shape(second))
     return ((shape, result.dtype),)
 
 
@@ -104,4 +107,13 @@ def check_kept(tensor: Tensor) -> None:
             f"{name} was made by an operation: its .grad is not kept, and is None",
             help=f"call `{tensor.name or 'y'}.retain_grad()` before the backward pass, or read the"
             " .grad of a leaf",
+            labels=_made_at(tensor),
         )
+
+
+def _made_at(tensor: Tensor) -> tuple[Label, ...]:
+    """Where the operation stands that made a tensor."""
+    node = tensor.grad_fn
+    if node is None or node.place is None:
+        return ()
+    return (Label(node.place, f"{node.node_name} makes it here"),)

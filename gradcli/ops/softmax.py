@@ -30,7 +30,7 @@ def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
     """
     arrays = tuple([wide(array) for array in arrays])
     out = np.empty_like(arrays[0])
-    if dim == 0 or out.size < active.state.defer_from:
+    if dim == 0 or out.size < active.state.defer_from or type(out) is not np.ndarray:
         write(*arrays, dim, out)
     else:
         over_blocks(

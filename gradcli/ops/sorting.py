@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.selection import select
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_real
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import op
@@ -34,6 +36,8 @@ def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int)
 
 
 def _sort_array(self: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+    if self.dtype.kind == "c":
+        raise GradcliError("E203", "sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
     return picked(self, _order(self, dim, descending), dim, True)
@@ -194,6 +198,8 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order; on request where each element went, and counts."""
     check_reduced("unique", input)
+    if input.dtype.is_complex:
+        check_real("unique", input.array)
     at = None if dim is None else normal_dim("unique", dim, input.array.ndim)
     values, inverse, counts = np.unique(
         input.array, return_inverse=True, return_counts=True, axis=at
@@ -224,7 +230,8 @@ def searchsorted(
     """
     refuse_out("searchsorted", out)
     check_reduced("searchsorted", sorted_sequence)
-    values = input.array if isinstance(input, Tensor) else np.asarray(input)
+    bounds = sorted_sequence.array
+    values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
     if side not in (None, "left", "right"):
         raise GradcliError(
             "E204",
@@ -232,11 +239,10 @@ def searchsorted(
             raises="RuntimeError",
         )
     chosen = side or ("right" if right else "left")
-    bounds = sorted_sequence.array
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:
         found = np.searchsorted(bounds, values, side=chosen)  # type: ignore[call-overload]
-        return Tensor(np.asarray(found).astype(kind)[()])
+        return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
     if bounds.shape[:-1] != values.shape[:-1]:
         raise GradcliError(
             "E301",
@@ -247,7 +253,7 @@ def searchsorted(
         bounds.reshape(-1, bounds.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True
     )
     places = [np.searchsorted(row, wanted, side=chosen) for row, wanted in rows]  # type: ignore[call-overload]
-    return Tensor(np.array(places, kind).reshape(values.shape))
+    return Tensor(np.stack(places).astype(kind).reshape(values.shape))
 
 
 @function("bucketize", method=True)

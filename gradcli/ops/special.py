@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, check_tensors, in_single
 from gradcli.ops.catalogue import expose, function, method, refuse_out
 from gradcli.ops.comparison import logical_and, where
+from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Function, Op, pointwise
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import cos, exp, sin
@@ -90,13 +92,32 @@ digamma: Op = pointwise(
 )
 
 
+def _trigamma_array(self: Any) -> Any:
+    """Left of 1/2 by reflection, which gives a large number at the poles, as PyTorch's does; right
+    of it the asymptotic series, six steps further out.
+    """
+    reflected = self < 0.5
+    x = np.where(reflected, 1 - self, self)
+    total = np.zeros_like(x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    inverse = 1 / (x * x)
+    series = 1 + 1 / (2 * x) + inverse * (1 / 6 - inverse * (1 / 30 - inverse / 42))
+    total = total + series / x
+    sine = np.sin(math.pi * self)
+    return np.where(reflected, (math.pi * math.pi) / (sine * sine) - total, total)[()]
+
+
 def _polygamma_array(self: Any, n: int) -> Any:
     import scipy.special
 
     if n == 0:
         return _digamma_array(self)
+    if n == 1:
+        return in_single(_trigamma_array, self)
     # Its factors in SciPy are float64.
-    return scipy.special.polygamma(n, self).astype(self.dtype)[()]
+    return on_the_host(scipy.special.polygamma)(n, self).astype(self.dtype)[()]
 
 
 polygamma: Op = pointwise(
@@ -140,7 +161,7 @@ def _sinc_rule(grad: Any, self: Any) -> Any:
     angle = self * math.pi
     slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
     # At 0 it is 0, the limit.
-    return where(self == 0, 0.0, grad * slope)
+    return where(self == 0, 0.0, grad * conj(slope))
 
 
 sinc = pointwise(

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import refuse_out
@@ -252,6 +253,7 @@ median = _median("median", "Median", False)
 nanmedian = _median("nanmedian", "Nanmedian", True)
 
 
+@on_the_host
 def _most_frequent(self: Any) -> Any:
     """The places along the last dimension of the most frequent value: the smallest of several,
     and of its places the last.
@@ -259,14 +261,34 @@ def _most_frequent(self: Any) -> Any:
     flat = np.reshape(self, (-1, self.shape[-1]))
     places = np.empty((len(flat), 1), np.int64)
     for row, values in enumerate(flat):
-        # Each nan differs from each other one, and sorts before the numbers.
-        nans = np.flatnonzero(values != values)
-        unique, counts = np.unique(values[values == values], return_counts=True)
-        if len(nans) and counts.max(initial=0) <= 1:
-            places[row] = nans[0]
-        else:
-            places[row] = np.flatnonzero(values == unique[np.argmax(counts)])[-1:]
+        if (values != values).any():
+            places[row] = _most_frequent_beside_nan(values)
+            continue
+        unique, counts = np.unique(values, return_counts=True)
+        places[row] = np.flatnonzero(values == unique[np.argmax(counts)])[-1:]
     return np.reshape(places, (*self.shape[:-1], 1))
+
+
+def _most_frequent_beside_nan(values: Any) -> int:
+    """The same where nan, which is less than nothing and equal to nothing, disturbs the order: what
+    PyTorch gives follows from its sorting by insertion.
+    """
+    order: list[int] = []
+    for place, value in enumerate(values):
+        at = len(order)
+        if order and value < values[order[0]]:
+            at = 0
+        while at and value < values[order[at - 1]]:
+            at -= 1
+        order.insert(at, place)
+    best, most, count = order[0], 0, 0
+    for place, following in zip(order, [*order[1:], None], strict=True):
+        count += 1
+        if following is None or values[place] != values[following]:
+            if count > most:
+                best, most = place, count
+            count = 0
+    return best
 
 
 mode = _picked_along("mode", "ModeBackward0", _most_frequent)

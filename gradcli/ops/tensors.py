@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd import backward as engine_entry
+from gradcli.autograd.inplace import geometry
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, refresh
 from gradcli.errors import GradcliError
@@ -82,6 +85,8 @@ def _set_requires_grad(tensor: Tensor, value: Any) -> None:
             "only a leaf's requires_grad can be switched off",
             help="use detach() for a value outside the graph",
         )
+    if value and type(tensor.storage) is InferenceStorage:
+        tensor.storage.check("E408", "require grad")
     if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         raise GradcliError(
             "E408",
@@ -152,12 +157,18 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
                 f"a gradient of shape {tuple(value.array.shape)} and {value.dtype} does not fit a"
                 f" tensor of shape {tuple(tensor.array.shape)} and {tensor.dtype}",
             )
+        if value is tensor:
+            raise GradcliError("E204", "a tensor cannot be its own gradient", raises="RuntimeError")
     meta_of(tensor).grad = value
 
 
 def _set_data(tensor: Tensor, value: Any) -> None:
     if not isinstance(value, Tensor):
         raise GradcliError("E202", f"data must be a tensor, not {type(value).__name__}")
+    if tensor.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise GradcliError(
+            "E408", f"a tensor that requires grad must stay floating, and the data is {value.dtype}"
+        )
     tensor.array = detach(value).array
     if tensor.meta is not None:
         tensor.meta.accumulator = None
@@ -201,9 +212,16 @@ def numpy(self: Tensor, *, force: bool = False) -> None:
     raise GradcliError(
         "E205",
         "numpy(): arrays of NumPy are outside the language",
-        raises="RuntimeError" if self.requires_grad and not force else None,
+        raises=None if force else _numpy_refusal(self),
         help="a tensor does what an array would, and tolist() gives Python's numbers",
     )
+
+
+def _numpy_refusal(tensor: Tensor) -> str | None:
+    """The class that PyTorch raises where it makes no NumPy array of a tensor."""
+    if tensor.device.type != "cpu":
+        return "TypeError"
+    return "RuntimeError" if tensor.requires_grad else None
 
 
 @method("size")
@@ -242,8 +260,15 @@ def element_size(self: Tensor) -> int:
 @method("stride")
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension lie in memory."""
-    steps = tuple(step // self.array.itemsize for step in self.array.strides)
-    return steps if dim is None else steps[dim]
+    steps = [step // self.array.itemsize for step in self.array.strides]
+    sizes = self.array.shape
+    if 0 in sizes:
+        steps = [prod(max(size, 1) for size in sizes[at + 1 :]) for at in range(len(sizes))]
+    for at in reversed(range(len(sizes))):
+        # NumPy gives a new dimension of one element no step; PyTorch the size of what is below it.
+        if sizes[at] == 1 and not steps[at]:
+            steps[at] = sizes[at + 1] * steps[at + 1] if at + 1 < len(sizes) else 1
+    return tuple(steps) if dim is None else steps[dim]
 
 
 @method("is_contiguous")
@@ -262,6 +287,12 @@ def storage_offset(self: Tensor) -> int:
 def is_view(self: Tensor) -> bool:
     """Whether it shows another tensor's memory, in the graph."""
     return self.base is not None
+
+
+@function("is_inference", method=True)
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made under `torch.inference_mode()`, or is a view of such a tensor."""
+    return type(input.storage) is InferenceStorage
 
 
 @function("is_tensor")

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype
@@ -59,6 +60,7 @@ solve_triangular: Op = op(
     "linalg_solve_triangular",
     "LinalgSolveTriangularBackward0",
     _substituted,
+    keeps_layout=True,
     inputs=("A", "B"),
     joint=_substitution_rule,
 )
@@ -133,6 +135,7 @@ _triangular_solve: Op = op(
     "triangular_solve",
     "TriangularSolveBackward0",
     _older_array,
+    keeps_layout=True,
     outputs=("solution", "cloned_coefficient"),
     inputs=("self", "A"),
     joint=_older_rule,
@@ -159,6 +162,7 @@ def triangular_solve(
 # --- the Cholesky decomposition -----------------------------------------------------------------
 
 
+@on_the_host
 def _cholesky_arrays(matrices: Any) -> tuple[Any, Any]:
     """The lower factors, and for each matrix the order of the first leading minor that is not
     positive, or 0.
@@ -208,6 +212,7 @@ def _cholesky(name: str, node_name: str) -> Op:
         _cholesky_array,
         outputs=("L", "info"),
         differentiable=(0,),
+        keeps_layout=True,
         self=_cholesky_rule,
     )
 
@@ -291,6 +296,7 @@ cholesky_solve: Op = op(
     "cholesky_solve",
     "CholeskySolveBackward0",
     _cholesky_solved,
+    keeps_layout=True,
     inputs=("self", "input2"),
     joint=_cholesky_solve_rule,
 )
@@ -305,7 +311,7 @@ def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = Non
 
 
 def _cholesky_inverted(self: Any, upper: bool) -> Any:
-    identity = np.broadcast_to(np.eye(self.shape[-1], dtype=self.dtype), self.shape)
+    identity = np.broadcast_to(module_of(self).eye(self.shape[-1], dtype=self.dtype), self.shape)
     return _cholesky_solved(identity, self, upper)
 
 
@@ -320,6 +326,7 @@ cholesky_inverse: Op = op(
     "cholesky_inverse",
     "CholeskyInverseBackward0",
     _cholesky_inverted,
+    keeps_layout=True,
     self=_cholesky_inverse_rule,
 )
 

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_the_host
 from gradcli.ops.bidiagonal import reflection
 
 _LARGEST = 25  # beyond it LAPACK divides and conquers
 
 
+@on_the_host
 def eigh_arrays(matrices: Any, uplo: Any) -> tuple[Any, Any]:
     """The eigenvalues, smallest first, and the eigenvectors as columns.
 

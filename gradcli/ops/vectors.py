@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_number, check_tensors
-from gradcli.ops.arithmetic import conj
+from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.conjugate import conj
 from gradcli.ops.cumulative import cumprod, cumsum
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
@@ -24,7 +26,7 @@ from gradcli.ops.slicing import select, slice_
 
 
 def _cross_array(self: Any, other: Any, dim: int) -> Any:
-    return np.ascontiguousarray(np.cross(self, other, axis=dim))
+    return module_of(self).ascontiguousarray(np.cross(self, other, axis=dim))
 
 
 cross: Op = op(
@@ -95,7 +97,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     ndim = x.array.ndim
     sizes = tuple(x.array.shape)
     repeated = expand.apply(unsqueeze.apply(x, ndim), (*sizes, count - 1))
-    ones = Tensor(np.ones((*sizes, 1), x.array.dtype))
+    ones = Tensor(module_of(x.array).ones((*sizes, 1), x.array.dtype))
     return cat.apply([ones, cumprod.apply(repeated, ndim, None)], ndim)
 
 
@@ -159,7 +161,7 @@ def trapezoid(
     at, step = _operands("trapezoid", y, x, dx, dim)
     size = y.array.shape[at] if y.array.ndim else 0
     if not size:
-        return Tensor(np.zeros(y.array.shape[:at] + y.array.shape[at + 1 :], y.array.dtype)[()])
+        return Tensor(zeros(y.array, tuple(y.array.shape[:at] + y.array.shape[at + 1 :]))[()])
     if x is not None:
         before, after = _neighbours(y, at)
         areas = (before + after) * _steps(x, y, at)

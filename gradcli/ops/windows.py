@@ -9,8 +9,7 @@ from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
-
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -62,7 +61,7 @@ class Windows:
         reach = self.reach(sizes, counts)
         if reach == sizes and not any(self.padding):
             return array
-        padded = np.full((*array.shape[: -len(sizes)], *reach), value, array.dtype)
+        padded = module_of(array).full((*array.shape[: -len(sizes)], *reach), value, array.dtype)
         padded[self.inner(sizes)] = array
         return padded
 
@@ -98,12 +97,19 @@ class Windows:
                 ),
             )
 
+    def apart(self) -> bool:
+        """Whether no two windows share an element."""
+        return all(
+            s > d * (k - 1) for k, s, d in zip(self.kernel, self.stride, self.dilation, strict=True)
+        )
+
     def columns(self, array: Any, counts: Sizes) -> Any:
         """The windows of an array (N, C, *sizes), as (N, C, elements of a window, windows)."""
-        padded = np.ascontiguousarray(self.pad(array, counts))
+        xp = module_of(array)
+        padded = xp.ascontiguousarray(self.pad(array, counts))
         outer = padded.ndim - len(counts)
         steps = padded.strides[outer:]
-        shown: Any = np.ndarray(
+        shown: Any = xp.ndarray(
             (*padded.shape[:outer], *self.kernel, *counts),
             padded.dtype,
             padded,
@@ -120,11 +126,12 @@ class Windows:
         """The reverse of `columns`: every element of the windows added where it was read."""
         leading = columns.shape[:-2]
         columns = columns.reshape(*leading, *self.kernel, *counts)
-        padded = np.zeros((*leading, *self.reach(sizes, counts)), columns.dtype)
+        xp = module_of(columns)
+        padded = xp.zeros((*leading, *self.reach(sizes, counts)), columns.dtype)
         skip = (slice(None),) * len(leading)
         for place, where in self.elements(counts):
             padded[where] += columns[(*skip, *place)]
-        return np.ascontiguousarray(padded[self.inner(sizes)])
+        return xp.ascontiguousarray(padded[self.inner(sizes)])
 
 
 # --- arguments ----------------------------------------------------------------------------------

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.gpu_array import GPUArray
+
 _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
 _EXTENDED = np.dtype(np.longdouble)
@@ -25,7 +27,7 @@ def rounded(number: float, array: Any) -> Any:
 def widened(number: float, array: Any) -> Any:
     """A number as it is in an array's format, in the next wider one."""
     if array.dtype is _DOUBLE:
-        return np.longdouble(number)
+        return number if type(array) is GPUArray else np.longdouble(number)
     return np.float64(array.dtype.type(number))
 
 
@@ -34,7 +36,8 @@ def _fused(total: Any, term: Any, factor: Any) -> Any:
 
     Cast by hand, since a ufunc on operands of two formats takes several times as long.
     """
-    wide = _EXTENDED if total.dtype is _DOUBLE else _DOUBLE
+    # A GPU has no wider format than double.
+    wide = _EXTENDED if total.dtype is _DOUBLE and type(total) is not GPUArray else _DOUBLE
     result = term.astype(wide)
     result *= factor
     result += total.astype(wide)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.optim.arithmetic import add_scaled, scale, scaled_sum
@@ -62,7 +61,7 @@ class SGD(Optimizer):
         if momentum:
             buffer = state.get("momentum_buffer")
             if buffer is None:
-                buffer = state["momentum_buffer"] = Tensor(np.array(gradient))
+                buffer = state["momentum_buffer"] = Tensor(module_of(gradient).array(gradient))
             else:
                 scale(buffer.array, momentum)
                 add_scaled(buffer.array, gradient, 1 - group["dampening"])

@@ -178,7 +178,7 @@ _GROUPS: dict[str, str] = {
     "torch.{}()": """
         initial_seed seed no_grad enable_grad is_grad_enabled inference_mode
         is_inference_mode_enabled is_anomaly_enabled is_anomaly_check_nan_enabled
-        get_default_dtype Generator autograd.detect_anomaly""",
+        get_default_dtype get_default_device Generator autograd.detect_anomaly""",
     "torch.{}(0, 10, (3,))": "randint",
     "torch.{}(0, 1, 5)": "linspace",
     "torch.{}(0, 2, 3)": "logspace",
@@ -190,7 +190,7 @@ _GROUPS: dict[str, str] = {
         LongTensor IntTensor ShortTensor CharTensor ByteTensor BoolTensor Size""",
     "torch.{}(torch.float32)": "set_default_dtype finfo",
     "torch.{}(torch.int32)": "iinfo",
-    "torch.{}('cpu')": "device",
+    "torch.{}('cpu')": "device set_default_device",
     "torch.{}(precision=2)": "set_printoptions",
     "torch.{}(True)": "set_grad_enabled autograd.set_detect_anomaly",
     "torch.{}(torch.int64, torch.float32)": "promote_types can_cast",
@@ -200,11 +200,69 @@ _GROUPS: dict[str, str] = {
     "nn.{}('relu')": "init.calculate_gain",
     f"nn.{{}}({_PARAMETER}, 1.)": "utils.clip_grad_norm_ utils.clip_grad_value_",
     f"nn.{{}}({_V}, [tensor([0., 0., 0.])])": "utils.vector_to_parameters",
+    # --- special functions, complex numbers, transforms -----------------------------------------
+    "torch.{}(tensor([0.5, 1., 2.5]))": """
+        i0 special.i0 special.i0e special.i1 special.i1e special.airy_ai special.bessel_j0
+        special.bessel_j1 special.bessel_y0 special.bessel_y1 special.modified_bessel_i0
+        special.modified_bessel_i1 special.modified_bessel_k0 special.modified_bessel_k1
+        special.scaled_modified_bessel_k0 special.scaled_modified_bessel_k1
+        special.spherical_bessel_j0 special.ndtr special.log_ndtr special.erfcx special.entr
+        real conj conj_physical resolve_conj resolve_neg is_conj is_neg angle frexp gradient
+        alpha_dropout alpha_dropout_ F.alpha_dropout F.alpha_dropout_ F.gumbel_softmax
+        fft.fft fft.ifft fft.rfft fft.ihfft fft.fftn fft.ifftn fft.rfftn fft.ihfftn fft.fftshift
+        fft.ifftshift fft.irfft fft.hfft fft.irfftn fft.hfftn""",
+    f"torch.{{}}({_M}) ": """
+        view_as_complex pdist F.pdist fft.fft2 fft.ifft2 fft.rfft2 fft.ihfft2 fft.irfft2 fft.hfft2
+        linalg.eig linalg.eigvals feature_dropout feature_dropout_ feature_alpha_dropout
+        feature_alpha_dropout_ F.feature_alpha_dropout F.feature_alpha_dropout_""",
+    "torch.{}(tensor([1.+2.j, 3.j]))": "view_as_real imag",
+    "torch.{}(tensor([0.2, 0.5, 0.9]))": "special.ndtri",
+    f"torch.{{}}({_V}, {_W}) ": """
+        complex polar ldexp nextafter igamma igammac special.gammainc special.gammaincc
+        special.zeta special.xlog1py""",
+    f"torch.{{}}({_V}, 3)": """
+        special.chebyshev_polynomial_t special.chebyshev_polynomial_u special.hermite_polynomial_h
+        special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p
+        special.shifted_chebyshev_polynomial_t special.shifted_chebyshev_polynomial_u""",
+    "torch.{}(tensor([2., 3.]), 2)": "mvlgamma special.multigammaln",
+    "torch.{}(4)": """
+        fft.fftfreq fft.rfftfreq hann_window hamming_window blackman_window bartlett_window
+        kaiser_window""",
+    f"torch.{{}}({_INTS}, tensor([6, 4, 3]))": "gcd lcm isin is_same_size",
+    f"torch.{{}}({_INTS}) ": "isreal is_signed",
+    "torch.{}(tensor([2.]))": "is_nonzero",
+    "torch.{}((2, 1), (3,))": "broadcast_shapes",
+    "torch.{}(arange(8.), 4, return_complex=True)": "stft",
+    "torch.{}(torch.stft(arange(8.), 4, return_complex=True), 4)": "istft",
+    f"torch.{{}}({_M}, 2, 0, 1.)": "renorm",
+    f"torch.{{}}({_M}, tensor([0.5, 1.]))": "linalg.householder_product orgqr",
+    f"torch.{{}}({_M}, tensor([0.5, 1.]), {_N})": "ormqr",
+    "torch.{}(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([0, 1]))": "F.multi_margin_loss",
+    "torch.{}(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([[0, -1], [1, -1]]))": """
+        F.multilabel_margin_loss""",
+    "torch.{}(zeros(4, 1, 3).log_softmax(2), tensor([[1, 2]]), (4,), (2,))": """
+        ctc_loss F.ctc_loss""",
+    "torch.{}(tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2))": "F.affine_grid",
+    f"torch.{{}}({_IMAGE}, zeros(1, 1, 1, 2))": "F.grid_sample",
+    "torch.{}(ones(1, 2, 3))": "F.dropout1d",
+    f"torch.{{}}({_IMAGE})": "F.dropout2d",
+    f"torch.{{}}({_VOLUME})": "F.dropout3d",
+    "torch.{}(tensor([[[1., 2.]]]), tensor([[[1, 2]]]), 2)": "F.max_unpool1d",
+    "torch.{}(tensor([[[[1.]]]]), tensor([[[[3]]]]), 2)": "F.max_unpool2d",
+    "torch.{}(tensor([[[[[1.]]]]]), tensor([[[[[3]]]]]), 2)": "F.max_unpool3d",
+    f"torch.{{}}({_IMAGE}, 2, output_size=2)": "F.fractional_max_pool2d",
+    f"torch.{{}}({_VOLUME}, 1, output_size=2)": "F.fractional_max_pool3d",
+    "ones(2).{}(torch.float64)": "type",
+    f"nn.{{}}()({_SEQUENCE})": "Dropout1d",
+    "nn.{}()(ones(1, 2, 2, 2))": "Dropout2d",
+    f"nn.{{}}()({_VOLUME})": "Dropout3d",
+    f"nn.{{}}()({_V}) ": "AlphaDropout",
+    f"nn.{{}}()({_M}) ": "FeatureAlphaDropout",
     # --- methods --------------------------------------------------------------------------------
     f"{_V}.{{}}()": """
         float double half bfloat16 long int short bool cfloat cdouble byte char contiguous detach_
-        tolist numpy size dim ndimension nelement element_size stride is_contiguous requires_grad_
-        uniform_ normal_ exponential_ bernoulli_ random_ squeeze_""",
+        tolist numpy size dim ndimension nelement element_size stride is_contiguous storage_offset
+        cpu cuda get_device requires_grad_ uniform_ normal_ exponential_ bernoulli_ random_ squeeze_""",
     f"{_M}.{{}}()": "t_",
     f"{_M}.{{}}(0, 1)": "transpose_ swapaxes_ swapdims_",
     "tensor(2.5).{}()": "item",

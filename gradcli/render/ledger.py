@@ -59,7 +59,9 @@ class _Writer:
         self.last = visit
         head = f"{number}. ".ljust(len(_INDENT))
         plain = head + title(visit.node, PLAIN)
-        source = self.style.shortened(source_of(visit.node), len(plain) + len(_GAP))
+        source = source_of(visit.node)
+        room = max(WIDTH - len(plain) - len(_GAP), 2 * len(_INDENT))
+        source = source if len(source) <= room else f"{source[: room - 1]}…"
         blanks = " " * max(len(_GAP), WIDTH - len(plain) - len(source))
         lines = [f"{head}{title(visit.node, self.style)}{blanks}{source}".rstrip()]
         several = len(visit.grads) > 1
@@ -168,7 +170,7 @@ class _Writer:
 
     def sum(self, row: Sum) -> list[str]:
         """`a.grad = old + incoming = new`."""
-        leaf = row.node.leaf is not None
+        leaf = row.arrived
         name = f"{row.name}.grad" if leaf else f"gradients meet at {row.name}: "
         lead = f"{_INDENT}{name}{' = ' if leaf else ''}"
         if row.old is None:
@@ -178,9 +180,8 @@ class _Writer:
             return self._value(lead, row.new)
         texts = [format_elements(each) for each in (row.old, row.incoming, row.new)]
         line = f"{lead}{texts[0]} + {texts[1]} = {texts[2]}"
-        if not any(map(self._is_large, (row.old, row.new))) and "\n" not in line:
-            if len(line) <= WIDTH:
-                return [line]
+        if not self._is_large(row.new) and "\n" not in line and len(line) <= WIDTH:
+            return [line]
         blanks = " " * (len(lead) - 2)
         return [
             *self._value(lead, row.old),
@@ -201,7 +202,7 @@ class _Writer:
         return bool(array is not None and array.size > _LARGEST)
 
     def _value(self, lead: str, array: Any) -> list[str]:
-        """A lead and a value, whole if it is small; below the lead where it would leave the line."""
+        """A lead and a value, whole if it is small; below the lead where the line is too short."""
         if array is None:
             return [f"{lead}none"]
         if self._is_large(array):

@@ -93,7 +93,7 @@ def _share(visit: Visit, share: Share, element: tuple[int, ...] | None) -> list[
 
 def _sum(row: Sum) -> dict[str, Any]:
     return {
-        "kind": "meet" if row.node.leaf is None else "leaf",
+        "kind": "leaf" if row.arrived else "meet",
         "node": row.node.id,
         "variable": row.node.variable,
         "old": _number(row.old),

@@ -14,6 +14,7 @@ _FAMILIES = {
     "Tensor": "methods only",
     "torch.linalg": "linear algebra",
     "torch.special": "special functions",
+    "torch.fft": "Fourier transforms",
     "torch.nn": "layers",
     "torch.nn.init": "initialisation",
     "torch.nn.utils": "networks' parameters",

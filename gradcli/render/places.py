@@ -18,7 +18,7 @@ def finding(
     style: Style = PLAIN,
 ) -> str:
     """What is found at a place, with carets below it, and the mend."""
-    lines = [style.paint(escaped(text), "strong")]
+    lines = [style.paint(wrapped(escaped(text)), "strong")]
     margin = " "
     if place is not None:
         marks = [Mark(place, "", True), *(Mark(each.span, each.text, False) for each in labels)]
@@ -27,8 +27,15 @@ def finding(
     if help:
         sign = f"{margin}{style.paint('=', 'gutter')} {style.paint('help', 'strong')}: "
         plain = f"{margin}= help: "
-        lines.append(sign + block(plain, escaped(help))[len(plain) :])
+        lines.append(sign + block(plain, wrapped(escaped(help), len(plain)))[len(plain) :])
     return "\n".join(lines)
+
+
+def wrapped(text: str, indent: int = 0) -> str:
+    """A sentence in lines of 80 columns, further ones after an indent of their own."""
+    from textwrap import wrap
+
+    return "\n".join(wrap(text, 80 - indent)) or text
 
 
 def place_object(place: Span | None) -> dict[str, Any]:

@@ -21,6 +21,11 @@ def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
     each edge, or a gradient that reached a leaf. Gradients that meet are added where they do, as
     `old + incoming = new`.
     """
+    return "\n".join(event_texts(graph, events, style))
+
+
+def event_texts(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> list[str]:
+    """The text of each event, as `steps` shows it."""
     heads = [_head(graph, event, style) for event in events]
     column = max((len(plain) for plain, _, _ in heads), default=0) + _GAP
     texts = []
@@ -37,9 +42,9 @@ def steps(graph: Graph, events: Sequence[Event], style: Style = PLAIN) -> str:
             continue
         blanks = " " * (column - len(plain))
         right = style.shortened(source, 4 + column)
-        texts.append(f"{count}{painted}{blanks}{right}".rstrip())
-        texts += _step(graph, event)
-    return "\n".join(texts)
+        lines = [f"{count}{painted}{blanks}{right}".rstrip(), *_step(graph, event)]
+        texts.append("\n".join(lines))
+    return texts
 
 
 def _head(graph: Graph, event: Event, style: Style) -> tuple[str, str, str]:

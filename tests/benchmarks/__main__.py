@@ -1,4 +1,5 @@
-"""`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch.
+"""`python -m tests.benchmarks [NAME…]`: the table of gradcli against torch; `--profile` and
+`--scaling` print tables of what an op, a node and a line cost.
 
 Each program runs as a whole process under `gradcli run FILE` and under `python FILE` with torch, in
 turn. Net figures have each side's own cold start taken off. Without torch only gradcli's figures
@@ -15,6 +16,8 @@ import tempfile
 from pathlib import Path
 
 from tests.benchmarks.measure import Series, alternate
+from tests.benchmarks.per_op import profile
+from tests.benchmarks.scaling import scaling
 from tests.benchmarks.work import COLD_START, NUMPY_COLD_START, ONE_SHOT, WORKS, Work
 
 HEADINGS = (
@@ -27,6 +30,8 @@ def main() -> int:
     """Measure what was asked for and print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks")
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs; all when none is named")
+    parser.add_argument("--profile", action="store_true", help="microseconds an op and a node")
+    parser.add_argument("--scaling", action="store_true", help="does the cost of one grow?")
     parser.add_argument("--quick", action="store_true", help="tiny sizes, once: does it all run?")
     parser.add_argument("--times", type=int, default=5, help="runs of each (5)")
     parser.add_argument("--torch", metavar="PYTHON", default=sys.executable, help="with torch")
@@ -38,8 +43,14 @@ def main() -> int:
     torch = arguments.torch if has_torch(arguments.torch) else None
     if torch is None:
         print(f"{arguments.torch} has no torch: gradcli's own figures only")
+    times = 1 if arguments.quick else arguments.times
+    if arguments.profile or arguments.scaling:
+        if arguments.profile:
+            profile(torch, arguments.quick, times)
+        if arguments.scaling:
+            scaling(arguments.quick, times)
+        return 0
     with tempfile.TemporaryDirectory() as folder:
-        times = 1 if arguments.quick else arguments.times
         bench = Bench(Path(folder), gradcli(arguments.gradcli), torch, arguments.quick, times)
         bench.cold_start()
         for work in WORKS:

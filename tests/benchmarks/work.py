@@ -53,6 +53,7 @@ WORKS = [
     Work("pointwise", (0.75, 0.45), memory=(0.7, 0.45)),
     Work("cross_entropy", (1.3, 0.9)),
     Work("mlp", (1.0, 0.85)),
+    Work("convolution", (4.0, 2.0)),
     Work("chain", (0.5, 0.3), memory=(0.5, 0.35)),
     Work("hessian", (0.9, 0.6)),
     Work("straight_line", (0.6, 0.4), whole=True),

@@ -11,9 +11,12 @@ from tests.differential.comparing import Outcome, Torch, category, outcome_here
 from tests.differential.generator import program
 from tests.differential.shrinking import shrunk
 
+EXPLAINED = {"same", "rounding"}
+"""The kinds of outcome that need no mending."""
+
 
 def main() -> int:
-    """Run the programs of a seed under both, and list the differences; or do what an option asks."""
+    """Run the programs of a seed under both and list what differs, or do what an option asks."""
     parser = argparse.ArgumentParser(prog="python -m tests.differential")
     parser.add_argument("--oracle", metavar="PYTHON", help="an interpreter that has torch")
     parser.add_argument("--seed", type=int, default=1)
@@ -48,13 +51,12 @@ def compare(torch: Torch, seed: int, count: int, whole: bool) -> int:
         here, there = outcome_here(text), torch.outcome(text)
         kind = category(here, there)
         found[kind] += 1
-        if kind not in ("same", "last digit"):
-            due = _signature(here, there)
-            short = text if whole else shrunk(text, lambda t, due=due: _asked(torch, t) == due)
+        if kind not in EXPLAINED:
+            short = text if whole else _shrunk(torch, text, _signature(here, there))
             print(f"==== {seed}:{number} {kind}\n{short}", end="")
             print(first_difference(outcome_here(short), torch.outcome(short)), flush=True)
     print(f"seed {seed}: {count} programs, {', '.join(f'{n} {k}' for k, n in found.items())}")
-    return 0 if set(found) <= {"same", "last digit"} else 1
+    return 0 if set(found) <= EXPLAINED else 1
 
 
 def show(torch: Torch, seed: int, number: int) -> int:
@@ -71,7 +73,7 @@ def record(torch: Torch) -> int:
     kept = []
     for text in recorded_programs():
         there = torch.outcome(text)
-        if category(outcome_here(text), there) != "last digit":
+        if category(outcome_here(text), there) != "rounding":
             kept.append((text, there))
     write_recorded(kept)
     print(f"{len(kept)} programs")
@@ -88,11 +90,13 @@ def first_difference(here: Outcome, there: Outcome) -> str:
     return "  no difference"
 
 
-def _asked(torch: Torch, text: str) -> tuple[str, str, str]:
-    return _signature(outcome_here(text), torch.outcome(text))
+def _shrunk(torch: Torch, text: str, due: tuple[str, ...]) -> str:
+    return shrunk(
+        text, lambda shorter: _signature(outcome_here(shorter), torch.outcome(shorter)) == due
+    )
 
 
-def _signature(here: Outcome, there: Outcome) -> tuple[str, str, str]:
+def _signature(here: Outcome, there: Outcome) -> tuple[str, ...]:
     """What a difference is about: its kind, and the classes of the errors."""
     classes = [f"{outcome.error}".split(" at line ")[0] for outcome in (here, there)]
     return (category(here, there), *classes)

@@ -16,7 +16,7 @@ ORACLE = Path(__file__).parent.parent / "conformance" / "oracle.py"
 SECONDS = 20
 """The longest that one program may run."""
 
-_NUMBER = re.compile(r"-?\d+\.\d*(?:e[+-]\d+)?|-?\d+(?:e[+-]\d+)?")
+_NUMBER = re.compile(r"[+-]?\d+\.\d*(?:e[+-]\d+)?|[+-]?\d+(?:e[+-]\d+)?")
 
 
 class Outcome(NamedTuple):
@@ -72,27 +72,46 @@ def outcome_here(program: str) -> Outcome:
 
 
 def category(here: Outcome, there: Outcome) -> str:
-    """How two outcomes compare: `same`, `last digit`, `printed`, `error` or `broken`."""
+    """How two outcomes compare.
+
+    `same`; `rounding`, where numbers differ by one in the last printed digit, or by what rounding
+    the larger numbers of the same program leaves where they cancel; else `printed`, `error`, or
+    `broken` where gradcli itself failed.
+    """
     if here == there:
         return "same"
     if here.error is not None and here.error.startswith("gradcli broke"):
         return "broken"
     if here.error != there.error:
         return "error"
-    return "last digit" if _within_last_digit(here.stdout, there.stdout) else "printed"
+    return "rounding" if _only_rounding(here.stdout, there.stdout) else "printed"
 
 
-def _within_last_digit(here: str, there: str) -> bool:
-    """Whether the texts differ only in numbers, and those by one in the last printed digit."""
+_CANCELLATION = Decimal("2e-6")
+"""What is left of two equal float32 numbers after a few roundings, relative to them."""
+
+_HALF = Decimal("4e-3")
+"""The same for half precision, which PyTorch rounds once where gradcli may round twice."""
+
+
+def _only_rounding(here: str, there: str) -> bool:
     if "".join(_NUMBER.sub("", here).split()) != "".join(_NUMBER.sub("", there).split()):
         return False
-    numbers = list(zip(_NUMBER.findall(here), _NUMBER.findall(there), strict=True))
-    return all(mine == theirs or _adjacent(mine, theirs) for mine, theirs in numbers)
-
-
-def _adjacent(mine: str, theirs: str) -> bool:
-    if "." not in mine or "." not in theirs:
+    mine, theirs = _NUMBER.findall(here), _NUMBER.findall(there)
+    if len(mine) != len(theirs):
         return False
+    relative = _HALF if "float16" in there else _CANCELLATION
+    noise = relative * max(Decimal(1), *(abs(Decimal(number)) for number in theirs))
+    return all(
+        first == second or ("." in first and "." in second and _close(first, second, noise))
+        for first, second in zip(mine, theirs, strict=True)
+    )
+
+
+def _close(mine: str, theirs: str, noise: Decimal) -> bool:
+    """Whether two numbers differ by noise, or by one in the last digit that both have."""
     first, second = Decimal(mine), Decimal(theirs)
-    last_digit = max(first.as_tuple().exponent, second.as_tuple().exponent)
-    return abs(first - second) <= Decimal(1).scaleb(int(last_digit))
+    ends = [int(number.as_tuple().exponent) for number in (first, second)]
+    # A number without digits behind its point is exact: the other's digits count.
+    last = min(ends) if mine.endswith(".") or theirs.endswith(".") else max(ends)
+    return abs(first - second) <= max(noise, Decimal(1).scaleb(last))

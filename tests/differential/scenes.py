@@ -178,14 +178,17 @@ for i in range($count):
     loss.backward()
     $name1.step()
     print(loss, $name)"""),
-    Row("""\
+    Row(
+        """\
 $name = nn.Parameter($like.detach().clone())
 $name1 = torch.optim.$optimiser
 (($name * 2 - $x.detach()) ** 2).sum().backward()
 $name1.step()
 print($name, $name.grad, $name._version)
 $name1.zero_grad(set_to_none=$flag)
-print($name.grad)"""),
+print($name.grad)""",
+        kinds="f",
+    ),
     Row("""\
 $name = [torch.tensor(1.5, requires_grad=True), torch.tensor([2.0, -1.0], requires_grad=True)]
 $name1 = torch.optim.SGD([{'params': $name[:1]}, {'params': $name[1:], 'lr': 0.5}], lr=0.1)
@@ -197,7 +200,8 @@ for i in range($count):
     $name1.step()
     $name2.step()
     print($name, $name2.get_last_lr())"""),
-    Row("""\
+    Row(
+        """\
 $name = torch.tensor([0.5, -0.25], requires_grad=True)
 for i in range($count):
     loss = ($map(t)).sum()
@@ -205,7 +209,8 @@ for i in range($count):
     with torch.no_grad():
         $name -= 0.1 * $name.grad
     $name.grad.zero_()
-    print(loss.item(), $name)""".replace("($map(t))", "($name * $name.sin())")),
+    print(loss.item(), $name)""".replace("($map(t))", "($name * $name.sin())")
+    ),
 ]
 
 FUNCTIONALS = [
@@ -225,8 +230,9 @@ FUNCTIONALS = [
         fits=filled_dimensions),
     Row("$name, $name1 = torch.func.vjp(lambda t: $map(t), $x.detach())\n"
         "print($name, $name1(torch.ones_like($name)))"),
-    Row("print(torch.func.jvp(lambda t: $map(t), ($x.detach(),), ($like.detach(),)))"),
-    Row("from torch.utils.checkpoint import checkpoint\n$name = checkpoint(lambda t: $map(t), $x, use_reentrant=False)\n"
+    Row("print(torch.func.jvp(lambda t: $map(t), ($x.detach(),), ($like.detach(),)))", rank=(1, 3)),
+    Row("from torch.utils.checkpoint import checkpoint\n"
+        "$name = checkpoint(lambda t: $map(t), $x, use_reentrant=False)\n"
         "print($name)\n$name.sum().backward(retain_graph=True)"),
     Row("print(torch.autograd.gradcheck(lambda t: $map(t), $x.detach().double().requires_grad_()))",
         fits=filled_dimensions),

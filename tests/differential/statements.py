@@ -6,24 +6,24 @@ from tests.differential.expressions import filled_dimensions, square
 from tests.differential.writing import Row
 
 PRINTING = [
-    *[Row("print($x)", kinds="fibc")] * 5,
-    Row("print($x.grad_fn)", kinds="fc"),
-    Row("print($x.grad_fn.next_functions if $x.grad_fn else None)", kinds="fc"),
-    Row("print(type($x.grad_fn).__name__, $x.is_leaf, $x.requires_grad)", kinds="fibc"),
-    Row("print($x.shape, $x.dtype, $x.ndim, $x.numel(), $x.size())", kinds="fibc"),
-    Row("print($x._version, $x._base is not None)", kinds="fibc"),
+    *[Row("print($x)", kinds="fhibc")] * 5,
+    Row("print($x.grad_fn)", kinds="fhc"),
+    Row("print($x.grad_fn.next_functions if $x.grad_fn else None)", kinds="fhc"),
+    Row("print(type($x.grad_fn).__name__, $x.is_leaf, $x.requires_grad)", kinds="fhibc"),
+    Row("print($x.shape, $x.dtype, $x.ndim, $x.numel(), $x.size())", kinds="fhibc"),
+    Row("print($x._version, $x._base is not None)", kinds="fhibc"),
     Row("print($x.tolist())", kinds="ib"),
-    Row("print($x.stride(), $x.is_contiguous(), $x.storage_offset())", kinds="fibc"),
+    Row("print($x.stride(), $x.is_contiguous(), $x.storage_offset())", kinds="fhibc"),
     Row("print(f'{$x.sum().item():.3f}', len($x))", rank=(1, 3)),
-    Row("print($x.detach(), $x.data)", kinds="fc"),
-    Row("print([float(v) for v in $x.reshape(-1)[:2]])"),
-    Row("print($x.min(), $x.argmin(), $x.dtype)", kinds="fi", fits=filled_dimensions),
+    Row("print($x.detach(), $x.data)", kinds="fhc"),
+    Row("print([round(float(v), 3) for v in $x.reshape(-1)[:2]])"),
+    Row("print($x.min(), $x.argmin(), $x.dtype)", kinds="fhi", fits=filled_dimensions),
     Row("print($x.retains_grad, $x.output_nr)"),
     Row("for v in $x:\n    print(v)", rank=(1, 2)),
     Row("print(torch.equal($x, $like), torch.allclose($x, $like))"),
     Row("print($x.grad_fn.name() if $x.grad_fn else 'leaf')"),
-    Row("print(($x > 0).sum(), ($x > 0).any().item())", kinds="fi"),
-    Row("print($x.max(0))", rank=(1, 2), kinds="fi", fits=filled_dimensions),
+    Row("print(($x > 0).sum(), ($x > 0).any().item())", kinds="fhi"),
+    Row("print($x.max(0))", rank=(1, 2), kinds="fhi", fits=filled_dimensions),
     Row("node = $x.grad_fn\nwhile node is not None:\n    print(node.name())\n"
         "    node = node.next_functions[0][0] if node.next_functions else None"),
 ]  # fmt: skip
@@ -50,7 +50,7 @@ IN_PLACE = [
     Row("$x.add_($within, alpha=$number)"),
     *[
         Row(f"$x.{name}_()")
-        for name in "exp relu zero sigmoid abs neg tanh sin sqrt square".split()
+        for name in ("exp", "relu", "zero", "sigmoid", "abs", "neg", "tanh", "sin", "square")
     ],
     Row("$x.clamp_(-1, 1)"),
     Row("$x.clamp_(min=$number)"),
@@ -62,7 +62,8 @@ IN_PLACE = [
     Row("$x.pow_($exponent)"),
     Row("$x.t_()", rank=(2, 2)),
     Row("$x.unsqueeze_(0)", rank=(0, 2)),
-    Row("$x.index_add_(0, torch.tensor([0]), $x[:1].detach())", rank=(1, 3), fits=filled_dimensions),
+    Row("$x.index_add_(0, torch.tensor([0]), $x[:1].detach() * 2)", rank=(1, 3),
+        fits=filled_dimensions),
     Row("$x.scatter_(0, torch.zeros_like($x, dtype=torch.int64), $number)", rank=(1, 3)),
     Row("$x.view(-1)[0] = $literal", rank=(1, 2), fits=filled_dimensions),
     Row("$x.reshape(-1).mul_($number)"),
@@ -76,7 +77,8 @@ IN_PLACE = [
     Row("$x += 1", kinds="i"),
     Row("$x[$index] = 7", kinds="i", rank=(1, 3)),
     Row("$x.fill_diagonal_($number)", rank=(2, 2), fits=filled_dimensions),
-    Row("$name = $x.clone()\n$name += $like\nprint($name, $name.grad_fn.next_functions if $name.grad_fn else 0)"),
+    Row("$name = $x.clone()\n$name += $like\n"
+        "print($name, $name.grad_fn.next_functions if $name.grad_fn else 0)"),
     Row("$name = $x.clone()\n$name1 = $name[$index]\n$name1.mul_($number)\n"
         "print($name, $name1, $name1.grad_fn, $name._version, $name1._version)", rank=(1, 3)),
     Row("$name = $x * 1\n$name[$index] = $name[$index].detach() * 2\nprint($name, $name.grad_fn)",
@@ -93,20 +95,23 @@ BACKWARD = [
     Row("$x.sum().backward()"),
     Row("$x.mean().backward()"),
     Row("$x.backward(torch.ones_like($x), retain_graph=True)"),
-    Row("$x.backward($like, retain_graph=True)"),
+    Row("$x.backward($like.detach().clone(), retain_graph=True)"),
     Row("$x.pow(2).sum().backward(retain_graph=True)"),
     Row("$x.sum().backward(inputs=[$leaf], retain_graph=True)"),
     Row("torch.autograd.backward([$x.sum(), $leaf.mean()], retain_graph=True)"),
-    Row("torch.autograd.backward([$x, $leaf], [$like, $leaf.detach()], retain_graph=True)"),
+    Row(
+        "torch.autograd.backward([$x, $leaf], [$like.detach().clone(), $leaf.detach()],"
+        " retain_graph=True)"
+    ),
     Row("$x.norm().backward(retain_graph=True)"),
-    Row("$x.abs().sum().backward(retain_graph=True)", kinds="fc"),
+    Row("$x.abs().sum().backward(retain_graph=True)", kinds="fhc"),
 ]
 
 GRADIENTS = [
     *[Row("print(torch.autograd.grad($x.sum(), $leaf, allow_unused=True, retain_graph=True))")] * 3,
-    *[Row("print(torch.autograd.grad($x.sum(), [$x, $leaf], allow_unused=True, retain_graph=True))")]
+    *[Row("print(torch.autograd.grad($x.sum(), [$x, $leaf], None, True, allow_unused=True))")]
     * 2,
-    Row("print(torch.autograd.grad($x, $leaf, $like, allow_unused=True, retain_graph=True))"),
+    Row("print(torch.autograd.grad($x, $leaf, $like.detach(), True, allow_unused=True))"),
     Row("print(torch.autograd.grad($x.sum(), $leaf, allow_unused=True, materialize_grads=True,"
         " retain_graph=True))"),
     *[Row("$name, = torch.autograd.grad(($x ** 3).sum(), $x, create_graph=True)\n"
@@ -181,7 +186,8 @@ CONTROL = [
     Row("try:\n    $x.sum().backward(retain_graph=True)\nexcept RuntimeError as failure:\n"
         "    print('no graph')\nelse:\n    print('fine')\nfinally:\n    print($x.grad_fn is None)"),
     Row("assert $x.numel() == $elements, 'elements'"),
-    Row("$name, $name1 = $x, $x * 2\n$name, $name1 = $name1, $name\nprint($name is $x, $name1 is $x)"),
+    Row("$name, $name1 = $x, $x * 2\n$name, $name1 = $name1, $name\n"
+        "print($name is $x, $name1 is $x)"),
     Row("$name = {'w': $x, 'k': $number}\nfor key, value in $name.items():\n"
         "    print(key, value)\nprint(len($name), sorted($name))"),
     Row("for i, ($name, $name1) in enumerate(zip($x, $like)):\n"
@@ -235,7 +241,8 @@ MISUSE = [
     Row("$x.bool() - $x.bool()"),
     Row("-$x.bool()"),
     Row("$x.long().mean()"),
-    Row("with torch.inference_mode():\n    $name = $x * 2\n$name * torch.ones_like($x).requires_grad_()"),
+    Row("with torch.inference_mode():\n    $name = $x * 2\n"
+        "$name * torch.ones_like($x).requires_grad_()"),
     Row("$name = $x.unbind(0)\n$name[0].add_(1)", rank=(1, 2), fits=filled_dimensions),
     Row("assert $x.numel() < 0, 'never'"),
     Row("raise ValueError('wrong')"),
@@ -244,7 +251,6 @@ MISUSE = [
     Row("torch.linalg.inv(torch.zeros(2, 2))"),
     Row("int($x)", rank=(1, 2), fits=lambda shape: 1 not in shape),
     Row("torch.zeros(2)[[True, False, True]]"),
-    Row("$x.numpy()"),
     Row("[1, 2][5]"),
     Row("{'a': 1}['b']"),
     Row("1 / 0"),
@@ -255,8 +261,10 @@ MISUSE = [
     Row("$x.gather(0, torch.tensor([0]))", rank=(2, 3)),
     Row("torch.where($x, $x, $x)"),
     Row("torch.tensor([[1.0, 2.0], [3.0]])"),
-    Row("F.mse_loss($x, torch.ones(7, 3))", rank=(1, 2), fits=lambda shape: shape[-1] not in (1, 3)),
+    Row("F.mse_loss($x, torch.ones(7, 3))", rank=(1, 2), fits=lambda s: s[-1] not in (1, 3)),
     Row("$x.norm().backward(torch.ones(2))"),
+    Row("$x[1:] += $x[:-1]", rank=(1, 2), fits=lambda shape: shape[0] > 1),
+    Row("torch.zeros(1).expand(3).add_(1)"),
     Row("$x.register_hook(lambda g: torch.ones(7, 7))\n$x.sum().backward(retain_graph=True)"),
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The tensors of a program being written, as far as the generator knows them, and their literals."""
+"""The tensors of a program being written, as the generator knows them, and their literals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ Shape = tuple[int, ...]
 ORDER = ("bool", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 """The dtypes that programs use; of two of a rank, the later is what an operation yields."""
 
-KINDS = dict(zip(ORDER, "biffffcc", strict=True))
-"""The kind of each dtype: b, i, f or c."""
+KINDS = dict(zip(ORDER, "bihhffcc", strict=True))
+"""The kind of each dtype; b, i, h (half precision), f or c."""
+
+
+_CATEGORIES = {"b": 0, "i": 1, "h": 2, "f": 2, "c": 3}
 
 
 class Value(NamedTuple):
@@ -25,14 +28,14 @@ class Value(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """b, i, f or c."""
+        """b, i, h (a half-precision float), f or c."""
         return KINDS[self.dtype]
 
 
 def promoted(*values: Value) -> str:
     """The dtype of an operation on the values: by kind, then dimensions, then width."""
-    category = max("bifc".index(value.kind) for value in values)
-    of_kind = [value for value in values if "bifc".index(value.kind) == category]
+    category = max(_CATEGORIES[value.kind] for value in values)
+    of_kind = [value for value in values if _CATEGORIES[value.kind] == category]
     with_dimensions = [value for value in of_kind if value.shape]
     return max((value.dtype for value in with_dimensions or of_kind), key=ORDER.index)
 
@@ -80,7 +83,9 @@ class Numbers:
     def shape(self, low: int = 0, high: int = 3) -> Shape:
         """A shape of `low` to `high` dimensions, rarely with none of something."""
         random = self.random
-        rank = random.choice([rank for rank in (0, 1, 1, 2, 2, 2, 3) if low <= rank <= high] or [low])
+        rank = random.choice(
+            [rank for rank in (0, 1, 1, 2, 2, 2, 3) if low <= rank <= high] or [low]
+        )
         sizes = (1, 2, 2, 3, 3, 4) if random.random() > 0.03 else (0, 1, 2, 3)
         return tuple(random.choice(sizes) for _ in range(rank))
 

@@ -37,7 +37,7 @@ class Row(NamedTuple):
 
     text: str
     shape: Callable[[Filled], Shape] = same
-    kinds: str = "f"
+    kinds: str = "fh"
     rank: tuple[int, int] = (0, 3)
     dtype: str | None = None
     """The dtype of the result where it is not promoted from the tensors in the row."""
@@ -91,7 +91,7 @@ class Writer:
 
     def made_for(self, row: Row) -> Value:
         """Write a tensor that can be the row's `$x`."""
-        shape = (2, 2)
+        shape: Shape = (2, 2)
         for _ in range(50):
             shape = self.numbers.shape(*row.rank)
             if _has_shape(row, shape):
@@ -156,7 +156,9 @@ class Writer:
             return self.made_for(row)
         return fitting[max(self.random.randrange(len(fitting)) for _ in range(2))]
 
-    def existing_or_literal(self, shapes: Callable[[Shape], bool], shape: Shape, dtype: str) -> Value:
+    def existing_or_literal(
+        self, shapes: Callable[[Shape], bool], shape: Shape, dtype: str
+    ) -> Value:
         """A tensor of the program whose shape fits, or else a literal of the given shape."""
         fitting = [v for v in self.values if v.dtype == dtype and shapes(v.shape)]
         if fitting and self.random.random() < 0.75:
@@ -189,8 +191,11 @@ class Writer:
         shape = filled["x"].shape
         narrower = self.numbers.broadcasting(shape)[-len(shape) :] if shape else ()
         return self.existing_or_literal(
-            lambda other: _broadcast(shape, other) and len(other) <= len(shape)
-            and np.broadcast_shapes(shape, other) == shape,
+            lambda other: (
+                _broadcast(shape, other)
+                and len(other) <= len(shape)
+                and np.broadcast_shapes(shape, other) == shape
+            ),
             narrower,
             filled["x"].dtype,
         )
@@ -248,7 +253,9 @@ class Writer:
             if random.random() < 0.3:
                 mask = [random.random() < 0.6 for _ in range(size)]
                 return np.array(mask, dtype=bool), f"torch.tensor({mask}, dtype=torch.bool)"
-            positions = [random.randrange(-size, size) for _ in range(random.randint(1, 3) if size else 0)]
+            positions = [
+                random.randrange(-size, size) for _ in range(random.randint(1, 3) if size else 0)
+            ]
             text = f"torch.tensor({positions}, dtype=torch.int64)"
             if positions and random.random() < 0.6:
                 text = random.choice((str(positions), f"torch.tensor({positions})"))
@@ -327,7 +334,9 @@ SLOTS: dict[str, Callable[[Writer, Any], Any]] = {
     "comparison": _choice(">", "<", ">=", "<=", "==", "!="),
     "flag": _choice("True", "False"),
     "reduction": _choice("'mean'", "'sum'", "'none'"),
-    "dtype": _choice("torch.float64", "torch.float32", "torch.int64", "torch.float16", "torch.bool"),
+    "dtype": _choice(
+        "torch.float64", "torch.float32", "torch.int64", "torch.float16", "torch.bool"
+    ),
     "loss": _choice("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss", "BCEWithLogitsLoss"),
     "optimiser": _choice(
         "SGD([$name], lr=0.1)",

@@ -58,6 +58,8 @@ ROWS = [
     Row("y = x * 1; y **= 2; y", x=normal(2)),
     # --- rounded quotients and remainders
     Row("x // y", order=0, x=away(3), y=away(3)),
+    Row("x // 2", order=0, x=away(3)),
+    Row("7 // x", order=0, x=away(3)),
     Row("div(x, y, rounding_mode='floor')", x=away(3), y=constant(away(3, low=3.5, high=4.5))),
     Row("div(x, y, rounding_mode='trunc')", x=away(3), y=constant(away(3, low=3.5, high=4.5))),
     Row("7.5 % x", order=0, x=away(3)),

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.cli.dot_commands.looking import grads, help, trace, variables
+from gradcli.cli.dot_commands.questions import blame, check, why
 from gradcli.cli.dot_commands.session import backward, mode, quit, read, reset, save, timer
+from gradcli.cli.dot_commands.stepping import step
 from gradcli.cli.options import FORMATS, TRACES
 
 if TYPE_CHECKING:
@@ -37,6 +39,18 @@ TABLE = {
             needed=1,
             kept=True,
         ),
+        DotCommand(
+            ".step",
+            step,
+            "walk through the backward pass of a tensor",
+            [("NAME", "tensor"), ("SEED", "expression")],
+            needed=1,
+        ),
+        DotCommand(
+            ".why", why, "why a tensor has a gradient, or none", [("NAME.grad", "topic")], needed=1
+        ),
+        DotCommand(".blame", blame, "where the first NaN or infinity comes from"),
+        DotCommand(".check", check, "check the gradients against differences"),
         DotCommand(".read", read, "run a file in this session", [("FILE", "file")], needed=1),
         DotCommand(
             ".save", save, "write the statements that succeeded", [("FILE", "file")], needed=1

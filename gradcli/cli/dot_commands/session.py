@@ -11,6 +11,7 @@ from gradcli.errors import GradcliError, SyntaxErrors
 from gradcli.render.snippet import location
 
 if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
     from gradcli.cli.running import Run
 
 _MOST_FILES = 20
@@ -19,18 +20,12 @@ _MOST_FILES = 20
 
 def backward(run: Run, line: Line) -> None:
     """Run backward from a tensor and show what it left in the leaves."""
-    from gradcli.cli.report import gradient_text, seed_of
-    from gradcli.cli.values import Argument
+    from gradcli.cli.report import gradient_text
     from gradcli.explain.gradients import Gradient
 
     session = run.session
     name, output = tensor_named(run, line, 1)
-    seed = None
-    if len(line.words) > 2:
-        text = line.rest(2)
-        argument = Argument("seed", True, line.source.text, text.start)
-        argument.source = line.source
-        seed = seed_of(session, argument, output)
+    seed = seed_in(run, line, 2, output)
     graph = session.graph(output)
     try:
         session.backward(output, seed)
@@ -43,6 +38,18 @@ def backward(run: Run, line: Line) -> None:
         if node.leaf is not None:
             gradient = Gradient(node.variable, node.leaf, graph, name)
             run.show(gradient_text(run.terminal.style, gradient))
+
+
+def seed_in(run: Run, line: Line, number: int, output: Tensor) -> Tensor | None:
+    """The gradient to start from that a line ends with, None where it does not."""
+    from gradcli.cli.report import seed_of
+    from gradcli.cli.values import Argument
+
+    if len(line.words) <= number:
+        return None
+    argument = Argument("seed", True, line.source.text, line.rest(number).start)
+    argument.source = line.source
+    return seed_of(run.session, argument, output)
 
 
 def read(run: Run, line: Line) -> None:

@@ -24,6 +24,13 @@ def substituted(symbol: Symbol, values: Mapping[str, Symbol]) -> Symbol:
     parts = tuple(substituted(part, values) for part in symbol.parts)
     if isinstance(symbol, Operation):
         return _simplified(symbol.operator, parts)
+    return rebuilt(symbol, parts)
+
+
+def rebuilt(symbol: Symbol, parts: tuple[Symbol, ...]) -> Symbol:
+    """The expression of other parts."""
+    if isinstance(symbol, Operation):
+        return Operation(symbol.operator, *parts)
     if isinstance(symbol, Call):
         return Call(symbol.function, parts, symbol.method)
     if isinstance(symbol, Attribute):

@@ -90,6 +90,8 @@ def _call(symbol: Call) -> str:
         head, *rest = symbol.arguments
         return f"{_inside(head, ATOM)}.{symbol.function}({', '.join(map(text_of, rest))})"
     inner = ", ".join(map(text_of, symbol.arguments))
+    if symbol.function == "[]":
+        return f"[{inner}]"
     if not symbol.function and len(symbol.arguments) == 1:
         inner += ","
     return f"{symbol.function}({inner})"

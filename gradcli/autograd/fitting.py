@@ -1,0 +1,94 @@
+"""What the engine does to gradients: fits them to the inputs that they belong to, and adds them up.
+
+Gradients are arrays, or tensors where a graph of them is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.deferred import before_write, forced
+from gradcli.arrays.storage import own
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.tensor import Tensor, meta_of, not_installed
+from gradcli.errors import GradcliError
+
+# Installed by gradcli.ops.
+add: Callable[[Any, Any], Any] = not_installed
+sum_to: Callable[[Any, tuple[int, ...]], Any] = not_installed
+cast: Callable[[Any, Any], Any] = not_installed
+copy: Callable[[Tensor], Tensor] = not_installed
+
+
+def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
+    be."""
+    if array.shape != shape:
+        if not _expands(shape, array.shape):
+            raise GradcliError(
+                "E410",
+                f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for an input"
+                f" of shape {shape}",
+            )
+        gradient = sum_to(gradient, shape)
+    if array.dtype is not dtype:
+        gradient = cast(gradient, dtype)
+    return gradient
+
+
+def _expands(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to a larger one."""
+    if len(shape) > len(larger):
+        return False
+    tail = larger[len(larger) - len(shape) :]
+    return tail == shape or all(have in (1, want) for have, want in zip(shape, tail, strict=True))
+
+
+def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:
+    """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is
+    recorded."""
+    variable = leaf.variable
+    meta = meta_of(variable)
+    old = meta.grad
+    before = None if recorder is None or old is None else own(old.array)
+    if old is None:
+        if create_graph:
+            meta.grad = copy(gradient) if gradient.requires_grad else Tensor(own(gradient.array))
+        else:
+            meta.grad = Tensor(own(gradient))
+        new = meta.grad.array
+    elif create_graph:
+        meta.grad = add(old, gradient)
+        new = meta.grad.array
+    else:
+        new = forced(old.array + gradient)
+        if isinstance(old.array, np.ndarray):
+            before_write(old.array)
+            old.array[...] = new
+            new = old.array
+        else:
+            old.array = new
+        if old.storage is not None:
+            old.storage.count_write()
+    if recorder is not None:
+        recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
+
+
+_LARGE = 1 << 15
+"""Bytes from which on a copy costs more than finding out that none is needed."""
+
+
+def is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any]) -> bool:
+    """Whether a rule made a gradient's memory and no one else has it: it is no view, not what came
+    in, and passed on once.
+    """
+    return (
+        type(gradient) is np.ndarray
+        and gradient.nbytes >= _LARGE
+        and gradient.base is None
+        and gradient is not grads
+        and sum([each is gradient for each in gradients]) == 1
+    )

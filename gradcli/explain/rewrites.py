@@ -1,0 +1,265 @@
+"""Changes of a program that keep a number finite, the best first; each is tried before it is
+offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from gradcli.errors import Span
+from gradcli.explain.births import DATA
+from gradcli.explain.cuts import parts_of
+from gradcli.explain.kinds import name_of
+from gradcli.explain.patterns import (
+    Applied,
+    Expression,
+    applied,
+    around,
+    binary,
+    call_of,
+    inner,
+    operand,
+)
+from gradcli.explain.stable import shifted, stable
+from gradcli.language import syntax
+
+if TYPE_CHECKING:
+    from gradcli.explain.blame import Blamed
+
+
+class Rewrite:
+    """A change of a program's text.
+
+    Attributes:
+        span: what is replaced.
+        text: what takes its place.
+        reason: why that helps.
+        dtype: the dtype that the program is run in, None for its own.
+    """
+
+    __slots__ = ("dtype", "reason", "span", "text")
+
+    def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
+        self.span = span
+        self.text = text
+        self.reason = reason
+        self.dtype = dtype
+
+    def program(self) -> str:
+        """The whole text with the change."""
+        text = self.span.source.text
+        return text[: self.span.start] + self.text + text[self.span.end :]
+
+    def line(self) -> str:
+        """The changed line."""
+        text = self.program()
+        start = text.rfind("\n", 0, self.span.start) + 1
+        end = text.find("\n", self.span.start + len(self.text))
+        return text[start : len(text) if end < 0 else end]
+
+
+def rewrites(blamed: Blamed, program: Sequence[syntax.Statement]) -> list[Rewrite]:
+    """What may cure a birth, the best first."""
+    place = blamed.birth.place
+    if place is None:
+        return []
+    chain = around(program, place)
+    if not chain:
+        return []
+    if blamed.birth.phase == DATA:
+        return list(_without_nan(blamed, chain))
+    # The widest formula first: what stands for a part of it may not stand for the whole.
+    found = [
+        Rewrite(node.span, text, reason)
+        for rules, nodes in ((stable, chain[::-1]), (shifted, chain[:1]))
+        for node in nodes
+        for text, reason in rules(node)
+    ]
+    if blamed.mask is not None:
+        found += _masked(blamed, program, chain[0])
+    found += _guarded(blamed, chain[0])
+    if blamed.kind in ("overflow", "0*inf"):
+        wider = "float32" if blamed.birth.dtype.char in "eV" else "float64"
+        span, reason = chain[0].span, f"{wider} has room for the results: --dtype {wider}"
+        found.append(Rewrite(span, span.text, reason, wider))
+    return found
+
+
+# --- masks --------------------------------------------------------------------------------------
+
+
+def _masked(
+    blamed: Blamed, program: Sequence[syntax.Statement], node: Expression
+) -> Iterator[Rewrite]:
+    """The double `where`: what goes into the op is masked too."""
+    assert blamed.mask is not None
+    where = next(iter(around(program, blamed.mask.place)), None)
+    condition = None if where is None else _condition(where, node)
+    if condition is None:
+        return
+    target = _risky(node)
+    if target is None:
+        return
+    yield Rewrite(
+        target.span,
+        f"torch.where({condition[0]}, {inner(target)}, 1)"
+        if condition[1]
+        else f"torch.where({condition[0]}, 1, {inner(target)})",
+        "mask what goes into the op as well: the branch that is not taken then has a finite"
+        " slope, and 0 times that is 0",
+    )
+
+
+def _condition(where: Expression, node: Expression) -> tuple[str, bool] | None:
+    """The text of the condition, and whether the op stands in the branch where it is true."""
+    call = call_of(where, "where")
+    if call is not None and len(call.operands) == 3:
+        if call.operands[0].span.start > call.operands[1].span.start:  # x.where(condition, y)
+            first, condition, second = call.operands
+        else:
+            condition, first, second = call.operands
+        inside = second.span.start <= node.span.start < second.span.end
+        if not inside and node.span.start >= where.span.start:
+            return inner(condition), True
+        if inside:
+            return inner(condition), False
+        # Computed on a line of its own: in the branch that is no number.
+        return inner(condition), not isinstance(first, syntax.Constant)
+    call = call_of(where, "masked_fill")
+    if call is not None and len(call.operands) == 3:
+        return inner(call.operands[1]), False
+    return None
+
+
+def _risky(node: Expression) -> Expression | None:
+    """The operand whose value makes an op singular."""
+    ratio = binary(node, "/")
+    if ratio is not None:
+        return ratio[1]
+    power = binary(node, "**")
+    if power is not None:
+        return power[0]
+    call = applied(node)
+    if call is None or not call.operands:
+        return None
+    if call.name in ("div", "true_divide", "atan2", "xlogy") and len(call.operands) > 1:
+        return call.operands[1]
+    return call.operands[0]
+
+
+# --- guards -------------------------------------------------------------------------------------
+
+_TINY = {"e": "1e-7"}
+
+
+def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
+    """Arguments kept where the op is defined and has a slope."""
+    birth = blamed.birth
+    name = name_of(birth)
+    tiny = _TINY.get(birth.dtype.char, "1e-12")
+    if blamed.kind == "overflow" or (blamed.kind == "0*inf" and name in ("exp", "mul", "pow")):
+        yield from _wider(node, name, birth.dtype.char)
+        return
+    ratio = binary(node, "/")
+    if ratio is not None:
+        yield Rewrite(
+            ratio[1].span,
+            f"torch.where({inner(ratio[1])} == 0, 1, {inner(ratio[1])})",
+            "divide by 1 where the divisor is 0",
+        )
+        yield Rewrite(
+            ratio[1].span, f"{operand(ratio[1])}.clamp(min={tiny})", "keep the divisor above 0"
+        )
+        return
+    power = binary(node, "**")
+    target = _risky(node)
+    if target is None:
+        return
+    if power is not None or name in ("sqrt", "rsqrt", "pow", "log", "log2", "log10", "reciprocal"):
+        yield Rewrite(
+            target.span, f"{operand(target)}.clamp(min={tiny})", f"keep what goes in above {tiny}"
+        )
+    elif name in ("acos", "asin", "atanh"):
+        inside = f"{operand(target)}.abs() < 1"
+        safe = f"torch.{name}(torch.where({inside}, {inner(target)}, 0))"
+        yield Rewrite(
+            node.span,
+            f"torch.where({inside}, {safe}, torch.{name}({operand(target)}.detach()))",
+            "at the edge keep the value and take the slope 0",
+        )
+    elif name == "acosh":
+        yield Rewrite(target.span, f"{operand(target)}.clamp(min=1 + 1e-6)", "keep it above 1")
+    elif name == "log1p":
+        yield Rewrite(target.span, f"{operand(target)}.clamp(min=-1 + 1e-6)", "keep it above -1")
+    elif name == "logit":
+        yield Rewrite(
+            target.span, f"{operand(target)}.clamp(1e-6, 1 - 1e-6)", "keep it within 0 and 1"
+        )
+    elif name == "atan2":
+        call = applied(node)
+        if call is not None and len(call.operands) == 2:
+            y, x = call.operands
+            yield Rewrite(
+                x.span,
+                f"torch.where(({inner(x)} == 0) & ({inner(y)} == 0), 1, {inner(x)})",
+                "at the origin take the angle of (1, 0)",
+            )
+    elif name in ("softmax", "log_softmax"):
+        low = "-1e4" if birth.dtype.char == "e" else "-1e9"
+        yield Rewrite(
+            target.span,
+            f"torch.nan_to_num({inner(target)}, neginf={low})",
+            "a row of nothing but -inf has no softmax; one of large negatives has",
+        )
+    elif name in ("std", "var"):
+        yield from _biased(node)
+    elif name == "xlogy":
+        yield Rewrite(target.span, f"{operand(target)}.clamp(min={tiny})", f"keep it above {tiny}")
+
+
+def _wider(node: Expression, name: str, char: str) -> Iterator[Rewrite]:
+    """Computed in a wider dtype, or with a bound on what goes in."""
+    cast = "float" if char in "eV" else "double"
+    target = _first_operand(node)
+    if target is not None:
+        yield Rewrite(
+            target.span,
+            f"{operand(target)}.{cast}()",
+            f"{'float32' if cast == 'float' else 'float64'} has room for the result",
+        )
+        if name in ("exp", "expm1", "sinh", "cosh"):
+            bound = {"e": "11", "f": "88", "d": "709"}.get(char, "88")
+            yield Rewrite(
+                target.span, f"{operand(target)}.clamp(max={bound})", f"exp overflows above {bound}"
+            )
+
+
+def _first_operand(node: Expression) -> Expression | None:
+    if isinstance(node, syntax.Binary):
+        return node.first
+    call = applied(node)
+    return call.operands[0] if call is not None and call.operands else None
+
+
+def _biased(node: Expression) -> Iterator[Rewrite]:
+    call: Applied | None = applied(node)
+    if call is not None:
+        arguments = ", ".join([text for text in (call.more(), "correction=0") if text])
+        yield Rewrite(
+            node.span,
+            f"{operand(call.operands[0])}.{call.name}({arguments})",
+            "correction=0 divides by the number of elements, which is not 0",
+        )
+
+
+# --- data ---------------------------------------------------------------------------------------
+
+
+def _without_nan(blamed: Blamed, chain: list[Expression]) -> Iterator[Rewrite]:
+    """What is read without its NaN."""
+    name = blamed.birth.called
+    for each in parts_of(chain[0]):
+        if isinstance(each, syntax.Name) and each.name == name:
+            yield Rewrite(each.span, f"torch.nan_to_num({name})", "NaN is read as 0")
+            return

@@ -1,0 +1,73 @@
+"""What floating numbers are made of: `ldexp frexp nextafter`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.arguments import check_floating, check_tensors, expose_of_tensors, in_single
+from gradcli.ops.arithmetic import zeros_like
+from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.comparison import where
+from gradcli.ops.conjugate import conj
+from gradcli.ops.entry import Op, op, pointwise
+from gradcli.ops.power import power
+from gradcli.ops.return_types import return_type
+
+
+def _power_of_two(value: Any) -> Any:
+    return power(2.0, value) if type(value) is Tensor else in_single(np.exp2, value)
+
+
+ldexp: Op = pointwise(
+    "ldexp",
+    "LdexpBackward0",
+    lambda self, other: self * np.power(other.dtype.type(2), other),
+    floating=True,
+    self=lambda grad, other: grad * conj(_power_of_two(other)),
+    other=lambda grad, result: grad * conj(result) * math.log(2),
+)
+expose_of_tensors(ldexp, inplace=True)
+
+
+def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:
+    mantissa, exponent = np.frexp(self.astype(np.float32) if self.dtype.itemsize == 2 else self)
+    # What is not finite has no exponent.
+    exponent = np.where(np.isfinite(self), exponent, 0).astype(np.int32)
+    return mantissa.astype(self.dtype)[()], exponent[()]
+
+
+frexp = op(
+    "frexp",
+    "FrexpBackward0",
+    _mantissa_and_exponent,
+    outputs=("mantissa", "exponent"),
+    differentiable=(0,),
+    self=lambda grads, exponent: grads[0] / _power_of_two(exponent),
+)
+_FREXP = return_type("frexp", ("mantissa", "exponent"))
+
+
+@function("frexp", method=True)
+def frexp_(input: Tensor, *, out: Any = None) -> Any:
+    """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
+    E203 for integers.
+    """
+    refuse_out("frexp", out)
+    check_tensors("frexp", input=input)
+    check_floating("frexp", input, "RuntimeError")
+    return _FREXP(frexp.apply(input))
+
+
+nextafter: Op = pointwise(
+    "nextafter",
+    "NextafterBackward0",
+    lambda self, other: np.nextafter(self, other),
+    # The step is constant; where there is none the result is `other`, which is read as constant.
+    self=lambda grad, self, other: where(self == other, 0.0, grad),
+    other=lambda grad: zeros_like(grad),
+)
+expose_of_tensors(nextafter, inplace=True, refused=("int", "bool", "complex"))

@@ -1,0 +1,48 @@
+"""Functions whose gradients `derive` writes down: the gallery of the tests and of README."""
+
+from __future__ import annotations
+
+GALLERY: list[tuple[str, str]] = [
+    ("e = (a + b) * d", "a= b= d="),
+    ("y = x ** 3 - 2 * x", "x="),
+    ("y = exp(-x * x / 2).sum()", "x=4"),
+    ("y = sin(x) * cos(x * z)", "x= z="),
+    ("y = (x * y_).sum() / (x.norm() * y_.norm())", "x=3 y_=3"),
+    ("y = (tanh(x @ w + b) ** 2).sum()", "x=3,4 w=4,2 b=2"),
+    ("loss = ((x @ w - t) ** 2).mean()", "x=5,3 w=3 t=5"),
+    ("loss = F.mse_loss(x @ w, t)", "x=5,3 w=3,2 t=5,2"),
+    ("p = sigmoid(x @ w)\nloss = -(t * log(p) + (1 - t) * log(1 - p)).mean()", "x=4,2 w=2 t=4"),
+    ("h = relu(x @ w + b)\nloss = ((h @ v) ** 2).mean()", "x=3,4 w=4,5 b=5 v=5,1"),
+    ("loss = F.cross_entropy(x @ w, tensor([0, 2, 1]))", "x=3,4 w=4,3"),
+    ("y = (softmax(x, 1) * z).sum()", "x=2,3 z=2,3"),
+    ("y = x.logsumexp(1).sum()", "x=2,3"),
+    ("y = (log_softmax(x, 0) * z).sum()", "x=4 z=4"),
+    ("y = ((x - x.mean(0)) / x.std(0)).pow(3).sum()", "x=5,2"),
+    ("y = x.var()", "x=6"),
+    ("y = (x.t() @ a @ x).sum()", "x=3,1 a=3,3"),
+    ("y = torch.linalg.solve(a @ a.t() + torch.eye(3), b).sum()", "a=3,3 b=3"),
+    ("y = torch.linalg.inv(a @ a.t() + torch.eye(2)).sum()", "a=2,2"),
+    ("y = x[1:, 0].sum() * x[0, 1]", "x=3,2"),
+    ("y = x[[0, 2, 0]].pow(2).sum()", "x=3"),
+    ("y = torch.cat([x, z * 2], 1).pow(2).sum()", "x=2,2 z=2,1"),
+    ("y = torch.stack([x, x * z]).prod(0).sum()", "x=3 z=3"),
+    ("y = (x.reshape(2, 3) * z.unsqueeze(1)).sum()", "x=6 z=2"),
+    ("y = (x.permute(2, 0, 1) * z).sum()", "x=2,3,4 z=4,2,3"),
+    ("y = where(x > 0, x ** 2, -x).sum()", "x=5"),
+    ("y = (x.clamp(-0.5, 0.5) * z).sum()", "x=5 z=5"),
+    ("y = x.abs().max() + x.min()", "x=5"),
+    ("y = (x.cumsum(0) * z).sum()", "x=4 z=4"),
+    ("y = torch.bmm(x, z).tril().sum()", "x=2,3,3 z=2,3,3"),
+    ("y = F.gelu(x, approximate='tanh').sum() + F.silu(x).sum()", "x=4"),
+    ("y = F.softplus(x).sum() + F.elu(x).sum() + F.leaky_relu(x).sum()", "x=4"),
+    ("y = atan2(x, z).sum() + hypot(x, z).sum()", "x=3 z=3"),
+    ("y = (x.expm1() / (1 + x.square())).sqrt().log1p().abs().sum()", "x=3"),
+    (
+        "q = x @ wq\nk = x @ wk\na = softmax(q @ k.t() / 2, 1)\ny = (a @ x).sum()",
+        "x=3,4 wq=4,4 wk=4,4",
+    ),
+    ("y = x.gather(1, tensor([[0], [1]])).prod()", "x=2,2"),
+    ("s = 0\nfor i in range(3):\n    s = s + x * x ** i\ny = s.sum()", "x=2"),
+    ("y = x.sort()[0][1:].prod()", "x=3"),
+]
+"""A program, and the shapes of its inputs."""

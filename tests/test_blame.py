@@ -1,0 +1,388 @@
+"""`gradcli blame`: the token where a NaN or infinity is born, and a rewrite that is finite and
+right.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.command_line import CommandLine
+
+
+class Case:
+    """A program whose output or gradient is not finite.
+
+    Attributes:
+        name: what the test is called.
+        program: the program.
+        inputs: its arguments.
+        token: the source text that is to blame.
+        kind: what is wrong there.
+        output: what the output should be.
+        gradients: what the gradients of the inputs should be; at a point without slope the
+            convention that the rewrite takes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: str,
+        inputs: dict[str, Any],
+        token: str,
+        kind: str,
+        output: Any,
+        **gradients: Any,
+    ) -> None:
+        self.name = name
+        self.program = program
+        self.inputs = inputs
+        self.token = token
+        self.kind = kind
+        self.output = output
+        self.gradients = gradients
+
+    def words(self) -> list[str]:
+        """The words behind the command."""
+        return [self.program, *(f"{name}={value}" for name, value in self.inputs.items())]
+
+
+_CASES = [
+    Case(
+        "masked sqrt",
+        "y = torch.where(x > 0, torch.sqrt(x), 0).sum()",
+        {"x": "[1, 0, 4]"},
+        "torch.sqrt(x)",
+        "0*inf",
+        3.0,
+        x=[0.5, 0, 0.25],
+    ),
+    Case(
+        "masked log",
+        "y = torch.where(x > 0, x.log(), 0.).sum()",
+        {"x": "[1, 0, 2]"},
+        "x.log()",
+        "0*inf",
+        math.log(2),
+        x=[1, 0, 0.5],
+    ),
+    Case(
+        "masked log in the other branch",
+        "y = torch.where(x <= 0, 0., x.log()).sum()",
+        {"x": "[1, 0, 2]"},
+        "x.log()",
+        "0*inf",
+        math.log(2),
+        x=[1, 0, 0.5],
+    ),
+    Case(
+        "masked division",
+        "y = torch.where(x != 0, 1 / x, 0.).sum()",
+        {"x": "[1, 0, 2]"},
+        "1 / x",
+        "0*inf",
+        1.5,
+        x=[-1, 0, -0.25],
+    ),
+    Case(
+        "masked on a line of its own",
+        "r = torch.sqrt(x)\ny = torch.where(x > 0, r, 0).sum()",
+        {"x": "[1, 0, 4]"},
+        "torch.sqrt(x)",
+        "0*inf",
+        3.0,
+        x=[0.5, 0, 0.25],
+    ),
+    Case(
+        "masked_fill of a log",
+        "y = x.log().masked_fill(x == 0, 0.).sum()",
+        {"x": "[1, 0, 2]"},
+        "x.log()",
+        "0*inf",
+        math.log(2),
+        x=[1, 0, 0.5],
+    ),
+    Case(
+        "norm at zero",
+        "y = torch.sqrt((x ** 2).sum())",
+        {"x": "[0, 0]"},
+        "torch.sqrt((x ** 2).sum())",
+        "infinite slope",
+        0.0,
+        x=[0, 0],
+    ),
+    Case(
+        "norm along a dimension, as a power",
+        "y = ((x * x).sum(1) ** 0.5).sum()",
+        {"x": "[[3, 4], [0, 0]]"},
+        "(x * x).sum(1) ** 0.5",
+        "infinite slope",
+        5.0,
+        x=[[0.6, 0.8], [0, 0]],
+    ),
+    Case(
+        "root of a square",
+        "y = (x ** 2).sqrt().sum()",
+        {"x": "[0, -3]"},
+        "(x ** 2).sqrt()",
+        "infinite slope",
+        3.0,
+        x=[0, -1],
+    ),
+    Case(
+        "normalised vector",
+        "y = (x / x.norm() * w).sum()",
+        {"x": "[0, 0]", "w": "[1, 2]"},
+        "x / x.norm()",
+        "0/0",
+        0.0,
+        w=[0, 0],
+    ),
+    Case(
+        "log-sum-exp by hand",
+        "y = torch.log(torch.exp(x).sum())",
+        {"x": "[1000, 999]"},
+        "torch.exp(x)",
+        "overflow",
+        1000.3132617,
+        x=[0.7310586, 0.2689414],
+    ),
+    Case(
+        "log-sum-exp by hand along a dimension",
+        "y = x.exp().sum(dim=1).log().sum()",
+        {"x": "[[1000, 999], [0, 0]]"},
+        "x.exp()",
+        "overflow",
+        1001.0064088,
+        x=[[0.7310586, 0.2689414], [0.5, 0.5]],
+    ),
+    Case(
+        "softmax by hand",
+        "y = (torch.exp(x) / torch.exp(x).sum() * w).sum()",
+        {"x": "[1000, 999]", "w": "[1, 2]"},
+        "torch.exp(x)",
+        "overflow",
+        1.2689414,
+        x=[-0.1966119, 0.1966119],
+        w=[0.7310586, 0.2689414],
+    ),
+    Case(
+        "softmax by hand on two lines",
+        "e = torch.exp(x)\ny = (e / e.sum() * w).sum()",
+        {"x": "[1000, 999]", "w": "[1, 2]"},
+        "torch.exp(x)",
+        "overflow",
+        1.2689414,
+        x=[-0.1966119, 0.1966119],
+        w=[0.7310586, 0.2689414],
+    ),
+    Case(
+        "logistic function by hand",
+        "y = (1 / (1 + torch.exp(-x))).sum()",
+        {"x": "[-200, 0]"},
+        "torch.exp(-x)",
+        "0*inf",
+        0.5,
+        x=[0, 0.25],
+    ),
+    Case(
+        "softplus by hand",
+        "y = torch.log(1 + torch.exp(x)).sum()",
+        {"x": "[200, 0]"},
+        "torch.exp(x)",
+        "overflow",
+        200.6931472,
+        x=[1, 0.5],
+    ),
+    Case(
+        "tanh by hand",
+        "y = ((torch.exp(x) - torch.exp(-x)) / (torch.exp(x) + torch.exp(-x))).sum()",
+        {"x": "[200, 0]"},
+        "torch.exp(x)",
+        "overflow",
+        1.0,
+        x=[0, 1],
+    ),
+    Case(
+        "log of sigmoid",
+        "y = torch.log(torch.sigmoid(x)).sum()",
+        {"x": "[-200, 0]"},
+        "torch.log(torch.sigmoid(x))",
+        "log of zero",
+        -200.6931472,
+        x=[1, 0.5],
+    ),
+    Case(
+        "log of softmax",
+        "y = torch.log(torch.softmax(x, 0))[0]",
+        {"x": "[-200, 0]"},
+        "torch.log(torch.softmax(x, 0))",
+        "log of zero",
+        -200.0,
+        x=[1, -1],
+    ),
+    Case(
+        "0/0",
+        "y = (a / b).sum()",
+        {"a": "[0, 1]", "b": "[0, 2]"},
+        "a / b",
+        "0/0",
+        0.5,
+        b=[0, -0.25],
+    ),
+    Case(
+        "log(0) * 0",
+        "y = -(p * torch.log(p)).sum()",
+        {"p": "[0, 0.5, 0.5]"},
+        "torch.log(p)",
+        "log of zero",
+        0.6931472,
+        p=[0, -0.3068528, -0.3068528],
+    ),
+    Case(
+        "log of zero",
+        "y = (w * x.log()).sum()",
+        {"x": "[0, 2]", "w": "[0, 1]"},
+        "x.log()",
+        "log of zero",
+        0.6931472,
+        x=[0, 0.5],
+    ),
+    Case(
+        "half power at zero",
+        "y = (x ** 0.5).sum()",
+        {"x": "[0, 4]"},
+        "x ** 0.5",
+        "infinite slope",
+        2.0,
+        x=[0, 0.25],
+    ),
+    Case(
+        "acos at one",
+        "y = torch.acos(x).sum()",
+        {"x": "[1, 0.5]"},
+        "torch.acos(x)",
+        "infinite slope",
+        1.0471976,
+        x=[0, -1.1547005],
+    ),
+    Case(
+        "standard deviation of constants by hand",
+        "y = ((x - x.mean()) ** 2).mean().sqrt()",
+        {"x": "[2, 2, 2]"},
+        "((x - x.mean()) ** 2).mean().sqrt()",
+        "infinite slope",
+        0.0,
+        x=[0, 0, 0],
+    ),
+    Case(
+        "standard deviation of one number",
+        "y = x.std()",
+        {"x": "[2]"},
+        "x.std()",
+        "0/0",
+        0.0,
+        x=[0],
+    ),
+    Case(
+        "softmax of nothing but -inf",
+        "m = torch.tensor([[0., -math.inf], [-math.inf, -math.inf]])\n"
+        "y = (torch.softmax(x + m, -1)[:, 0] * w).sum()",
+        {"x": "[[1, 2], [3, 3]]", "w": "[1, 2]"},
+        "torch.softmax(x + m, -1)",
+        "inf - inf",
+        2.0,
+        w=[1, 0.5],
+    ),
+    Case(
+        "NaN in the data",
+        "y = (x * w).sum()",
+        {"x:const": "tensor([1., math.nan, 3.])", "w": "[1, 1, 2]"},
+        "x * w",
+        "from the data",
+        7.0,
+        w=[1, 0, 3],
+    ),
+    Case(
+        "exp overflow",
+        "y = torch.exp(x).sum()",
+        {"x": "[100, 0]"},
+        "torch.exp(x)",
+        "overflow",
+        math.exp(100) + 1,
+        x=[math.exp(100), 1],
+    ),
+    Case(
+        "float16 overflow",
+        "y = (x * x).sum()",
+        {"x": "tensor([300., 2.], dtype=float16)"},
+        "x * x",
+        "overflow",
+        90004.0,
+        x=[600, 4],
+    ),
+]
+
+
+@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+def test_the_token_and_its_cure(case: Case, capsys: pytest.CaptureFixture[str]) -> None:
+    command = CommandLine(capsys)
+    shown = command("blame", *case.words(), "--json")
+    assert shown.code == 1, shown.err
+    found = json.loads(shown.out)
+    assert found["schema"] == "gradcli.blame/1"
+    blamed = found["blamed"]
+    assert (blamed["source"], blamed["kind"]) == (case.token, case.kind)
+    cure = blamed["cure"]
+    assert cure is not None
+    dtype = [] if cure["dtype"] is None else ["--dtype", cure["dtype"]]
+    again = command(cure["program"], *case.words()[1:], "--json", *dtype)
+    result = json.loads(again.out)
+    assert np.allclose(result["outputs"][0]["value"], case.output, rtol=1e-4, atol=1e-5)
+    gradients = {each["name"]: each["value"] for each in result["gradients"]}
+    for name, expected in case.gradients.items():
+        assert np.allclose(gradients[name], expected, rtol=1e-4, atol=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("program", "words"),
+    [
+        ("y = torch.sqrt(x).sum()", ["x=[1, 4]"]),
+        ("y = torch.linalg.vector_norm(x)", ["x=[0, 0]"]),
+        ("y = torch.where(x > 0, x, torch.exp(1000 * x.detach().abs())).sum()", ["x=[1, 4]"]),
+        ("y = torch.softmax(x.masked_fill(x > 2, -math.inf), 0)[0]", ["x=[1, 2, 3]"]),
+    ],
+)
+def test_nothing_to_blame(
+    program: str, words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = CommandLine(capsys)("blame", program, *words)
+    assert shown.code == 0, shown.err
+    assert shown.out.startswith("nothing to blame")
+
+
+def test_an_infinite_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("blame", "y = x * 2", "x=[1, 2]", "--seed", "[1, math.inf]")
+    assert shown.code == 1
+    assert "from the seed" in shown.out
+
+
+def test_text_shows_operands_mask_cure_and_proof(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "y = torch.where(x > 0, x.sqrt(), 0).sum()"
+    shown = CommandLine(capsys)("blame", program, "x=[1, 0, 4]")
+    assert "x.grad is not finite: 0*inf, in the backward pass of sqrt" in shown.out
+    assert "at element [1]\n  x             0\n  gradient in   0\n" in shown.out
+    assert "this hides it from the value, not the gradient" in shown.out
+    assert "1 | y = torch.where(x > 0, torch.where(x > 0, x, 1).sqrt(), 0).sum()" in shown.out
+    assert max(map(len, shown.out.splitlines())) <= 80
+
+
+def test_all_of_them_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "a = torch.log(x)\nb = torch.exp(1000 * x)\ny = (a + b).sum()"
+    shown = CommandLine(capsys)("blame", program, "x=[0, 1]", "--all")
+    assert shown.code == 1
+    assert shown.out.index("torch.log(x)") < shown.out.index("torch.exp(1000 * x)")

@@ -1,0 +1,203 @@
+"""`gradcli check`: verdicts of central differences, and the slips of gradients made by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.command_line import CommandLine
+
+_WRONG_FUNCTION = """\
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+    @staticmethod
+    def backward(ctx, grad):
+        x, = ctx.saved_tensors
+        return {gradient}
+y = (Square.apply(x) * w).sum()
+"""
+
+_HOOK = "h = x * w\nh.register_hook(lambda g: g * 2)\ny = h.sum()"
+
+_SAME = "y = (tanh(x) * w).sum()"
+
+_INPUTS = ["x=[0.5, -1, 2]", "w=[1, 2, 3]"]
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "verdict"),
+    [
+        (_SAME, _INPUTS, "fine"),
+        ("y = (x @ w).exp()", ["x=[[0.5, -1], [1, 2]]", "w=[[1, 2, 3], [0.5, 1, -1]]"], "fine"),
+        ("x = torch.tensor([1., 2.], requires_grad=True)\ny = (x ** 3).sum()", [], "fine"),
+        ("y = (x ** 3).sum()\ny.backward()", ["x=[1, 2]"], "fine"),
+        ("y = x.relu().sum()", ["x=[0, 1]"], "kink"),
+        ("y = (x.abs() + x).sum()", ["x=[0, -1]"], "kink"),
+        ("y = torch.maximum(a, b).sum()", ["a=[1, 2]", "b=[1, 3]"], "kink"),
+        ("y = torch.sign(x).sum()", ["x=[0, 1]"], "jump"),
+        ("y = (x.float() * 3).exp().sum()", ["x=[0.3, 0.1]"], "rounding"),
+        ("y = x.sqrt().sum()", ["x=[0, 1]"], "not finite"),
+        (_WRONG_FUNCTION.format(gradient="2 * x * grad"), _INPUTS, "fine"),
+        (_WRONG_FUNCTION.format(gradient="x * grad"), _INPUTS, "wrong"),
+        (_WRONG_FUNCTION.format(gradient="1.999 * x * grad"), _INPUTS, "wrong"),
+        (_HOOK, _INPUTS, "wrong"),
+        ("y = (x.detach() * x).sum()", ["x=[0.5, 2]"], "wrong"),
+    ],
+)
+def test_verdicts(
+    program: str, words: list[str], verdict: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = CommandLine(capsys)("check", program, *words, "--json")
+    found = json.loads(shown.out)
+    assert found["schema"] == "gradcli.check/1"
+    assert found["verdict"] == verdict
+    assert shown.code == int(verdict in ("wrong", "not finite"))
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [
+        ("y = (x ** 3 * w).sum()", 0),
+        ("y = (x * x.detach() ** 2 * w).sum()", 1),
+        ("y = torch.softmax(x * w, 0)", 0),
+    ],
+)
+def test_the_second_derivative(program: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("check", program, *_INPUTS, "--order", "2")
+    assert shown.code == code, shown.out + shown.err
+
+
+def test_worst_element_first(capsys: pytest.CaptureFixture[str]) -> None:
+    program = _WRONG_FUNCTION.format(gradient="torch.where(x > 1, 3 * x, 2.1 * x) * grad")
+    shown = CommandLine(capsys)("check", program, *_INPUTS, "--json")
+    wrong = next(each for each in json.loads(shown.out)["inputs"] if each["name"] == "x")
+    assert [element["index"] for element in wrong["elements"]] == [[2], [1], [0]]
+
+
+def test_large_inputs_are_sampled(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("check", "y = (x * x).sum()", "x=arange(50.)", "--elements", "4")
+    assert "4 of 50 elements" in shown.out
+
+
+class Slip:
+    """A gradient made by hand that is wrong, and what is said of it."""
+
+    def __init__(self, name: str, program: str, words: list[str], equals: str, said: str) -> None:
+        self.name = name
+        self.program = program
+        self.words = words
+        self.equals = equals
+        self.said = said
+
+
+_MATRICES = ["x=[[1, 2], [3, 4]]", "w=[[0.5, 1], [2, -1]]"]
+
+_SLIPS = [
+    Slip("sign", "y = (x * w).sum()", _INPUTS, "x=-w", "its sign is wrong"),
+    Slip("factor", "y = (x ** 2).sum()", ["x=[1, 3]"], "x", "a factor 2 is missing"),
+    Slip("mean for a sum", "y = (x ** 2).mean()", ["x=[1, 3, 4]"], "2 * x", "3 times too large"),
+    Slip(
+        "sum for a mean",
+        "y = (x ** 2).sum()",
+        ["x=[1, 3, 4]"],
+        "2 * x / 3",
+        "the number of elements: a mean for a sum",
+    ),
+    Slip("zero_grad", "y = (x * w).sum()", _INPUTS, "x=2 * w", "zero_grad()"),
+    Slip(
+        "transpose",
+        "y = (x @ w).sum()",
+        _MATRICES,
+        "x=(torch.ones(2, 2) @ w.T).T",
+        "it is transposed",
+    ),
+    Slip(
+        "missing sum",
+        "y = (x + b).sum()",
+        ["x=[[1, 2], [3, 4], [5, 6]]", "b=[1, 2]"],
+        "b=torch.ones(3, 2)",
+        "a sum is missing",
+    ),
+    Slip("order", "y = (x * w).sum()", _INPUTS, "x=w[[1, 2, 0]]", "in another order"),
+    Slip("reversed", "y = (x * w).sum()", _INPUTS, "x=w.flip(0)", "runs backwards"),
+    Slip(
+        "chain factor",
+        "y = (tanh(x) ** 2).sum()",
+        ["x=[0.5, 1]"],
+        "2 * tanh(x)",
+        "a factor of the chain rule is missing: times the slope of `tanh(x)`",
+    ),
+    Slip(
+        "factor of a variable",
+        "y = (torch.sin(x) * w).sum()",
+        _INPUTS,
+        "x=torch.cos(x)",
+        "a factor of the chain rule is missing: times `w`",
+    ),
+    Slip("one element", "y = (x * w).sum()", _INPUTS, "x=[1, 2, 4]", "1 element is wrong"),
+    Slip("zero", "y = (x * w).sum()", _INPUTS, "x=0", "it is 0"),
+]
+
+
+@pytest.mark.parametrize("slip", _SLIPS, ids=lambda slip: slip.name)
+def test_slips_are_named(slip: Slip, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)(
+        "check", slip.program, *slip.words, "--equals", slip.equals, "--json"
+    )
+    assert shown.code == 1, shown.err
+    assert slip.said in json.loads(shown.out)["inputs"][0]["slip"]
+
+
+@pytest.mark.parametrize(
+    ("program", "words", "equals"),
+    [
+        ("y = (x ** 2).sum()", ["x=[1, 3]"], "2 * x"),
+        ("y = (x * w).sum()", _INPUTS, "w=x"),
+        ("y = 3 * x.sum()", ["x=[1, 3]"], "x=3"),
+    ],
+)
+def test_right_gradients_are_fine(
+    program: str, words: list[str], equals: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = CommandLine(capsys)("check", program, *words, "--equals", equals)
+    assert shown.code == 0, shown.out
+    assert "fine" in shown.out
+
+
+@pytest.mark.parametrize("keys", [("x", "w"), ("x.grad", "w.grad")])
+def test_gradients_of_a_file(
+    keys: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right: dict[str, Any] = {keys[0]: np.array([1.0, 2, 3]), keys[1]: np.array([0.5, -1, -2])}
+    path = tmp_path / "grads.npz"
+    np.savez(path, **right)
+    shown = CommandLine(capsys)(
+        "check", "y = (x * w).sum()", *_INPUTS, "--against", str(path), "--json"
+    )
+    assert shown.code == 1
+    verdicts = {each["name"]: each["verdict"] for each in json.loads(shown.out)["inputs"]}
+    assert verdicts == {"x": "fine", "w": "wrong"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["y = 2 * 3"], 3, "computes nothing"),
+        (["y = x * w", "x=2", "w=3", "--equals", "3"], 2, "say of which input"),
+        (["y = x * w", "x=2", "w=3", "--equals", "v=3"], 2, "no input `v`"),
+        (["y = x * w", "x=2"], 3, "w"),
+    ],
+)
+def test_what_cannot_be_checked(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = CommandLine(capsys)("check", *words)
+    assert shown.code == code
+    assert said in shown.err

@@ -1,0 +1,182 @@
+"""Gradients as formulas: what is written, and that it gives the engine's numbers everywhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gradcli.cli.explaining import run_program
+from tests.command_line import CommandLine
+from tests.derivations import GALLERY
+
+
+@pytest.fixture
+def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
+    return CommandLine(capsys)
+
+
+WRITTEN = [
+    ("e = (a + b) * d", "a= b= d=", ["grad_d = a + b", "grad_a = d", "grad_b = d"]),
+    ("y = -(-x)", "x=", ["grad_x = tensor(1.0)"]),
+    ("y = (x * 1 + 0) / 1 * z", "x= z=", ["grad_x = z", "grad_z = x"]),
+    ("y = x.t().t() @ w", "x=2 w=2", ["grad_x = w", "grad_w = x"]),
+    (
+        "y = (tanh(x @ w + b) ** 2).sum()",
+        "x=3,4 w=4,2 b=2",
+        [
+            "t1 = tanh(x @ w + b)",
+            "t2 = t1 * 2 * (1 - t1 * t1)",
+            "grad_b = t2.sum((0,))",
+            "grad_x = t2 @ w.t()",
+            "grad_w = x.t() @ t2",
+        ],
+    ),
+    # The program's own names stay, and one spelled like a function takes nothing away.
+    ("h = exp(x)\nexp = h * h\ny = exp * h", "x=", ["h = torch.exp(x)", "exp = h * h"]),
+]
+
+
+@pytest.mark.parametrize(("program", "shapes", "expected"), WRITTEN)
+def test_written(gradcli: CommandLine, program: str, shapes: str, expected: list[str]) -> None:
+    found = gradcli("derive", program, "--shape", *shapes.split())
+    assert found.code == 0, found.err
+    lines = [line.split("  #")[0].rstrip() for line in found.out.splitlines()]
+    assert lines[: len(expected)] == expected
+
+
+@pytest.mark.parametrize(("program", "shapes"), GALLERY)
+def test_formulas_run_in_gradcli(gradcli: CommandLine, program: str, shapes: str) -> None:
+    """The command checks its formulas at the values it was given; here they meet the numbers of
+    other values."""
+    found = gradcli("derive", program, "--shape", *shapes.split(), "--json")
+    assert found.code == 0, found.err
+    document = json.loads(found.out)
+    assert document["schema"] == "gradcli.derivation/1"
+    random = np.random.default_rng(len(program))
+    inputs = {
+        each["name"]: random.uniform(0.3, 1.4, each["shape"]).astype(np.float32)[()]
+        for each in document["inputs"]
+    }
+    lines = [f"{line['name']} = {line['formula']}" for line in document["lines"]]
+    formulas = run_program("\n".join(lines), inputs)
+    leaves = "".join(f"{name}.requires_grad_()\n" for name in inputs)
+    backward = f"\n{document['output']}.sum().backward()\n"
+    grads = "".join(f"grad_of_{each['of']} = {each['of']}.grad\n" for each in document["gradients"])
+    engine = run_program(leaves + program + backward + grads, inputs)
+    for each in document["gradients"]:
+        np.testing.assert_allclose(
+            formulas[each["name"]], engine[f"grad_of_{each['of']}"], rtol=2e-4, atol=2e-4
+        )
+
+
+def _emitted(gradcli: CommandLine, target: str, folder: Path) -> list[Path]:
+    paths = []
+    for number, (program, shapes) in enumerate(GALLERY):
+        found = gradcli("derive", program, "--shape", *shapes.split(), "--to", target)
+        assert found.code == 0, found.err
+        path = folder / f"gallery_{number}.py"
+        path.write_text(found.out, encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+_RUN_ALL = """
+import runpy, sys
+for path in sys.argv[1:]:
+    runpy.run_path(path, run_name="__main__")
+assert not any(name.split(".")[0] == "gradcli" for name in sys.modules)
+"""
+
+
+def test_numpy_files_pass_their_own_asserts(gradcli: CommandLine, tmp_path: Path) -> None:
+    paths = _emitted(gradcli, "numpy", tmp_path)
+    assert len(paths) >= 30
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN_ALL, *map(str, paths)],
+        capture_output=True, text=True, cwd=tmp_path, env=environment, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.count("agree") == len(paths)
+
+
+def test_a_wrong_number_fails_the_asserts(gradcli: CommandLine, tmp_path: Path) -> None:
+    text = gradcli("derive", "y = x * z", "x=2", "z=3", "--to", "numpy").out
+    path = tmp_path / "wrong.py"
+    path.write_text(text.replace("grad_x = z", "grad_x = -z"), encoding="utf-8")
+    done = subprocess.run([sys.executable, path], capture_output=True, check=False)
+    assert b"AssertionError" in done.stderr
+
+
+def test_torch_files_compile(gradcli: CommandLine, tmp_path: Path) -> None:
+    for path in _emitted(gradcli, "torch", tmp_path):
+        compile(path.read_text(encoding="utf-8"), path.name, "exec")
+
+
+def test_torch_files_pass_their_own_asserts(gradcli: CommandLine, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    paths = _emitted(gradcli, "torch", tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN_ALL, *map(str, paths)], capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_latex_is_balanced(gradcli: CommandLine) -> None:
+    for program, shapes in GALLERY:
+        text = gradcli("derive", program, "--shape", *shapes.split(), "--to", "latex").out
+        bare = text.replace(r"\{", "").replace(r"\}", "")
+        assert bare.count("{") == bare.count("}")
+        assert text.count(r"\left") == text.count(r"\right")
+        assert text.count(r"\begin") == text.count(r"\end")
+        assert text.startswith("\\begin{aligned}\n")
+
+
+def test_the_seed_is_an_input(gradcli: CommandLine) -> None:
+    found = gradcli("derive", "y = x * z", "x=[1,2]", "z=[3,4]", "--seed", "[0.5, 1]")
+    assert found.out.splitlines()[0].startswith("grad_x = seed * z")
+
+
+REFUSED = [
+    ("y = torch.linalg.svd(x)[1].sum()", "linalg_svd"),
+    ("y = F.conv1d(x, x).sum()", "convolution_backward"),
+]
+
+
+@pytest.mark.parametrize(("program", "op"), REFUSED)
+def test_an_op_without_a_formula_is_named(gradcli: CommandLine, program: str, op: str) -> None:
+    found = gradcli("derive", program, "--shape", "x=2,2,2")
+    assert found.code == 3
+    assert "E413" in found.err
+    assert op in found.err
+
+
+FUNCTIONS = """\
+x = tensor([1., 2.], requires_grad=True)
+y = (x * x).sum()
+derive(y)
+explain(y)
+y.backward()
+"""
+
+
+def test_functions_of_the_language(gradcli: CommandLine, tmp_path: Path) -> None:
+    path = tmp_path / "functions.grad"
+    path.write_text(FUNCTIONS, encoding="utf-8")
+    found = gradcli("run", str(path))
+    assert found.code == 0, found.err
+    assert found.out.startswith("grad_x = x + x")
+    assert "∂(x * x)/∂x = x = [1., 2.]" in found.out
+
+
+@pytest.mark.parametrize("call", ["explain(3)", "derive('y')", "derive(tensor(2.))"])
+def test_functions_refuse_what_they_cannot_explain(gradcli: CommandLine, call: str) -> None:
+    found = gradcli(call)
+    assert found.code == 3
+    assert "E202" in found.err or "E402" in found.err

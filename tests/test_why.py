@@ -1,0 +1,354 @@
+"""`gradcli why`: the path that carries a gradient, or every place where it was cut."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import CommandLine
+
+
+class Case:
+    """A program, a question, and the proof that is expected.
+
+    Attributes:
+        name: what the test is called.
+        question: what is asked.
+        program: the program, run as a file is.
+        kind: the kind of the answer.
+        places: the source text of each cut, with the number of its line.
+    """
+
+    def __init__(
+        self, name: str, question: str, program: str, kind: str, *places: tuple[int, str]
+    ) -> None:
+        self.name = name
+        self.question = question
+        self.program = program
+        self.kind = kind
+        self.places = list(places)
+
+
+_HEAD = """\
+import torch
+x = torch.tensor([1.5, -2.0], requires_grad=True)
+w = torch.tensor([0.5, 3.0], requires_grad=True)
+"""
+
+_CASES = [
+    Case(
+        "detach",
+        "x.grad",
+        "h = x.detach() * 2\n(h * w).sum().backward()",
+        "cut",
+        (4, "x.detach()"),
+    ),
+    Case("data", "x.grad", "h = x.data * 2\n(h * w).sum().backward()", "cut", (4, "x.data")),
+    Case(
+        "no_grad block",
+        "x.grad",
+        "with torch.no_grad():\n    h = torch.exp(x)\n(h * w).sum().backward()",
+        "cut",
+        (5, "torch.exp(x)"),
+    ),
+    Case(
+        "no_grad decorator",
+        "x.grad",
+        "@torch.no_grad()\ndef f(a):\n    return a * 2\n(f(x) * w).sum().backward()",
+        "cut",
+        (6, "a * 2"),
+    ),
+    Case(
+        "inference of a function called in the block",
+        "x.grad",
+        "def f(a):\n    return a * 2\nwith torch.no_grad():\n    h = f(x)\n"
+        "(h * w).sum().backward()",
+        "cut",
+        (5, "a * 2"),
+    ),
+    Case(
+        "item",
+        "x.grad",
+        "v = x.sum().item()\nscale = v * 2 + 1\n(scale * w).sum().backward()",
+        "cut",
+        (4, "x.sum().item()"),
+    ),
+    Case(
+        "float",
+        "x.grad",
+        "v = float(x[0])\n(w * v).sum().backward()",
+        "cut",
+        (4, "float(x[0])"),
+    ),
+    Case(
+        "tolist and tensor",
+        "x.grad",
+        "h = torch.tensor(x.tolist())\n(h * w).sum().backward()",
+        "cut",
+        (4, "x.tolist()"),
+    ),
+    Case(
+        "torch.tensor of a tensor",
+        "x.grad",
+        "h = torch.tensor(x * 2)\n(h * w).sum().backward()",
+        "cut",
+        (4, "torch.tensor(x * 2)"),
+    ),
+    Case(
+        "argmax",
+        "x.grad",
+        "k = x.argmax()\n(k * w).sum().backward()",
+        "cut",
+        (4, "x.argmax()"),
+    ),
+    Case(
+        "index",
+        "x.grad",
+        "k = x.argmax()\nw[k].backward()",
+        "cut",
+        (4, "x.argmax()"),
+    ),
+    Case(
+        "comparison", "x.grad", "m = (x > 0).float()\n(m * w).sum().backward()", "cut", (4, "x > 0")
+    ),
+    Case("integer", "x.grad", "n = x.long()\n(n * w).sum().backward()", "cut", (4, "x.long()")),
+    Case(
+        "condition of where",
+        "x.grad",
+        "h = torch.where(x > 0, w, -w)\nh.sum().backward()",
+        "cut",
+        (4, "x > 0"),
+    ),
+    Case(
+        "two cuts",
+        "x.grad",
+        "a = x.detach()\nb = x.sum().item()\n(a * w * b).sum().backward()",
+        "cut",
+        (4, "x.detach()"),
+        (5, "x.sum().item()"),
+    ),
+    Case(
+        "second cut of a chain is not blamed",
+        "x.grad",
+        "a = x.detach()\nb = a.data\n(b * w).sum().backward()",
+        "cut",
+        (4, "x.detach()"),
+    ),
+    Case(
+        "required too late",
+        "u.grad",
+        "u = torch.tensor([1., 2.])\nh = u * 2\nu.requires_grad_()\n(h * w).sum().backward()",
+        "cut",
+        (5, "u * 2"),
+    ),
+    Case("unused", "x.grad", "h = x * 2\nw.sum().backward()", "unused", (4, "x * 2")),
+    Case(
+        "rebound in a step",
+        "w.grad",
+        "(w * w).sum().backward()\nw = w - 0.1 * w.grad",
+        "rebound",
+        (5, "w = w - 0.1 * w.grad"),
+    ),
+    Case(
+        "rebound to a new leaf",
+        "w.grad",
+        "(w * x).sum().backward()\nw = torch.ones(2, requires_grad=True)",
+        "rebound",
+        (5, "w = torch.ones(2, requires_grad=True)"),
+    ),
+    Case(
+        "backward never called",
+        "x.grad",
+        "h = (x * w).sum()",
+        "no backward",
+        (4, "h = (x * w).sum()"),
+    ),
+    Case(
+        "torch.autograd.grad",
+        "x.grad",
+        "h = (x * w).sum()\ng = torch.autograd.grad(h, x)",
+        "returned",
+        (5, "torch.autograd.grad(h, x)"),
+    ),
+    Case("non-leaf", "h.grad", "h = x * w\nh.sum().backward()", "non-leaf", (4, "x * w")),
+    Case(
+        "non-leaf on its device",
+        "u.grad",
+        "u = torch.ones(2, requires_grad=True).double()\nu.sum().backward()",
+        "non-leaf",
+        (4, "torch.ones(2, requires_grad=True).double()"),
+    ),
+    Case(
+        "cleared",
+        "x.grad",
+        "(x * w).sum().backward()\nx.grad = None",
+        "cleared",
+        (5, "x.grad = None"),
+    ),
+    Case(
+        "cleared by an optimizer",
+        "x.grad",
+        "o = torch.optim.SGD([x], lr=0.1)\n(x * w).sum().backward()\no.zero_grad()",
+        "cleared",
+        (6, "o.zero_grad()"),
+    ),
+    Case(
+        "a constant",
+        "c.grad",
+        "c = torch.tensor([1., 2.])\n(c * w).sum().backward()",
+        "constant",
+        (4, "torch.tensor([1., 2.])"),
+    ),
+    Case(
+        "integers",
+        "n.grad",
+        "n = torch.tensor([1, 2])\n(n * w).sum().backward()",
+        "dtype",
+        (4, "torch.tensor([1, 2])"),
+    ),
+    Case(
+        "left out by inputs=",
+        "x.grad",
+        "(x * w).sum().backward(inputs=[w])",
+        "left out",
+        (4, "(x * w).sum().backward(inputs=[w])"),
+    ),
+    Case(
+        "a custom function returns None",
+        "x.grad",
+        "class F(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, a, b):\n        return a * b\n"
+        "    @staticmethod\n    def backward(ctx, g):\n        return None, g\n"
+        "F.apply(x, w).sum().backward()",
+        "undefined",
+        (11, "F.apply(x, w)"),
+    ),
+    Case(
+        "requires_grad is lost",
+        "h.requires_grad",
+        "h = (x.detach() + 1).exp()",
+        "cut",
+        (4, "x.detach()"),
+    ),
+    Case(
+        "requires_grad of constants",
+        "h.requires_grad",
+        "c = torch.ones(2)\nh = c * 2",
+        "constant",
+        (5, "c * 2"),
+    ),
+    Case("a leaf by detach", "h.is_leaf", "h = x.detach()", "cut", (4, "x.detach()")),
+    Case("no leaf", "h.is_leaf", "h = x + w", "recorded", (4, "x + w")),
+    Case(
+        "rounding",
+        "x.grad",
+        "(x.round() * w).sum().backward()",
+        "structural zero",
+        (4, "x.round()"),
+    ),
+    Case(
+        "dead relu",
+        "x.grad",
+        "torch.relu(x - 9).sum().backward()",
+        "zero",
+        (4, "torch.relu(x - 9)"),
+    ),
+]
+
+
+@pytest.mark.parametrize("case", _CASES, ids=lambda case: case.name)
+def test_each_cut_is_found_at_its_place(
+    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "program.grad"
+    path.write_text(f"{_HEAD}{case.program}\n")
+    shown = CommandLine(capsys)("why", case.question, "--file", str(path), "--json")
+    assert shown.code == 0, shown.err
+    found = json.loads(shown.out)
+    assert found["schema"] == "gradcli.why/1"
+    assert found["kind"] == case.kind
+    assert [(cut["line"], cut["source"]) for cut in found["cuts"]] == case.places
+
+
+def test_the_path_of_a_gradient(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("why", "a.grad", "e = (a + b) * d", "a=2", "b=3", "d=4")
+    assert shown.code == 0
+    assert shown.out.splitlines() == [
+        "a.grad = tensor(4.)",
+        "because the gradient flows from e to a",
+        "",
+        "e  MulBackward0    e = (a + b) * d  program:1:5",
+        "AddBackward0       a + b            program:1:6",
+        "AccumulateGrad     a  tensor(2., requires_grad=True)",
+    ]
+
+
+def test_carets_point_at_the_cut_and_at_the_block(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "with torch.no_grad():\n    h = x * 2\ny = h * w"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=3", "w=1")
+    assert "1 | with torch.no_grad():\n  |      --------------- gradients are off" in shown.out
+    assert "2 |     h = x * 2\n  |         ^^^^^\n" in shown.out
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("x.gard", "did you mean `x.grad`?"),
+        ("x", "is no question"),
+        ("hidde.grad", "did you mean `hidden`?"),
+    ],
+)
+def test_slips_in_a_question(question: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("why", question, "hidden = x * 2", "x=3")
+    assert shown.code == 2
+    assert said in shown.err
+
+
+def test_a_missing_gradient_shows_the_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("y = x.detach() * w", "x=2", "w=3")
+    assert shown.code == 0
+    assert "note: x.grad is None: the only way from x to y leaves the graph\n" in shown.err
+    assert "  program:1:5: `.detach()` gives the values outside the graph\n" in shown.err
+
+
+def test_an_unused_input_needs_no_proof(capsys: pytest.CaptureFixture[str]) -> None:
+    assert CommandLine(capsys)("z = x * 2\ny = w * 2", "x=2", "w=3").err == ""
+
+
+@pytest.mark.parametrize("asking", ['why("x.grad")', ".why x.grad"])
+def test_a_program_asks_about_itself(asking: str, capsys: pytest.CaptureFixture[str]) -> None:
+    program = f"x = ones(2, requires_grad=True)\ny = x.detach().sum()\n{asking}\nprint(1)\n"
+    shown = CommandLine(capsys)(stdin=program)
+    assert "`.detach()` gives the values outside the graph" in shown.out
+    assert "\n2 | y = x.detach().sum()\n  |     ^^^^^^^^^^\n" in shown.out
+    assert shown.out.endswith("1\n")
+
+
+@pytest.mark.parametrize(
+    ("asking", "said"),
+    [("blame()", "infinite slope"), (".blame", "infinite slope"), (".check", "not finite")],
+)
+def test_other_questions_of_a_program(
+    asking: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = f"x = zeros(2, requires_grad=True)\ny = x.sqrt().sum()\ny.backward()\n{asking}\n"
+    assert said in CommandLine(capsys)(stdin=program).out
+
+
+def test_an_answer_though_the_program_failed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "program.grad"
+    path.write_text(f"{_HEAD}loss = (w * float(x[0])).sum()\nloss.backward()\nprint(x.grad * 2)\n")
+    shown = CommandLine(capsys)("why", "x.grad", "--file", str(path))
+    assert shown.code == 3
+    assert "error[E202]" in shown.err
+    assert "`float()` makes a number of Python's" in shown.out
+
+
+def test_long_paths_are_shown_in_part(capsys: pytest.CaptureFixture[str]) -> None:
+    program = "y = x\nfor i in range(100):\n    y = y * 2"
+    shown = CommandLine(capsys)("why", "x.grad", program, "x=1.", "--dtype", "float64")
+    assert "… 81 more nodes" in shown.out
