@@ -253,6 +253,15 @@ _CASES = [
         x=[0, 0.5],
     ),
     Case(
+        "binary cross-entropy by hand",
+        "p = torch.sigmoid(x)\ny = -(t * torch.log(p) + (1 - t) * torch.log(1 - p)).sum()",
+        {"x": "[200, -200]", "t:const": "tensor([1., 0.])"},
+        "torch.log(p)",
+        "log of zero",
+        0.0,
+        x=[0, 0],
+    ),
+    Case(
         "half power at zero",
         "y = (x ** 0.5).sum()",
         {"x": "[0, 4]"},
@@ -349,6 +358,32 @@ def test_the_token_and_its_cure(case: Case, capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.parametrize(
+    ("program", "words", "token", "said"),
+    [
+        ("y = (a / b).sum()", ["a=[1, 1]", "b=[0, 2]"], "a / b", "the value is infinite"),
+        ("y = x.log().sum()", ["x=[0, 2]"], "x.log()", "the value is -inf"),
+        ("y = x.log().sum()", ["x=[-3, 2]"], "x.log()", "must not be negative"),
+        ("y = torch.sqrt(x - 1).sum()", ["x=[0, 2]"], "torch.sqrt(x - 1)", "must not be negative"),
+        ("y = torch.exp(x).sum()", ["x=[1000, 2]"], "torch.exp(x)", "too large for float64"),
+    ],
+)
+def test_what_a_finite_number_would_not_be_right_for(
+    program: str,
+    words: list[str],
+    token: str,
+    said: str,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = CommandLine(capsys)
+    ending = command("blame", program, *words).out.splitlines()[-1]
+    assert ending.startswith("no cure: ")
+    assert said in ending
+    blamed = json.loads(command("blame", program, *words, "--json").out)["blamed"]
+    assert blamed["source"] == token
+    assert blamed["cure"] is None
+
+
+@pytest.mark.parametrize(
     ("program", "words"),
     [
         ("y = torch.sqrt(x).sum()", ["x=[1, 4]"]),
@@ -386,3 +421,22 @@ def test_all_of_them_in_order(capsys: pytest.CaptureFixture[str]) -> None:
     shown = CommandLine(capsys)("blame", program, "x=[0, 1]", "--all")
     assert shown.code == 1
     assert shown.out.index("torch.log(x)") < shown.out.index("torch.exp(1000 * x)")
+
+
+_MASKED = "x = torch.tensor([0., 1.], requires_grad=True)\ny = torch.where(x > 0, x.sqrt(), 0)\n"
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        f"{_MASKED}g, = torch.autograd.grad(y.sum(), x)",
+        f"{_MASKED}g, = torch.autograd.grad(y.sum(), x)\nassert g.isfinite().all()",
+        f"{_MASKED}y.sum().backward()\nassert x.grad.isfinite().all()",
+        f"{_MASKED}y = y * 2",
+    ],
+    ids=["grad()", "a failed check of grad()", "a failed check of .grad", "several outputs"],
+)
+def test_gradients_wherever_they_go(program: str, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = CommandLine(capsys)("blame", program, "--json")
+    assert json.loads(shown.out)["blamed"]["source"] == "x.sqrt()"
+    assert shown.code

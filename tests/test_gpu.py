@@ -167,11 +167,23 @@ PROGRAMS = {
         "print(m.cpu().weight.device)",
         "cuda:0 cuda:0 True\ncpu\n",
     ),
+    "functions of functions": (
+        "class Two(torch.autograd.Function):\n"
+        "    @staticmethod\n    def forward(ctx, x):\n        return x * 2, x * 3\n"
+        "    @staticmethod\n    def backward(ctx, g, h):\n        return g * 2 + h * 3\n"
+        "x = torch.ones(2, device='cuda', requires_grad=True)\n"
+        "Two.apply(x)[0].sum().backward()\nprint(x.grad)\nx = x.detach()\n"
+        "print(torch.func.jvp(torch.sin, (x,), (x,))[1])\n"
+        "print(torch.func.hessian(lambda t: (t ** 3).sum())(x)[0])",
+        "tensor([2., 2.], device='cuda:0')\ntensor([0.5403, 0.5403], device='cuda:0')\n"
+        "tensor([6., 0.], device='cuda:0')\n",
+    ),
     "torch.cuda": (
-        "torch.cuda.synchronize()\n"
+        "torch.cuda.synchronize()\ntorch.cuda.empty_cache()\n"
+        "print(torch.cuda.memory_allocated() <= torch.cuda.memory_reserved())\n"
         "print(torch.cuda.is_available(), torch.cuda.device_count() > 0,\n"
         "    torch.cuda.current_device(), type(torch.cuda.get_device_name()))",
-        "True True 0 <class 'str'>\n",
+        "True\nTrue True 0 <class 'str'>\n",
     ),
 }
 

@@ -178,6 +178,13 @@ TEXTS = [
     # Large tensors: a formula and one element.
     (("y = (x * 2).sum()", "x=ones(40)"), "[0]: 1. * 2. = 2."),
     (("y = (x @ w).sum()", "x=ones(2, 2)", "w=ones(2, 2)", "--element", "1,0"), "[1, 0]: 1. * 1."),
+    # A hook is said.
+    (("h = x * 2\nh.register_hook(lambda g: g * 10)\ny = h * 3", "x=1"), "after its hook: 30."),
+    # An optimizer has moved the leaf since its gradient was computed.
+    (
+        ("loss = (x * x).sum()\nloss.backward()\ntorch.optim.SGD([x], lr=0.1).step()", "x=[1,2]"),
+        "x.grad = [2., 4.]",
+    ),
     # A seed is said.
     (("y = x * 2", "x=[1,2]", "--seed", "[3, 4]"), "seed = tensor([3., 4.])"),
 ]

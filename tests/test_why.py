@@ -7,6 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.cli.options import Options
+from gradcli.cli.repl import run_entry
+from gradcli.cli.running import Run
+from gradcli.cli.terminal import Terminal
 from tests.command_line import CommandLine
 
 
@@ -352,3 +356,13 @@ def test_long_paths_are_shown_in_part(capsys: pytest.CaptureFixture[str]) -> Non
     program = "y = x\nfor i in range(100):\n    y = y * 2"
     shown = CommandLine(capsys)("why", "x.grad", program, "x=1.", "--dtype", "float64")
     assert "… 81 more nodes" in shown.out
+
+
+def test_errors_of_a_session_carry_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
+    session = Run(Terminal(), Options(), "graph")
+    entries = ["x = ones(2, requires_grad=True)", "y = x.detach().sum()", "y.backward()"]
+    for number, entry in enumerate(entries, 1):
+        run_entry(session, entry, f"entry {number}")
+    said = capsys.readouterr().err
+    assert "2 | y = x.detach().sum()\n  |     ---------- `.detach()` gives" in said
+    assert "note: every way to y from x leaves the graph" in said

@@ -146,10 +146,14 @@ def cupy() -> Any:
             "tensors on a GPU need CuPy, which is not installed",
             help="install `gradcli[cuda12]` or `gradcli[cuda13]`, whichever CUDA the driver has",
         ) from None
-    if not cupy.is_available():
+    try:
+        problem = "" if cupy.is_available() else "CuPy finds no GPU"
+    except RuntimeError as failure:  # a driver that is too old, say
+        problem = f"CuPy cannot use the GPU: {failure}"
+    if problem:
         raise GradcliError(
             "E604",
-            "CuPy finds no GPU",
+            problem,
             help="`gradcli info` lists what there is; without --device and `.cuda()` a program"
             " computes on the CPU",
         )

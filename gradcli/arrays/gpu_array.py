@@ -95,6 +95,11 @@ class GPUArray(NDArrayOperatorsMixin):
         self.values.imag = on_device(value)
 
     @property
+    def device(self) -> Any:
+        """CuPy's object for the GPU that it is on."""
+        return self.values.device
+
+    @property
     def address(self) -> int:
         """Where its first element lies in the GPU's memory."""
         return int(self.values.data.ptr)

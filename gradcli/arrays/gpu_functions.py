@@ -93,16 +93,13 @@ def _reduce(ufunc: Any) -> Function:
         initial: Any = None,
         out: Any = None,
     ) -> Any:
-        if dtype is not None:
-            array = array.astype(dtype, copy=False)
         if initial is not None and not array.size:
             shape = np.empty(array.shape, np.bool_).any(axis=axis, keepdims=keepdims).shape
             return cupy().full(shape, initial, array.dtype)
         if axis == ():
-            return array.copy()
-        result = reduction(array, axis=axis, keepdims=keepdims, out=out)
-        if ufunc in (np.add, np.multiply) and dtype is not None:
-            result = result.astype(dtype, copy=False)
+            return array.astype(dtype or array.dtype)
+        given = {} if dtype is None else {"dtype": dtype}
+        result = reduction(array, axis=axis, keepdims=keepdims, out=out, **given)
         if initial is None:
             return result
         return _ufunc_of(ufunc)(result, array.dtype.type(initial))

@@ -302,9 +302,9 @@ class _Pass:
             and not meta.hooks
             and not meta.accumulated_hooks
         ):
-            kept = meta.grad = Tensor(gradient if fresh else own(gradient))
-            if type(kept.array) in DEFERRED:
-                self.deferred.append(kept)
+            taken = meta.grad = Tensor(gradient if fresh else own(gradient))
+            if type(taken.array) in DEFERRED:
+                self.deferred.append(taken)
             return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))

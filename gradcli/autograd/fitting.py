@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.deferred import before_write, forced
+from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed
@@ -86,7 +87,7 @@ def is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any]) -> bool:
     in, and passed on once.
     """
     return (
-        type(gradient) is np.ndarray
+        type(gradient) in ARRAYS
         and gradient.nbytes >= _LARGE
         and gradient.base is None
         and gradient is not grads

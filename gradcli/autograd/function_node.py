@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.storage import own
 from gradcli.autograd.inplace import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
@@ -284,8 +285,9 @@ class FunctionNode(Node):
 
     def _gradients(self, grads: list[Tensor | None], keep: bool) -> list[Tensor | None]:
         """What the program's backward gives for the tensors among the arguments."""
+        beside = next((gradient.array for gradient in grads if gradient is not None), None)
         given = [
-            self._zeros(number) if gradient is None and self.materialize else gradient
+            self._zeros(number, beside) if gradient is None and self.materialize else gradient
             for number, gradient in enumerate(grads)
         ]
         returned = self.function.backward(self, *given)
@@ -293,11 +295,11 @@ class FunctionNode(Node):
             self.saved = FREED
         return self._checked(returned if isinstance(returned, tuple) else (returned,))
 
-    def _zeros(self, number: int) -> Tensor | None:
+    def _zeros(self, number: int, beside: Any) -> Tensor | None:
         if self.metadata[number] is _NOTHING:
             return None
         shape, dtype = self.metadata[number]
-        return Tensor(np.zeros(shape, dtype)[()])
+        return Tensor(module_of(beside).zeros(shape, dtype)[()])
 
     def _checked(self, returned: tuple[Any, ...]) -> list[Tensor | None]:
         """The gradients of the tensors; raises E410 for too few or too many, for what is no tensor,

@@ -16,6 +16,7 @@ from gradcli.errors import GradcliError
 if TYPE_CHECKING:
     from gradcli.cli.explaining import Program
     from gradcli.explain.recorded import Recorded
+    from gradcli.explain.result import Result
     from gradcli.language.syntax import Statement
 
 
@@ -203,22 +204,23 @@ def blame(
         with run.session.running():
             watch.install()
 
-    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
-        from gradcli.cli.rerunning import Rerun, outcome_of
+    def tell(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
         from gradcli.explain.blame import blame as find
-        from gradcli.explain.proof import find_cure
-        from gradcli.explain.rewrites import rewrites
 
-        result = run.result(value)
         gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
         with run.session.running():
             watch.remove()
-        found = find(recorded(run, statements, value, False), watch, gradients)
+        found = find(recorded(run, statements, None, False), watch, gradients)
         first = found.first
         if first is not None and result is not None:
+            from gradcli.cli.rerunning import Rerun, outcome_of
+            from gradcli.explain.proof import find_cure
+            from gradcli.explain.rewrites import rewrites
+
             rerun = Rerun(terminal, program.text(), program.name, arguments, options)
             exact = rerun(dtype="float64")
-            first.cure = find_cure(rewrites(first, statements), outcome_of(result), exact, rerun)
+            changes = rewrites(first, found.others, statements)
+            first.cure = find_cure(changes, outcome_of(result), exact, rerun)
         with run.session.running():
             if options.json:
                 from gradcli.render.blame import blame_document
@@ -232,4 +234,30 @@ def blame(
         terminal.write(shown)
         return 0 if first is None else 1
 
-    return asked(terminal, "blame", program, arguments, options, "values", answer, prepare)
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        return tell(run, statements, _differentiated(run, value))
+
+    def after_error(run: Run, statements: Sequence[Statement]) -> None:
+        # A program that checks its numbers fails of what is to be found.
+        if watch.births:
+            tell(run, statements, None)
+
+    return asked(
+        terminal, "blame", program, arguments, options, "values", answer, prepare, after_error
+    )
+
+
+def _differentiated(run: Run, value: Any) -> Result | None:
+    """The result of a run; where several numbers came out and no seed is given, that of their
+    sum.
+    """
+    from gradcli.cli.report import find_output
+
+    try:
+        return run.result(value)
+    except GradcliError as error:
+        found = find_output(run.session, run.options, value)
+        if error.code != "E401" or found is None:
+            raise
+        run.options.seed = f"torch.ones({', '.join(map(str, found[1].array.shape))})"
+        return run.result(value)

@@ -191,11 +191,13 @@ def held(name: str, array: Any) -> Argument:
 
 def outcome_of(result: Result) -> Outcome:
     """The numbers of a result."""
+    from gradcli.arrays.backend import to_host
+
     gradients = {
         gradient.name or f"#{gradient.node}": (
-            None if gradient.tensor.grad is None else gradient.tensor.grad.array
+            None if gradient.tensor.grad is None else to_host(gradient.tensor.grad.array)
         )
         for gradient in result.gradients
     }
-    inputs = {each.name: each.tensor.array for each in result.gradients if each.name}
-    return Outcome(result.output.array, inputs, gradients)
+    inputs = {each.name: to_host(each.tensor.array) for each in result.gradients if each.name}
+    return Outcome(to_host(result.output.array), inputs, gradients)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gradcli.arrays.backend import to_host
 from gradcli.arrays.deferred import forced
 from gradcli.autograd.listening import Listener
 from gradcli.autograd.tensor import Tensor
@@ -146,9 +147,11 @@ class Watch(Listener):
             self._given[id(tensor)] = tensor
             return
         self._known[id(tensor)] = tensor
+        if self.births:  # a gradient, or a copy of what was computed
+            return
         name = tensor.name or "the data"
         place = active.state.place
-        self.births.append(Birth(DATA, None, name, place, forced(tensor.array), [], tensor))
+        self.births.append(Birth(DATA, None, name, place, _held(tensor.array), [], tensor))
 
     def _judge(self, op: Any, given: dict[str, Any], tensors: list[Tensor], out: Tensor) -> None:
         if any(id(tensor) in self._known for tensor in tensors):
@@ -162,7 +165,7 @@ class Watch(Listener):
             self._given[id(out)] = out
             return
         self._known[id(out)] = out
-        array = forced(out.array)
+        array = _held(out.array)
         element = first_bad(array, nan=infinite)
         place = active.state.place
         operands = operands_of(op, given, element, array.shape)
@@ -183,7 +186,7 @@ class Watch(Listener):
             if array is None or is_finite(array) or node.next_nodes[number] is None:
                 continue
             op, given = self._calls.get(node, (None, {}))
-            array = forced(array)
+            array = _held(array)
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None
             shape = array.shape if incoming is None else incoming.shape
@@ -212,7 +215,7 @@ class Watch(Listener):
         for array in arrived:
             if array is not None and not is_finite(array):
                 self.births.append(
-                    Birth(SEED, None, "the seed", node.place, forced(array), [], node=node)
+                    Birth(SEED, None, "the seed", node.place, _held(array), [], node=node)
                 )
 
     def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
@@ -225,16 +228,21 @@ class Watch(Listener):
 # --- arrays -------------------------------------------------------------------------------------
 
 
+def _held(array: Any) -> Any:
+    """An array with its numbers computed, in the host's memory."""
+    return to_host(forced(array))
+
+
 def is_finite(array: Any) -> bool:
     """Whether all numbers of an array are finite."""
-    array = forced(array)
+    array = _held(array)
     if array.dtype.kind not in "fcV":
         return True
     return bool(np.isfinite(_plain(array)).all())
 
 
 def _has_nan(array: Any) -> bool:
-    return bool(np.isnan(_plain(forced(array))).any())
+    return bool(np.isnan(_plain(_held(array))).any())
 
 
 def _plain(array: Any) -> Any:
@@ -253,7 +261,7 @@ def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
     """The number of an array that belongs to an element of an array of a shape that it broadcasts
     to; None where it does not.
     """
-    array = forced(array)
+    array = _held(array)
     if array.ndim > len(shape):
         return None
     tail = shape[len(shape) - array.ndim :]
@@ -271,7 +279,7 @@ def operands_of(
     found = []
     for name, value in given.items():
         if type(value) is Tensor:
-            array = forced(value.array)
+            array = _held(value.array)
             if array.size:
                 there = at(array, element, shape)
                 low, high = (

@@ -88,6 +88,9 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     bad_output = output is not None and not is_finite(output.array)
     if bad_output:
         spoilt.insert(0, run.output_name or "the output")
+    returned = any(not each.accumulate for each in run.recorder.passes)
+    if not spoilt and returned and any(b.phase in (BACKWARD, SEED) for b in watch.births):
+        spoilt = bad_grads = ["a gradient that grad() returned"]
     if not spoilt:
         return Blame(None, [Blamed(each, None, ()) for each in watch.births])
     ahead = set() if output is None else flow.ingredients([id(output)])

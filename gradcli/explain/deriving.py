@@ -49,6 +49,14 @@ def derive(result: Result, tape: Tape, run: Program) -> Derivation:
     try:
         tensors = list(wanted.values())
         found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
+    except GradcliError as error:
+        if error.code != "E404":
+            raise
+        raise GradcliError(
+            "E413",
+            f"the program changed a value in place that its gradient needs: {error.message}",
+            help="derive the gradient of a program that ends before the change",
+        ) from error
     finally:
         state.recorder, state.defer_from, tape.keeps = before
     gradients = {

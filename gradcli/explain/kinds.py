@@ -141,6 +141,8 @@ def _singular(birth: Birth, name: str) -> str:
         return f"the slope of {name} at 0 is infinite"
     if name == "pow" and x == 0 and (y is None or y < 1):
         return "the slope of such a power at 0 is infinite"
+    if name in ("special_entr", "entr") and x == 0:
+        return "the slope of entr at 0 is infinite"
     if name in _LOGS and x == (-1 if name == "log1p" else 0):
         return f"the slope of {name} at {x:g} is infinite"
     if name in ("div", "reciprocal") and (x if name == "reciprocal" else y) == 0:

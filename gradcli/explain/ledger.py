@@ -15,6 +15,7 @@ from gradcli.arrays.deferred import forced
 from gradcli.autograd.graph import Edge, Graph, GraphNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording import Accumulation, Arrival, Event, Step
+from gradcli.errors import GradcliError
 from gradcli.explain.formulas import derivative_formulas
 from gradcli.explain.operands import Operands, arguments_of
 from gradcli.explain.symbols.substitution import substituted
@@ -184,7 +185,10 @@ def _local_values(node: Node, step: Step) -> Sequence[Any] | None:
     if grad is None or grad.dtype.kind == "c":
         return None  # a rule may conjugate a complex gradient, which no factor does
     ones = np.ones_like(forced(grad))
-    return [forced(each) for each in node.run(ones if ones.ndim else ones[()], True)]
+    try:
+        return [forced(each) for each in node.run(ones if ones.ndim else ones[()], True)]
+    except GradcliError:
+        return None  # the program wrote over a saved value since, as an optimizer does
 
 
 def bracketed(text: str) -> str:

@@ -87,7 +87,7 @@ def find_cure(
         outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
         if outcome is None or outcome.output is None or not outcome.is_finite():
             continue
-        compared = _compared(outcome, former, exact)
+        compared = _compared(outcome, former, exact, rewrite.guards)
         if compared is None:
             continue
         if reference is not None:
@@ -108,9 +108,11 @@ def _tame(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _compared(outcome: Outcome, former: Outcome, exact: Outcome | None) -> tuple[int, int] | None:
+def _compared(
+    outcome: Outcome, former: Outcome, exact: Outcome | None, guards: bool = False
+) -> tuple[int, int] | None:
     """How many numbers agree with a known one, and how many are known nowhere; None where one
-    disagrees.
+    disagrees, with `guards` also where an output that is infinite became finite.
     """
     agree = chosen = 0
     references = [each.arrays() for each in (exact, former) if each is not None]
@@ -125,6 +127,8 @@ def _compared(outcome: Outcome, former: Outcome, exact: Outcome | None) -> tuple
             if right is None or right.shape != array.shape:
                 continue
             right = np.asarray(right)
+            if guards and not name and np.isinf(right).any():
+                return None
             here = np.isfinite(right) & ~known & counts
             close = _CLOSE.get(array.dtype.char, 1e-4)
             kind = complex if array.dtype.kind == "c" else float

@@ -25,6 +25,7 @@ from gradcli.explain.stable import shifted, stable
 from gradcli.language import syntax
 
 if TYPE_CHECKING:
+    from gradcli.explain.births import Birth
     from gradcli.explain.blame import Blamed
 
 
@@ -36,31 +37,53 @@ class Rewrite:
         text: what takes its place.
         reason: why that helps.
         dtype: the dtype that the program is run in, None for its own.
+        guards: whether it keeps arguments away from a point where the value is infinite, which is
+            right only where the program goes on to take nothing times that value.
+        also: further changes that go with it.
     """
 
-    __slots__ = ("dtype", "reason", "span", "text")
+    __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
 
     def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
         self.span = span
         self.text = text
         self.reason = reason
         self.dtype = dtype
+        self.guards = False
+        self.also: list[Rewrite] = []
 
     def program(self) -> str:
         """The whole text with the change."""
         text = self.span.source.text
-        return text[: self.span.start] + self.text + text[self.span.end :]
+        for each in sorted([self, *self.also], key=lambda change: -change.span.start):
+            text = text[: each.span.start] + each.text + text[each.span.end :]
+        return text
 
-    def line(self) -> str:
-        """The changed line."""
+    def lines(self) -> list[tuple[int, str]]:
+        """The changed lines, with their numbers."""
+        changes = sorted([self, *self.also], key=lambda change: change.span.start)
         text = self.program()
-        start = text.rfind("\n", 0, self.span.start) + 1
-        end = text.find("\n", self.span.start + len(self.text))
-        return text[start : len(text) if end < 0 else end]
+        shift = 0
+        found: dict[int, str] = {}
+        for each in changes:
+            at = each.span.start + shift
+            shift += len(each.text) - (each.span.end - each.span.start)
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at + len(each.text))
+            found[each.span.line] = text[start : len(text) if end < 0 else end]
+        return sorted(found.items())
 
 
-def rewrites(blamed: Blamed, program: Sequence[syntax.Statement]) -> list[Rewrite]:
-    """What may cure a birth, the best first."""
+def rewrites(
+    blamed: Blamed, others: Sequence[Blamed], program: Sequence[syntax.Statement]
+) -> list[Rewrite]:
+    """What may cure a birth, the best first.
+
+    Args:
+        blamed: the birth.
+        others: the further births of the run: one change may not be enough.
+        program: the statements.
+    """
     place = blamed.birth.place
     if place is None:
         return []
@@ -78,12 +101,41 @@ def rewrites(blamed: Blamed, program: Sequence[syntax.Statement]) -> list[Rewrit
     ]
     if blamed.mask is not None:
         found += _masked(blamed, program, chain[0])
-    found += _guarded(blamed, chain[0])
+    name = name_of(blamed.birth)
+    if blamed.kind == "overflow" or (blamed.kind == "0*inf" and name in ("exp", "mul", "pow")):
+        found += _wider(chain[0], name, blamed.birth.dtype.char)
+    else:
+        for guard in _guarded(blamed, chain[0]):
+            guard.guards = True
+            found.append(guard)
+        if found:
+            found += _together(found[-1], blamed, others, program)
     if blamed.kind in ("overflow", "0*inf"):
         wider = "float32" if blamed.birth.dtype.char in "eV" else "float64"
         span, reason = chain[0].span, f"{wider} has room for the results: --dtype {wider}"
         found.append(Rewrite(span, span.text, reason, wider))
     return found
+
+
+def _together(
+    guard: Rewrite, blamed: Blamed, others: Sequence[Blamed], program: Sequence[syntax.Statement]
+) -> Iterator[Rewrite]:
+    """A guard, together with those of the further births of its kind."""
+    also = []
+    for other in others:
+        place = other.birth.place
+        if other.kind == blamed.kind and place is not None:
+            chain = around(program, place)
+            also += list(_guarded(other, chain[0]))[:1] if chain else []
+    if also and guard.guards:
+        together = Rewrite(guard.span, guard.text, guard.reason)
+        together.guards = True
+        together.also = [each for each in also if not _overlap(each.span, guard.span)]
+        yield together
+
+
+def _overlap(a: Span, b: Span) -> bool:
+    return a.source is not b.source or (a.start < b.end and b.start < a.end)
 
 
 # --- masks --------------------------------------------------------------------------------------
@@ -158,10 +210,9 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     birth = blamed.birth
     name = name_of(birth)
     tiny = _TINY.get(birth.dtype.char, "1e-12")
-    if blamed.kind == "overflow" or (blamed.kind == "0*inf" and name in ("exp", "mul", "pow")):
-        yield from _wider(node, name, birth.dtype.char)
-        return
-    ratio = binary(node, "/")
+    if blamed.kind.endswith(("of a negative", "out of range")) and not _just_outside(birth):
+        return  # what goes in is wrong, and a bound would only hide that
+    ratio = _ratio(node)
     if ratio is not None:
         yield Rewrite(
             ratio[1].span,
@@ -218,6 +269,21 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
         yield Rewrite(target.span, f"{operand(target)}.clamp(min={tiny})", f"keep it above {tiny}")
 
 
+def _just_outside(birth: Birth) -> bool:
+    """Whether an argument left the domain by a rounding error."""
+    x = birth.operands[0].value if birth.operands else None
+    edge = 1.0 if name_of(birth) in ("acos", "asin", "atanh") else 0.0
+    return x is not None and abs(abs(float(x)) - edge) < 1e-5
+
+
+def _ratio(node: Expression) -> tuple[Expression, Expression] | None:
+    """The two sides of a division."""
+    call = call_of(node, "div", "true_divide")
+    if call is not None and len(call.operands) == 2:
+        return call.operands[0], call.operands[1]
+    return binary(node, "/")
+
+
 def _wider(node: Expression, name: str, char: str) -> Iterator[Rewrite]:
     """Computed in a wider dtype, or with a bound on what goes in."""
     cast = "float" if char in "eV" else "double"
@@ -230,9 +296,10 @@ def _wider(node: Expression, name: str, char: str) -> Iterator[Rewrite]:
         )
         if name in ("exp", "expm1", "sinh", "cosh"):
             bound = {"e": "11", "f": "88", "d": "709"}.get(char, "88")
-            yield Rewrite(
-                target.span, f"{operand(target)}.clamp(max={bound})", f"exp overflows above {bound}"
-            )
+            kept = f"{operand(target)}.clamp(max={bound})"
+            guard = Rewrite(target.span, kept, f"{name} overflows above {bound}")
+            guard.guards = True
+            yield guard
 
 
 def _first_operand(node: Expression) -> Expression | None:

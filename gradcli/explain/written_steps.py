@@ -26,6 +26,9 @@ from gradcli.explain.symbols.tree import (
 from gradcli.explain.tape import Step
 from gradcli.ops.entry import registry
 
+_GRADIENTS = ("_backward", "_backward_data")
+"""How the ops are called that compute gradients alone."""
+
 
 def written(step: Step, given: Given, output_nr: int) -> Symbol:
     """The expression of an output of a step.
@@ -60,10 +63,10 @@ def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
         shape: the shape of its value.
         dtype: the name of its dtype.
     """
-    if not isinstance(formula, Call) or formula.function not in registry:
+    if not isinstance(formula, Call) or not formula.function.endswith(_GRADIENTS):
         return formula
     writer = WRITERS.get(formula.function)
-    if writer is None or in_language(formula):
+    if writer is None or formula.function not in registry:
         return formula
     given: dict[str, Any] = {"": dtype}
     for name, part in zip(registry[formula.function].parameters, formula.arguments, strict=False):
@@ -88,7 +91,7 @@ def _by_entry(step: Step, given: Given) -> Symbol:
         call = call_of(op.name, tensors)
         if in_language(call):
             return call
-    if not (op.pointwise or op.name.endswith(("_backward", "_backward_data"))):
+    if not (op.pointwise or op.name.endswith(_GRADIENTS)):
         raise Unwritten(op.name)
     try:
         reading = Reading()

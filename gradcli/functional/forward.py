@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from gradcli.arrays.backend import module_of
 from gradcli.autograd import fitting
 from gradcli.autograd.backward import grad
@@ -124,7 +122,8 @@ def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | Non
 
 def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | None]:
     """The tangents of any op's outputs, by the transpose of its rules."""
-    seeds = [_seed(shape, dtype) for shape, dtype in node.metadata]
+    beside = found[0][1].array
+    seeds = [_seed(shape, dtype, beside) for shape, dtype in node.metadata]
     gradients: Any = node.run_recorded(list(seeds) if node.multiple else seeds[0], True)
     pairs = []
     for number, tangent in found:
@@ -154,8 +153,11 @@ def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | No
     return results
 
 
-def _seed(shape: tuple[int, ...], dtype: Any) -> Tensor | None:
-    """A gradient whose value does not matter, as rules are linear in it; None for an output that
-    has none. It is not 0, where a rule that takes its logarithm has no derivative.
+def _seed(shape: tuple[int, ...], dtype: Any, beside: Any) -> Tensor | None:
+    """A gradient whose value does not matter, as rules are linear in it, on the device of another
+    array; None for an output that has none. It is not 0, where a rule that takes its logarithm has
+    no derivative.
     """
-    return Tensor(np.ones(shape, dtype)[()], requires_grad=True) if dtype.kind in "fcV" else None
+    if dtype.kind not in "fcV":
+        return None
+    return Tensor(module_of(beside).ones(shape, dtype)[()], requires_grad=True)

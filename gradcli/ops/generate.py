@@ -397,14 +397,12 @@ class _ApplyWriter:
         for number, r in enumerate(self.op.outputs):
             if r in self.layout.served:
                 array = "result" if self.single else f"results[{number}]"
-                lines += when(
-                    self.layout.condition(r, "n{}"),
-                    [
-                        f"node.saved_{r} = {array}",
-                        f"node.storage_{r} = None",
-                        f"node.version_{r} = 0",
-                    ],
-                )
+                # Unlike an input, a result is kept and checked whichever gradients are wanted.
+                lines += [
+                    f"node.saved_{r} = {array}",
+                    f"node.storage_{r} = None",
+                    f"node.version_{r} = 0",
+                ]
         for t in self.layout.sizes:
             if t in self.op.lists:
                 lines.append(f"node.{t}_sizes = [array.shape for array in a_{t}]")

@@ -116,7 +116,7 @@ class _RunWriter:
             ]
             if recorded:
                 check.append(f"{r} = saved_result(node, {r}, {number})")
-            lines += when(self.layout.condition(r, "nodes[{}]"), check, "    ")
+            lines += ["    " + line for line in check]
         for a in self.layout.arguments:
             lines.append(f"    {local(a)} = node.argument_{a}")
             if a in op.keeps:

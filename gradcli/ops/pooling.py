@@ -55,7 +55,9 @@ def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, 
     # The number of the largest element in its window. Numbers grow from element to element, so the
     # larger of two is the later one.
     chosen = module_of(largest).zeros(largest.shape, np.uint8 if len(places) < 256 else np.int32)
-    with_nan = self.dtype.kind not in "iu" and bool(np.isnan(np.maximum.reduce(self, axis=None)))
+    with_nan = self.dtype.kind not in "iu" and (
+        type(self) is not np.ndarray or bool(np.isnan(np.maximum.reduce(self, axis=None)))
+    )  # a GPU is not waited for
     for number, (_, where) in enumerate(places[1:], 1):
         element = padded[where]
         larger = element > largest
@@ -85,7 +87,7 @@ def _indices(
         )
         for place in places
     ]
-    indices = np.asarray(steps)[chosen]
+    indices = module_of(chosen).asarray(steps)[chosen]
     indices += _flat(firsts, sizes)
     if any(windows.padding):
         inside = [

@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.deferred import DEFERRED, LONG
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.summation import LARGEST, ordered_sum
 from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -121,6 +122,9 @@ def _sum_array(
     if kind == "f" and self.dtype.itemsize > 2:
         if type(self) in DEFERRED:
             return self.reduced(dims, keepdim)
+        if 4 < self.size < LARGEST and isinstance(self, np.ndarray):
+            total = ordered_sum(self, dims)
+            return total.reshape(kept_sizes(self.shape, dims))[()] if keepdim else total
         if (
             self.size > LONG
             and dims
@@ -129,7 +133,7 @@ def _sum_array(
         ):
             total = fold(np.add, self, dims, keepdim, dtype=np.float64)
             return total.astype(np.float32)
-        return np.add.reduce(self, axis=dims, keepdims=keepdim)
+        return fold(np.add, self, dims, keepdim)
     if kind in "iub" and dtype is None:
         return fold(np.add, self, dims, keepdim, dtype=np.int64)
     total = fold(np.add, wide(self), dims, keepdim)

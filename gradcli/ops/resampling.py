@@ -211,8 +211,10 @@ def _shuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels // factor**2, factor, factor, height, width)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
-    return module_of(turned).ascontiguousarray(turned).reshape(
-        *leading, channels // factor**2, height * factor, width * factor
+    return (
+        module_of(turned)
+        .ascontiguousarray(turned)
+        .reshape(*leading, channels // factor**2, height * factor, width * factor)
     )
 
 
@@ -221,8 +223,10 @@ def _unshuffled(self: Any, factor: int) -> Any:
     parts = self.reshape(*leading, channels, height // factor, factor, width // factor, factor)
     n = len(leading)
     turned = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
-    return module_of(turned).ascontiguousarray(turned).reshape(
-        *leading, channels * factor**2, height // factor, width // factor
+    return (
+        module_of(turned)
+        .ascontiguousarray(turned)
+        .reshape(*leading, channels * factor**2, height // factor, width // factor)
     )
 
 

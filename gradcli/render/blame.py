@@ -16,6 +16,16 @@ from gradcli.render.style import PLAIN, Style, block, one_line
 
 SCHEMA = "gradcli.blame/1"
 
+_HINTS = {
+    "division by zero": "no cure: the value is infinite; mask the divisor before you divide",
+    "overflow": "no cure: the result is too large for float64 too; scale what goes in",
+    "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
+    "log of a negative": "no cure: what goes into the logarithm must not be negative",
+    "sqrt of a negative": "no cure: what goes into the root must not be negative",
+    "root of a negative": "no cure: a root needs what goes in not to be negative",
+}
+"""What is said of kinds for which a finite number would be wrong."""
+
 
 def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
     """The first birth with its place, operands, cure and proof; with `all` the others too."""
@@ -43,7 +53,7 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     elif blamed.birth.phase == SEED:
         parts.append("cure: start from a finite --seed")
     else:
-        parts.append("no rewrite that was tried keeps it finite and right")
+        parts.append(_HINTS.get(blamed.kind, "no rewrite that was tried keeps it finite and right"))
     return [part for part in parts if part]
 
 
@@ -94,12 +104,13 @@ def _cure(cure: Cure, blamed: Blamed, style: Style) -> str:
     if rewrite.dtype is not None:
         head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")
         return f"{head}\n{block(' = proof: ', wrapped(proof_text(cure), 10))}"
-    number = rewrite.span.line
-    margin = " " * len(str(number))
+    changed = rewrite.lines()
+    gutter = len(str(changed[-1][0]))
+    margin = " " * gutter
     lines = [
         wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}"),
         f"{margin} |",
-        f"{number} | {rewrite.line()}",
+        *(f"{number:>{gutter}} | {text}" for number, text in changed),
         f"{margin} |",
     ]
     lead = f"{margin} = proof: "
@@ -152,9 +163,14 @@ def _object(blamed: Blamed) -> dict[str, Any]:
     }
     if cure is not None:
         found["cure"] = {
-            "text": cure.rewrite.text,
-            "replaces": one_line(cure.rewrite.span.text),
-            "at": location(cure.rewrite.span),
+            "changes": [
+                {
+                    "at": location(change.span),
+                    "replaces": one_line(change.span.text),
+                    "text": change.text,
+                }
+                for change in (cure.rewrite, *cure.rewrite.also)
+            ],
             "program": cure.rewrite.program(),
             "dtype": cure.rewrite.dtype,
             "reason": cure.rewrite.reason,

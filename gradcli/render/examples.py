@@ -262,7 +262,8 @@ _GROUPS: dict[str, str] = {
     f"{_V}.{{}}()": """
         float double half bfloat16 long int short bool cfloat cdouble byte char contiguous detach_
         tolist numpy size dim ndimension nelement element_size stride is_contiguous storage_offset
-        cpu cuda get_device requires_grad_ uniform_ normal_ exponential_ bernoulli_ random_ squeeze_""",
+        requires_grad_ uniform_ normal_ exponential_ bernoulli_ random_ squeeze_ cpu cuda
+        get_device""",
     f"{_M}.{{}}()": "t_",
     f"{_M}.{{}}(0, 1)": "transpose_ swapaxes_ swapdims_",
     "tensor(2.5).{}()": "item",

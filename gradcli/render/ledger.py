@@ -66,7 +66,10 @@ class _Writer:
         lines = [f"{head}{title(visit.node, self.style)}{blanks}{source}".rstrip()]
         several = len(visit.grads) > 1
         for output, grad in enumerate(visit.grads):
-            what = f"gradient in, output {output}: " if several else "gradient in: "
+            what = f"gradient in, output {output}" if several else "gradient in"
+            extra = visit.node.node.extra
+            hooked = extra is not None and extra.tensor_hooks.get(output)
+            what += ", after its hook: " if hooked else ": "
             lines += self._value(_INDENT + what, grad)
         lines += self._shares(visit)
         return lines
@@ -116,7 +119,7 @@ class _Writer:
         rule = "" if share.formula is None else f"{_GAP}{share.formula!r}"
         lines = [f"{_INDENT}[{share.number}] → {share.operand}{rule}"]
         if len(lines[0]) > WIDTH:
-            lines = [lines[0][: -len(rule)], f"{margin}{rule.strip()}"]
+            lines = [lines[0][: -len(rule)], *_folded(margin, rule.strip())]
         if share.product is None:
             return [f"{lines[0]}{_GAP}no gradient"]
         if share.local is not None:
@@ -127,7 +130,7 @@ class _Writer:
             else:
                 lines += self._equal(margin, share.left, named, share.local)
         elif share.named is not None and repr(share.named) != repr(share.formula):
-            lines.append(f"{margin}= {share.named!r}")
+            lines += _folded(margin, f"= {share.named!r}")
         grad = visit.grads[0]
         if grad is not None and grad.shape == share.product.shape and (grad == share.product).all():
             lines.append(f"{margin}= the gradient in")
@@ -144,7 +147,8 @@ class _Writer:
         lead = f"{margin}{left} = {formula} = "
         if len(lead) <= WIDTH:
             return self._value(lead, value)
-        return [f"{margin}{left}", f"{margin}= {formula}", *self._value(f"{margin}= ", value)]
+        formulas = _folded(margin, f"= {formula}")
+        return [f"{margin}{left}", *formulas, *self._value(f"{margin}= ", value)]
 
     def _fitting(self, share: Share) -> list[str]:
         """What the engine did so that the gradient fits its operand."""
@@ -164,7 +168,7 @@ class _Writer:
 
     def _worked(self, margin: str, visit: Visit, share: Share) -> list[str]:
         worked = worked_element(visit, share, self.element)
-        return [] if worked is None else [f"{margin}{_worked_text(worked)}"]
+        return [] if worked is None else _folded(margin, _worked_text(worked))
 
     # --- sums ------------------------------------------------------------------------------------
 
@@ -205,14 +209,25 @@ class _Writer:
         """A lead and a value, whole if it is small; below the lead where the line is too short."""
         if array is None:
             return [f"{lead}none"]
-        if self._is_large(array):
-            return [f"{lead}of shape {_shape(array)}"]
-        text = format_elements(array)
+        is_large = self._is_large(array)
+        text = f"a tensor of shape {_shape(array)}" if is_large else format_elements(array)
         width = max(map(len, text.split("\n")))
         if len(lead) + width <= WIDTH or len(lead) <= 2 * len(_INDENT):
             return block(lead, text).split("\n")
         margin = " " * (2 * len(_INDENT) + 2)
         return [lead.rstrip(), *block(margin, text).split("\n")]
+
+
+def _folded(margin: str, text: str) -> list[str]:
+    """A formula on lines that keep to the width where it has blanks to break at."""
+    first, *words = text.split(" ")
+    lines = [margin + first]
+    for word in words:
+        if len(lines[-1]) + 1 + len(word) > WIDTH:
+            lines.append(f"{margin}  {word}")
+        else:
+            lines[-1] += f" {word}"
+    return lines
 
 
 def _worked_text(worked: Worked) -> str:

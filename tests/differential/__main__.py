@@ -11,7 +11,7 @@ from tests.differential.comparing import Outcome, Torch, category, outcome_here
 from tests.differential.generator import program
 from tests.differential.shrinking import shrunk
 
-EXPLAINED = {"same", "rounding"}
+EXPLAINED = {"same", "rounding", "crash"}
 """The kinds of outcome that need no mending."""
 
 

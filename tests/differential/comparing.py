@@ -16,6 +16,9 @@ ORACLE = Path(__file__).parent.parent / "conformance" / "oracle.py"
 SECONDS = 20
 """The longest that one program may run."""
 
+CRASH = "PyTorch crashed"
+"""The error of a program that ended PyTorch's process."""
+
 _NUMBER = re.compile(r"[+-]?\d+\.\d*(?:e[+-]\d+)?|[+-]?\d+(?:e[+-]\d+)?")
 
 
@@ -34,8 +37,12 @@ class Torch:
     """PyTorch in a process of its own, asked one program after the other."""
 
     def __init__(self, python: str) -> None:
-        self.process = subprocess.Popen(
-            [python, str(ORACLE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        self.python = python
+        self.process = self._started()
+
+    def _started(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [self.python, str(ORACLE)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
     def outcome(self, program: str) -> Outcome:
@@ -44,7 +51,12 @@ class Torch:
         assert self.process.stdout is not None
         self.process.stdin.write(f"{json.dumps(program)}\n")
         self.process.stdin.flush()
-        return of_record(json.loads(self.process.stdout.readline()))
+        answer = self.process.stdout.readline()
+        if not answer:
+            self.close()
+            self.process = self._started()
+            return Outcome("", CRASH)
+        return of_record(json.loads(answer))
 
     def close(self) -> None:
         """End the process."""
@@ -76,8 +88,10 @@ def category(here: Outcome, there: Outcome) -> str:
 
     `same`; `rounding`, where numbers differ by one in the last printed digit, or by what rounding
     the larger numbers of the same program leaves where they cancel; else `printed`, `error`, or
-    `broken` where gradcli itself failed.
+    `broken` where gradcli itself failed, and `crash` where PyTorch's process did.
     """
+    if there.error == CRASH:
+        return "crash"
     if here == there:
         return "same"
     if here.error is not None and here.error.startswith("gradcli broke"):

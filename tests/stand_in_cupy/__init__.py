@@ -242,10 +242,29 @@ def is_available() -> bool:
     return True
 
 
+class _Pool:
+    """The device's memory."""
+
+    def used_bytes(self) -> int:
+        """What arrays take."""
+        return 0
+
+    def total_bytes(self) -> int:
+        """What the process holds."""
+        return 0
+
+    def free_all_blocks(self) -> None:
+        """Give back what no array takes."""
+
+
+get_default_memory_pool = _Pool
+
+
 def array(value: Any, dtype: Any = None, copy: bool = True, order: str = "K") -> ndarray:
     """A copy of an array, the stand-in's or NumPy's, or of numbers."""
     host: Any = value.host if isinstance(value, ndarray) else np.asarray(value)
-    return _array(np.array(host, dtype, order=order))
+    made: Any = np.array
+    return _array(made(host, dtype, order=order))
 
 
 def asarray(value: Any, dtype: Any = None) -> ndarray:

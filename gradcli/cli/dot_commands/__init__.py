@@ -47,7 +47,7 @@ TABLE = {
             needed=1,
         ),
         DotCommand(
-            ".why", why, "why a tensor has a gradient, or none", [("NAME.grad", "topic")], needed=1
+            ".why", why, "why a tensor has a gradient, or none", [("NAME.grad", "tensor")], needed=1
         ),
         DotCommand(".blame", blame, "where the first NaN or infinity comes from"),
         DotCommand(".check", check, "check the gradients against differences"),

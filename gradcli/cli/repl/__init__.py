@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradcli import __version__
 from gradcli.cli.repl.plain import plain_reader
-from gradcli.cli.running import Run
+from gradcli.cli.running import Run, prove_cut
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
@@ -69,6 +69,9 @@ def run_entry(run: Run, text: str, name: str) -> None:
                         run.show_value(result.value)
                 done += 1
     except GradcliError as error:
+        if error.code in ("E202", "E402"):
+            former = run.session.parse(run.transcript.program(), "session")
+            prove_cut(error, run, [*former, *statements[done:]], ())
         terminal.error(error)
         if statements:
             run.transcript.failed += 1

@@ -84,6 +84,8 @@ class Reading:
             for known, way in zip(path.conditions, path.ways, strict=False):
                 if repr(known) == text:
                     return way
+        if not self._paths:
+            raise Unreadable("a branch after the reading")
         path = self._paths[-1]
         path.conditions.append(condition)
         if len(path.conditions) > len(path.ways):
