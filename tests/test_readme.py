@@ -32,9 +32,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str
     shutil.copytree(ROOT / "examples", folder / "examples")
     programs = folder / "bin"
     programs.mkdir()
-    command = programs / "gradcli"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gradcli "$@"\n')
-    command.chmod(0o755)
+    for name, words in {"gradcli": "-m gradcli", "python3": ""}.items():
+        command = programs / name
+        command.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words} "$@"\n')
+        command.chmod(0o755)
     environment = {
         "HOME": str(folder),
         "LC_ALL": "C.UTF-8",

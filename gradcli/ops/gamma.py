@@ -90,7 +90,7 @@ def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
     array = self.array if type(self) is Tensor else self
     steps = _steps(p).astype(array.dtype)
     if type(self) is Tensor:
-        return grad * sum_dims(digamma(unsqueeze(self, -1) + Tensor(steps)), (-1,), False)
+        return grad * sum_dims(digamma(unsqueeze(self, -1) + Tensor(steps)), (array.ndim,), False)
     return grad * digamma(self[..., None] + steps).sum(-1)
 
 
