@@ -14,7 +14,8 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.deferred import before_write
+from gradcli.arrays.deferred import DEFERRED, before_write
+from gradcli.arrays.storage import Storage
 from gradcli.autograd import fitting
 from gradcli.autograd.inplace import check_inplace, is_recorded
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -411,17 +412,21 @@ def _updating(ufunc: Any, general: Function) -> Function:
         if type(other) is not Tensor:
             return general(self, other)
         array, operand = self.array, other.array
+        if type(operand) in DEFERRED:
+            operand = other.array = operand.force()
+        dtype = array.dtype
         if (
-            type(array) is not np.ndarray
+            dtype is not operand.dtype
+            or type(array) is not np.ndarray
             or type(operand) is not np.ndarray
-            or array.dtype not in _UPDATED
-            or array.dtype is not operand.dtype
+            or (dtype is not _SINGLE and dtype is not _DOUBLE)
             or array.shape != operand.shape
             or is_recorded(self, other)
         ):
             return general(self, other)
-        check_inplace(self, other)
         storage = storage_of(self)
+        if other.storage is storage or type(storage) is not Storage or 0 in array.strides:
+            check_inplace(self, other)
         before_write(array)
         ufunc(array, operand, out=array)
         storage.version += 1
@@ -430,7 +435,7 @@ def _updating(ufunc: Any, general: Function) -> Function:
     return operator
 
 
-_UPDATED = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 
 inplace_operators.update(
     {

@@ -192,8 +192,7 @@ def sum_to(gradient: Any, shape: Sequence[int]) -> Any:
             if size == 1 and array.shape[leading + i] != 1
         )
     if type(gradient) is not Tensor:
-        summed = _sum_array(array, dims, True)
-        return summed.reshape(tuple(shape)) if leading else summed
+        return _sum_array(array, dims, False).reshape(tuple(shape))
     summed = sum_dims(gradient, dims, True)
     return view(summed, tuple(shape)) if leading else summed
 
