@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.running import run
+from tests.running import invoke, run
 
 
 def test_nested_representation() -> None:
@@ -170,3 +170,14 @@ def test_inputs_are_checked_by_every_layer() -> None:
             assert outcome.error is not None
             assert outcome.error.code != "E901", (layer, value)
             assert outcome.error.raises == "TypeError", (layer, value)
+
+
+def test_parameters_are_named_after_the_variable_of_their_module() -> None:
+    text = (
+        "net = nn.Sequential(nn.Linear(2, 1), nn.Tanh())\n"
+        "copy = net[0]\n"
+        "trace(net(torch.ones(1, 2)).sum())\n"
+    )
+    shown = invoke("run", "-", stdin=text.encode()).stdout
+    assert "net.0.weight" in shown
+    assert "copy" not in shown

@@ -39,6 +39,8 @@ _EXAMPLES = """\
   gradcli 'z = x * y' x=[0,2,8] y=[5,1,7] --seed '[0.1, 1, 10]'
   gradcli 'loss = ((x @ w - y) ** 2).mean()' x=@x.npy y=@y.npy w=[2,1] --wrt w
   gradcli run train.grad steps=10 lr=0.1
+  gradcli explain 'e = (a + b) * d' a=2 b=3 d=4
+  gradcli why x.grad 'y = (x.detach() * w).sum()' x=[1,2] w=[3,4]
   gradcli help softmax           what an op does, its formula and its gradient's
   gradcli                        a session to work in
 """
@@ -204,7 +206,7 @@ def explain(
     saved: bool,
     **given: Any,
 ) -> int:
-    """Show the chain rule at work: what each edge of the graph multiplied and passed on."""
+    """Show the chain rule at work, edge by edge."""
     from gradcli.cli import explaining
 
     terminal = terminal_of(given.pop("color"), given)

@@ -239,6 +239,8 @@ class Run:
 
     def show(self, text: str) -> None:
         """Show text of gradcli's own, which may be coloured, where the program's goes too."""
+        if self.muted:
+            return
         if self.options.json and not self.shows_values:
             self._printed.append(text)
         else:

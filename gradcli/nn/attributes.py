@@ -83,7 +83,7 @@ class Attributes:
         """The attribute of a name; raises AttributeError where there is none."""
         if name in self._values:
             return self._values[name]
-        if _has(self, "_modules"):
+        if is_initialised(self):
             for table in (self._parameters, self._buffers, self._modules):
                 if name in table:
                     return table[name]
@@ -105,7 +105,7 @@ class Attributes:
             if name not in self._modules:
                 self._forget(name)
             self._modules[name] = value
-        elif not _has(self, "_modules"):
+        elif not is_initialised(self):
             self._values[name] = value
         elif name in self._parameters:
             self._check_none("parameter", name, value)
@@ -122,7 +122,7 @@ class Attributes:
 
     def language_names(self) -> list[str]:
         """The names of everything that was assigned."""
-        tables = (self._parameters, self._buffers, self._modules) if _has(self, "_modules") else ()
+        tables = (self._parameters, self._buffers, self._modules) if is_initialised(self) else ()
         return [name for table in (self._values, *tables) for name in table]
 
     def language_delattr(self, name: str) -> None:
@@ -204,10 +204,10 @@ class Attributes:
             raise GradcliError("E207", f"the module has an attribute '{name}' already")
 
 
-def _has(value: Attributes, slot: str) -> bool:
-    """Whether a slot has been filled."""
+def is_initialised(module: Attributes) -> bool:
+    """Whether `Module.__init__` has run, which a program's class may have left out."""
     try:
-        object.__getattribute__(value, slot)
+        object.__getattribute__(module, "_modules")
     except AttributeError:
         return False
     return True

@@ -25,6 +25,7 @@ from gradcli.autograd.tensor import Tensor, alias, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import function, method
+from gradcli.ops.creation import checked_dtype
 from gradcli.ops.entry import Op, op
 
 clone = op(
@@ -84,7 +85,7 @@ def wanted(
 ) -> tuple[DType | None, Device | None]:
     """The dtype and the device that the arguments of `to` ask for."""
     for value in values:
-        if isinstance(value, DType):
+        if isinstance(value, DType) or hasattr(value, "hosts"):
             dtype = value
         elif isinstance(value, Tensor):
             dtype, device = value.dtype, value.device
@@ -94,8 +95,8 @@ def wanted(
             raise GradcliError(
                 "E202", f"{name}(): expected a dtype or a device, not {type(value).__name__}"
             )
-    if dtype is not None and not isinstance(dtype, DType):
-        raise GradcliError("E202", f"{name}(): {dtype!r} is no dtype")
+    if dtype is not None:
+        dtype = checked_dtype(name, dtype, dtype)
     return dtype, None if device is None else located(name, device)
 
 

@@ -41,8 +41,10 @@ def checked_dtype(name: str, dtype: Any, default: DType) -> DType:
         return default
     if isinstance(dtype, DType):
         return dtype
-    if isinstance(dtype, type) and dtype in PYTHON_TYPES:
-        return PYTHON_TYPES[dtype]
+    # A program's own `float` is a class of the language, which names the host's.
+    for host in getattr(dtype, "hosts", (dtype,)):
+        if isinstance(host, type) and host in PYTHON_TYPES:
+            return PYTHON_TYPES[host]
     raise GradcliError(
         "E202",
         f"{name}(): dtype must be a dtype, not {type_name(dtype)}",

@@ -76,9 +76,23 @@ def _product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
     if left.dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
         return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(left.dtype)
-    if left.ndim == right.ndim == 2:
-        return np.dot(left, right)  # the same product, with less ado for small matrices
-    return np.matmul(left, right)
+    if left.ndim != 2 or right.ndim != 2:
+        return np.matmul(left, right)
+    columns = right.shape[1]
+    if (
+        1 < columns <= _NARROW
+        and left.dtype == np.float32
+        and left.size * columns <= _FEW
+        and right.flags.c_contiguous
+    ):
+        return np.einsum("ij,jk->ik", left, right)
+    return np.dot(left, right)  # the same product, with less ado for small matrices
+
+
+_NARROW, _FEW = 10, 8192
+"""Columns of the right operand, and multiplications, up to which PyTorch's library adds one product
+after the other, each rounded; a larger product is added before it is rounded, as BLAS does here.
+"""
 
 
 # --- the primitive products ---------------------------------------------------------------------

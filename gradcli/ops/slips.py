@@ -11,6 +11,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label
 from gradcli.state import active
 
+_PAIRING = ("None", "unsqueeze", "outer(", "ger(")
+"""What a program writes where it means every pair."""
+
 
 def metadata_of_pair(name: str, result: Any, first: Any, second: Any) -> Metadata:
     """The metadata of a pointwise result of two operands that is no NumPy scalar.
@@ -32,7 +35,7 @@ def _check_outer(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
     if column[-2:] != (length, 1) or length < 2:
         return
     place = active.state.place
-    if place is not None and any(word in place.text for word in ("None", "unsqueeze")):
+    if place is not None and any(word in place.text for word in _PAIRING):
         return  # the program says itself that it means pairs
     active.state.warn(
         "W001",
