@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd import backward
+from gradcli.autograd.inplace import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
@@ -262,11 +263,23 @@ def jvp(
         raise GradcliError(
             "E202", "jvp(): primals must be a tuple of tensors", raises="RuntimeError"
         )
+    _check_layouts(primals, tangents)
     output, move, aux, outputs = _linearized("jvp", func, primals, has_aux)
     if strict and not all(tensor.requires_grad for tensor in outputs):
         raise GradcliError("E407", "jvp(): an output does not depend on the inputs")
     moved = move(tangents)
     return (output, moved, aux) if has_aux else (output, moved)
+
+
+def _check_layouts(primals: Any, tangents: Any) -> None:
+    """Raise E405 where an input's elements share a place in memory and its tangent's do not: the
+    tangent is laid out as the input is, and so would be written to one place.
+    """
+    if not same_form(primals, tangents):
+        return
+    for tensor, direction in zip(leaves(primals), leaves(tangents), strict=True):
+        if tensor.array.strides != direction.array.strides:
+            check_memory(tensor)
 
 
 @function(module=_MODULE)

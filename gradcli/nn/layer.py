@@ -81,10 +81,10 @@ class Layer(Module):
     def check(self) -> None:
         """Raise where the settings do not fit, and bring them into form."""
 
-    def forward(self, *inputs: Any) -> Any:
-        values = self._values
+    def forward(self, *inputs: Any, **more: Any) -> Any:
+        values = {name: self._values[name] for name in self.settings}
         # Looked up at each call: an op's table entry becomes faster when it is first used.
-        return FUNCTIONS[self.function](*inputs, **{name: values[name] for name in self.settings})
+        return FUNCTIONS[self.function](*inputs, **values, **more)
 
     def extra_repr(self) -> str:
         text = self.template.format_map(self._values)

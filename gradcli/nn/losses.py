@@ -65,6 +65,13 @@ for _name, _function, _settings in (
     ("L1Loss", "l1_loss", {**_LEGACY, **_MEAN}),
     ("MSELoss", "mse_loss", {**_LEGACY, **_MEAN}),
     ("MarginRankingLoss", "margin_ranking_loss", {"margin": 0.0, **_LEGACY, **_MEAN}),
+    ("MultiLabelMarginLoss", "multilabel_margin_loss", {**_LEGACY, **_MEAN}),
+    (
+        "MultiMarginLoss",
+        "multi_margin_loss",
+        {"p": 1, "margin": 1.0, "weight": None, **_LEGACY, **_MEAN},
+    ),
+    ("CTCLoss", "ctc_loss", {"blank": 0, **_MEAN, "zero_infinity": False}),
     (
         "MultiLabelSoftMarginLoss",
         "multilabel_soft_margin_loss",

@@ -29,6 +29,25 @@ class _Pooling1d(_Pooling):
             self._values[name] = tuple(value) if isinstance(value, (tuple, list)) else (value,)
 
 
+class _Unpooling(_Pooling):
+    """A pool turned round: it takes the indices, and the size of its output where that is not what
+    the windows say.
+    """
+
+    __slots__ = ()
+
+    def check(self) -> None:
+        super().check()
+        dimensions = int(type(self).__name__[-2])
+        for name in ("kernel_size", "stride", "padding"):
+            value: Any = self._values[name]
+            listed = isinstance(value, (tuple, list))
+            self._values[name] = tuple(value) if listed else (value,) * dimensions
+
+    def forward(self, input: Any, indices: Any, output_size: Any = None) -> Any:
+        return super().forward(input, indices, output_size=output_size)
+
+
 _WINDOW: Settings = {"kernel_size": REQUIRED, "stride": None, "padding": 0}
 _COUNTED: Settings = {"ceil_mode": False, "count_include_pad": True}
 _WINDOW_TEXT = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
@@ -36,6 +55,9 @@ _WINDOW_TEXT = "kernel_size={kernel_size}, stride={stride}, padding={padding}"
 layer("pooling", "AvgPool1d", "avg_pool1d", {**_WINDOW, **_COUNTED}, _WINDOW_TEXT, _Pooling1d)
 
 for _count in (1, 2, 3):
+    layer(
+        "pooling", f"MaxUnpool{_count}d", f"max_unpool{_count}d", _WINDOW, _WINDOW_TEXT, _Unpooling
+    )
     if _count > 1:
         layer(
             "pooling",

@@ -30,9 +30,12 @@ from gradcli.ops.catalogue import (
 )
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Function, Op, pointwise
+from gradcli.ops.half_precision import is_half
 from gradcli.ops.operands import check_subtraction
 
 _BOOL = np.dtype(np.bool_)
+_BFLOAT16 = "E"
+"""The character of its NumPy dtype, which has no promotion with Python's numbers."""
 
 
 def zeros_like(value: Any) -> Any:
@@ -59,17 +62,29 @@ def _scaled(grad: Any, alpha: Any) -> Any:
     return grad if alpha == 1 else grad * conj(alpha)
 
 
-def _difference(self: Any, other: Any) -> Any:
+def _with_multiple(self: Any, other: Any, alpha: Any) -> Any:
+    """`self + alpha * other`; half precision takes alpha in its dtype, and rounds once."""
+    if not (is_half(self) and is_half(other)):
+        return self + other * alpha
+    number = other.dtype.type(alpha).astype(np.float32)
+    return (self.astype(np.float32) + other.astype(np.float32) * number).astype(self.dtype)
+
+
+def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
     # Where promotion gave both one dtype, it was bool for both.
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
         check_subtraction(self, other)
-    return self - other
+    if alpha == 1:
+        return self - other
+    if is_half(self) and is_half(other):
+        return _with_multiple(self, other, -alpha)
+    return self - other * alpha
 
 
 add = pointwise(
     "add",
     "AddBackward0",
-    lambda self, other, alpha=1: self + other if alpha == 1 else self + other * alpha,
+    lambda self, other, alpha=1: self + other if alpha == 1 else _with_multiple(self, other, alpha),
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
 )
@@ -77,7 +92,7 @@ add = pointwise(
 sub = pointwise(
     "sub",
     "SubBackward0",
-    lambda self, other, alpha=1: _difference(self, other if alpha == 1 else other * alpha),
+    lambda self, other, alpha=1: _difference(self, other, alpha),
     self=lambda grad: grad,
     other=lambda grad, alpha: -_scaled(grad, alpha),
 )
@@ -85,13 +100,13 @@ sub = pointwise(
 rsub_number = pointwise(
     "rsub",
     "RsubBackward1",
-    lambda self, other, alpha=1: _difference(other, self if alpha == 1 else self * alpha),
+    lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: -_scaled(grad, alpha),
 )
 rsub_tensor = pointwise(
     "rsub",
     "RsubBackward0",
-    lambda self, other, alpha=1: _difference(other, self if alpha == 1 else self * alpha),
+    lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: -_scaled(grad, alpha),
     other=lambda grad: grad,
 )
@@ -328,7 +343,11 @@ def _formula_operators() -> dict[str, Function]:
 
     def either(tensor: Op, number: Op) -> Function:
         def operator(self: Tensor, other: Any) -> Any:
-            return (tensor if type(other) is Tensor else number).apply(self, other)
+            if type(other) is Tensor:
+                return tensor.apply(self, other)
+            if type(other) is float and self.array.dtype.char == _BFLOAT16:
+                other = dtypes.cast(other, dtypes.bfloat16)
+            return number.apply(self, other)
 
         return operator
 

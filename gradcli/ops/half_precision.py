@@ -5,6 +5,7 @@ PyTorch's kernels do so. An op of one step needs no help: NumPy rounds it once a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,18 +23,22 @@ _NAMES = """
     mse_loss mse_loss_backward huber_loss huber_loss_backward smooth_l1_loss
     smooth_l1_loss_backward binary_cross_entropy_with_logits nll_loss
     native_layer_norm native_layer_norm_backward native_group_norm native_group_norm_backward
-    addmm addmv addr baddbmm addbmm convolution convolution_backward
+    convolution convolution_backward
 """
 """The ops of several steps, by their names in the registry."""
+
+_PRODUCTS = "addmm addmv addr baddbmm addbmm"
+"""Those that refuse operands of several dtypes."""
 
 _ARRAYS = (np.ndarray, np.generic)
 
 
-def _is_half(value: Any) -> bool:
+def is_half(value: Any) -> bool:
+    """Whether a value is an array of float16 or bfloat16."""
     return isinstance(value, _ARRAYS) and value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
 
 
-def rounded_once(forward: Function) -> Function:
+def rounded_once(forward: Function, computed: Callable[..., Any]) -> Function:
     """A forward function that computes arrays of half precision in float32. Its parameters are the
     function's own, so it is written from them; wider arrays pay one comparison.
     """
@@ -45,7 +50,7 @@ def rounded_once(forward: Function) -> Function:
         f"        return computed(forward, ({given},))\n"
         f"    return forward({given})\n"
     )
-    namespace: dict[str, Any] = {"forward": forward, "computed": _computed, "ARRAYS": _ARRAYS}
+    namespace: dict[str, Any] = {"forward": forward, "computed": computed, "ARRAYS": _ARRAYS}
     exec(compile(text, f"<half precision of {forward.__name__}>", "exec"), namespace)
     rounded: Function = namespace["rounded"]
     rounded.__defaults__ = forward.__defaults__
@@ -56,14 +61,20 @@ def rounded_once(forward: Function) -> Function:
 def _computed(forward: Function, operands: tuple[Any, ...]) -> Any:
     """What a forward function gives for operands of which the first has two bytes an element."""
     dtype = operands[0].dtype
-    if not _is_half(operands[0]):
+    if not is_half(operands[0]):
         return forward(*operands)
     result = forward(
-        *[value.astype(np.float32) if _is_half(value) else value for value in operands]
+        *[value.astype(np.float32) if is_half(value) else value for value in operands]
     )
     if isinstance(result, tuple):
         return tuple(_narrow(part, dtype) for part in result)
     return _narrow(result, dtype)
+
+
+def _computed_alike(forward: Function, operands: tuple[Any, ...]) -> Any:
+    """The same for an op that refuses operands of several dtypes, which it must see as they are."""
+    found = {value.dtype for value in operands if isinstance(value, _ARRAYS)}
+    return _computed(forward, operands) if len(found) == 1 else forward(*operands)
 
 
 def _narrow(value: Any, dtype: Any) -> Any:
@@ -72,6 +83,7 @@ def _narrow(value: Any, dtype: Any) -> Any:
 
 def install() -> None:
     """Let the ops of several steps round once; called when all families are imported."""
-    for name in _NAMES.split():
-        entry = registry[name]
-        entry.forward = rounded_once(entry.forward)
+    for names, computed in ((_NAMES, _computed), (_PRODUCTS, _computed_alike)):
+        for name in names.split():
+            entry = registry[name]
+            entry.forward = rounded_once(entry.forward, computed)

@@ -143,7 +143,8 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
 def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
     """The parts at the given positions of a dimension. Raises E302 for one that does not exist."""
     refuse_out("index_select", out)
-    at = _checked_parts("index_select", input, dim, index, "IndexError")
+    raises = "IndexError" if input.array.size else "RuntimeError"
+    at = _checked_parts("index_select", input, dim, index, raises)
     return index_select.apply(input, at, index)
 
 

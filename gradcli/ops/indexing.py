@@ -332,7 +332,9 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
                 )
             key[dim : dim + array.ndim] = array.nonzero()
         else:
-            key[dim] = _wrapped(array, shape[dim], dim)
+            # Positions in what is empty anyway are not looked at.
+            unread = shape[dim] and 0 in shape
+            key[dim] = np.zeros_like(array) if unread else _wrapped(array, shape[dim], dim)
     arrays = [what for what in key if what is not _FULL]
     try:
         np.broadcast_shapes(*(array.shape for array in arrays))

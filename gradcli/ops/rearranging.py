@@ -103,7 +103,7 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return roll.apply(input, moves, axes)
 
 
-def _turned(self: Any, k: int, dims: tuple[int, ...]) -> Any:
+def _turned(self: Any, k: int, dims: tuple[int, int]) -> Any:
     turned = np.rot90(self, k, dims)
     # A quarter turn is a reversed copy with two dimensions swapped, also in memory.
     return turned.swapaxes(*dims).copy().swapaxes(*dims) if k % 2 else turned.copy()

@@ -378,6 +378,8 @@ def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
     """The dimensions in another order. Raises E301 unless each is named once."""
     given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
+    if len(given) != ndim:
+        raise GradcliError("E301", f"permute(): {len(given)} dimensions named, of {ndim}")
     turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
     if sorted(turned) != list(range(ndim)):
         raise GradcliError(

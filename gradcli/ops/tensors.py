@@ -262,8 +262,13 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension lie in memory."""
     steps = [step // self.array.itemsize for step in self.array.strides]
     sizes = self.array.shape
-    if 0 in sizes:
-        steps = [prod(max(size, 1) for size in sizes[at + 1 :]) for at in range(len(sizes))]
+    if 0 in sizes and (1 not in sizes or not any(steps)):
+        # NumPy forgets how far apart the elements of an empty part are.
+        inserted = [self.base is not None and size == 1 for size in sizes]
+        steps = [
+            0 if inserted[at] else prod(max(size, 1) for size in sizes[at + 1 :])
+            for at in range(len(sizes))
+        ]
     for at in reversed(range(len(sizes))):
         # NumPy gives a new dimension of one element no step; PyTorch the size of what is below it.
         if sizes[at] == 1 and not steps[at]:
