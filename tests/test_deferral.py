@@ -37,8 +37,8 @@ PROGRAMS = {
     "a seed of its own": "y = torch.exp(x * 0.1) / w\ny.backward(w * 0.3)\nprint(some(x.grad))",
     "gradients that share work": "a = x.detach().requires_grad_()\n"
     "y = (torch.sin(x) * torch.sin(a) * w).sum()\ny.backward()\nprint(some(x.grad), some(a.grad))",
-    "one gradient for two leaves": "a = w.clone().requires_grad_()\n((x + a) * 2).sum().backward()\n"
-    "x.grad.mul_(3)\nprint(some(x.grad), some(a.grad))",
+    "one gradient for two leaves": "a = w.clone().requires_grad_()\n"
+    "((x + a) * 2).sum().backward()\nx.grad.mul_(3)\nprint(some(x.grad), some(a.grad))",
     "broadcasting": "y = (m * v + c) ** 3\ny.backward(torch.ones_like(y) * 0.5)\n"
     "print(some(m.grad), y.shape, [round(g, 0) for g in some(v.grad) + some(c.grad)])",
     "sums over dimensions": "y = torch.sin(m)\n"
@@ -114,7 +114,8 @@ def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
         run(plan)
 
     monkeypatch.setattr(fusion.Plan, "run", counted)
-    _printed("y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])", 1 << 16)
+    program = "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])"
+    _printed(program, 1 << 16)
     assert len(passes) == 1
 
 

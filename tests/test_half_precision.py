@@ -17,6 +17,8 @@ BFLOAT16 = {
     "x.var()": "3.1094",
     "x.sigmoid()": "[0.5742, 0.1099, 0.7930]",
     "x.exp()": "[1.3516, 0.1230, 3.8281]",
+    "torch.sub(x, x, alpha=0.3)": "[ 0.2109, -1.4688, 0.9375]",
+    "torch.trapezoid(x, dx=0.1)": "-0.1270",
 }
 
 
@@ -36,3 +38,9 @@ def test_gradients_keep_the_dtype() -> None:
             "print(y.dtype == x.grad.dtype == x.dtype)"
         )
         assert outcome.stdout == "True\n"
+
+
+def test_products_refuse_half_beside_wider() -> None:
+    outcome = run("h = torch.ones(2, 2).half(); torch.addmm(h, h.float(), h.float())")
+    assert outcome.error is not None
+    assert outcome.error.raises == "RuntimeError"

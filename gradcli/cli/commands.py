@@ -228,9 +228,7 @@ def explain(
 @click.option("--json", is_flag=True, help="Print the formulas as JSON.")
 @with_program
 @click.argument("words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=complete_values)
-def derive(
-    words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any
-) -> int:
+def derive(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
     """Write the gradients down as formulas of the inputs."""
     from gradcli.cli import explaining
 

@@ -1,10 +1,10 @@
 """Forward mode: how outputs change when the inputs move along tangents.
 
 A recorded graph is walked forward, from the inputs to the outputs. The derivative of a pointwise
-op is a number for each element, so the rule that turns a gradient of the output into one of the
-input turns a tangent of the input into one of the output. For any other op the rule is a linear
-function of the gradient, and the tangent is carried by that function's transpose: the derivative of
-the rule's result with respect to the gradient that it was given.
+op of real numbers is a number for each element, so the rule that turns a gradient of the output
+into one of the input turns a tangent of the input into one of the output. For any other op the rule
+is a linear function of the gradient, and the tangent is carried by that function's transpose: the
+derivative of the rule's result with respect to the gradient that it was given.
 """
 
 from __future__ import annotations
@@ -96,13 +96,22 @@ def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
     if not found:
         return
     op = getattr(node, "op", None)
-    if op is not None and op.pointwise and node.metadata[0][1].kind != "c":
+    if op is not None and op.pointwise and not _complex(node, found):
         results = [_along_elements(node, found)]
     else:
         results = _transposed(node, found)
     for output_nr, result in enumerate(results):
         if result is not None:
             moving[node, output_nr] = result if create_graph else detach(result)
+
+
+def _complex(node: Node, found: list[tuple[int, Tensor]]) -> bool:
+    """Whether numbers on either side are complex: the derivative of one by the other, such as that
+    of an angle, is then no number for each element, but a matrix of 2 x 2.
+    """
+    return node.metadata[0][1].kind == "c" or any(
+        tangent.array.dtype.kind == "c" for _, tangent in found
+    )
 
 
 def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | None:

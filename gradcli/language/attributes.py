@@ -266,9 +266,7 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         reason = reason_left_out(name)
         if reason is not None:
             shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
-            return GradcliError(
-                "E205", f"`{shown}` is left out: {reason}", raises="AttributeError"
-            )
+            return GradcliError("E205", f"`{shown}` is left out: {reason}", raises="AttributeError")
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"

@@ -26,7 +26,7 @@ def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any
 
 
 def _elu_slope(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    # At 0 it is the slope below.
+    # At 0 it is the slope below; the second derivative is 0 there.
     below = exp(self * input_scale) * (alpha * scale * input_scale)
     return where(self <= 0, below, scale)
 
@@ -41,7 +41,7 @@ elu_backward: Op = pointwise(
         grad, self, alpha, scale, input_scale
     ),
     self=lambda grad, grad_output, self, alpha, scale, input_scale: where(
-        self <= 0,
+        self < 0,
         grad * grad_output * exp(self * input_scale) * (alpha * scale * input_scale**2),
         0.0,
     ),
@@ -57,19 +57,20 @@ elu_ = pointwise(
 )
 
 
+# The operand is a result and not called so: in a rule, `result` is what the op itself gives.
 elu_backward_of_result: Op = pointwise(
     "elu_backward.is_result",
     "EluBackwardBackward0",
-    lambda grad_output, result, alpha, scale, input_scale: np.where(
-        result <= 0,
-        grad_output * input_scale * (result + alpha * scale),
+    lambda grad_output, self_or_result, alpha, scale, input_scale: np.where(
+        self_or_result <= 0,
+        grad_output * input_scale * (self_or_result + alpha * scale),
         grad_output * scale,
     )[()],
-    grad_output=lambda grad, result, alpha, scale, input_scale: elu_backward_of_result(
-        grad, result, alpha, scale, input_scale
+    grad_output=lambda grad, self_or_result, alpha, scale, input_scale: elu_backward_of_result(
+        grad, self_or_result, alpha, scale, input_scale
     ),
-    result=lambda grad, grad_output, result, input_scale: where(
-        result <= 0, grad * grad_output * input_scale, 0.0
+    self_or_result=lambda grad, grad_output, self_or_result, input_scale: where(
+        self_or_result < 0, grad * grad_output * input_scale, 0.0
     ),
 )
 elu_written = pointwise(

@@ -6,6 +6,7 @@ from gradcli.ops import (  # noqa: F401
     activation,
     adaptive_pooling,
     arithmetic,
+    arithmetic_operators,
     attention,
     batch_normalisation,
     bessel,

@@ -30,12 +30,29 @@ _NAMES = """
 _PRODUCTS = "addmm addmv addr baddbmm addbmm"
 """Those that refuse operands of several dtypes."""
 
+_GROUP = 32
+"""Elements that PyTorch adds at a time."""
+
 _ARRAYS = (np.ndarray, np.generic)
 
 
 def is_half(value: Any) -> bool:
     """Whether a value is an array of float16 or bfloat16."""
     return isinstance(value, _ARRAYS) and value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
+
+
+def with_multiple(self: Any, other: Any, alpha: Any) -> Any:
+    """`self + alpha * other`. Half precision takes alpha in its dtype, and is rounded once in whole
+    groups of elements; the product of one that is in no whole group is rounded too.
+    """
+    if not (is_half(self) and is_half(other)):
+        return self + other * alpha
+    number = other.dtype.type(alpha).astype(np.float32)
+    product = np.asarray(other.astype(np.float32) * number)
+    flat = product.ravel(order="K")  # a view: the product has no gaps
+    alone = flat[flat.size // _GROUP * _GROUP :]
+    alone[...] = alone.astype(self.dtype).astype(np.float32)
+    return (self.astype(np.float32) + product).astype(self.dtype)[()]
 
 
 def rounded_once(forward: Function, computed: Callable[..., Any]) -> Function:
@@ -63,9 +80,7 @@ def _computed(forward: Function, operands: tuple[Any, ...]) -> Any:
     dtype = operands[0].dtype
     if not is_half(operands[0]):
         return forward(*operands)
-    result = forward(
-        *[value.astype(np.float32) if is_half(value) else value for value in operands]
-    )
+    result = forward(*[value.astype(np.float32) if is_half(value) else value for value in operands])
     if isinstance(result, tuple):
         return tuple(_narrow(part, dtype) for part in result)
     return _narrow(result, dtype)

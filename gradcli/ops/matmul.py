@@ -80,7 +80,8 @@ def _product(left: Any, right: Any) -> Any:
         return np.matmul(left, right)
     columns = right.shape[1]
     if (
-        1 < columns <= _NARROW
+        type(left) is np.ndarray  # not that of a GPU
+        and 1 < columns <= _NARROW
         and left.dtype == np.float32
         and left.size * columns <= _FEW
         and right.flags.c_contiguous
@@ -162,20 +163,27 @@ def _by_columns(strides: Sizes, rows: int) -> bool:
 # The gradient of a matrix that lies by columns is made by columns as well: transposed back, as the
 # weights of a linear layer are, it has the layout of the leaf.
 
+
+def _of_left(grad: Any, right: Any, strides: Sizes) -> Any:
+    """The gradient of a product's left matrix, which has these strides."""
+    if _by_columns(strides, grad.shape[0]):
+        return t(mm(conj(right), t(grad)))
+    return mm(grad, conj(t(right)))
+
+
+def _of_right(grad: Any, left: Any, strides: Sizes) -> Any:
+    """The gradient of a product's right matrix, which has these strides."""
+    if _by_columns(strides, left.shape[1]):
+        return t(mm(t(grad), conj(left)))
+    return mm(conj(t(left)), grad)
+
+
 mm: Op = op(
     "mm",
     "MmBackward0",
     _mm_array,
-    self=lambda grad, mat2, self_strides: (
-        t(mm(conj(mat2), t(grad)))
-        if _by_columns(self_strides, grad.shape[0])
-        else mm(grad, conj(t(mat2)))
-    ),
-    mat2=lambda grad, self, mat2_strides: (
-        t(mm(t(grad), conj(self)))
-        if _by_columns(mat2_strides, self.shape[1])
-        else mm(conj(t(self)), grad)
-    ),
+    self=lambda grad, mat2, self_strides: _of_left(grad, mat2, self_strides),
+    mat2=lambda grad, self, mat2_strides: _of_right(grad, self, mat2_strides),
 )
 
 
@@ -234,16 +242,10 @@ addmm = op(
     ),
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
-        t(mm(conj(mat2), t(grad)))
-        if _by_columns(mat1_strides, grad.shape[0])
-        else mm(grad, conj(t(mat2))),
-        conj(alpha),
+        _of_left(grad, mat2, mat1_strides), conj(alpha)
     ),
     mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
-        t(mm(t(grad), conj(mat1)))
-        if _by_columns(mat2_strides, mat1.shape[1])
-        else mm(conj(t(mat1)), grad),
-        conj(alpha),
+        _of_right(grad, mat1, mat2_strides), conj(alpha)
     ),
 )
 
@@ -343,17 +345,15 @@ def _folds(left: Tensor, right: Tensor) -> bool:
 
 def _folded(left: Tensor, right: Tensor) -> Tensor:
     """A product of a stack of matrices and a matrix or vector, as one product of matrices."""
-    swapped = right.array.ndim > left.array.ndim
-    stack, small = (left, right)
-    if swapped:
+    stack, small = left, right
+    if swapped := right.array.ndim > left.array.ndim:
         stack = transpose.apply(right, right.array.ndim - 2, right.array.ndim - 1)
         small = t.apply(left) if left.array.ndim == 2 else left
     shape = stack.array.shape
     rows = reshape(stack, (prod(shape[:-1]), shape[-1]))
     if small.array.ndim == 1:
         return unsafe_view.apply(mv.apply(rows, small), shape[:-1])
-    result = mm.apply(rows, small)
-    result = unsafe_view.apply(result, (*shape[:-1], small.array.shape[1]))
+    result = unsafe_view.apply(mm.apply(rows, small), (*shape[:-1], small.array.shape[1]))
     if not swapped:
         return result
     ndim = result.array.ndim
@@ -369,7 +369,6 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
             return matmul(squeeze_dim.apply(left, 0), right)
         if second[0] == 1 and _wants_grad(right):
             return matmul(left, squeeze_dim.apply(right, 0))
-    vector = len(second) == 1
     matrix = first[-2:] if len(first) > 1 else (1, *first)
     try:
         batch = np.broadcast_shapes(first[:-2], second[:-2])
@@ -377,7 +376,7 @@ def _batched(left: Tensor, right: Tensor) -> Tensor:
         raise _misfit("matmul", left, right) from None
     count = prod(batch)
     stack = reshape(expand.apply(left, (*batch, *matrix)), (count, *matrix))
-    if vector:
+    if len(second) == 1:  # a vector
         repeated = reshape(expand.apply(right, (*batch, *second)), (count, *second))
         product = bmm.apply(stack, unsqueeze.apply(repeated, 2))
         return unsafe_view.apply(squeeze_dim.apply(product, 2), first[:-1])
@@ -410,9 +409,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
             return product
     if not left or not right:
         raise GradcliError(
-            "E301",
-            "matmul: a 0-dim tensor is no matrix",
-            help="multiply by a number with `*`",
+            "E301", "matmul: a 0-dim tensor is no matrix", help="multiply by a number with `*`"
         )
     if input.array.shape[-1] != other.array.shape[-2 if right > 1 else 0]:
         raise _misfit("matmul", input, other)

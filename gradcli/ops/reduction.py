@@ -122,7 +122,7 @@ def _sum_array(
     if kind == "f" and self.dtype.itemsize > 2:
         if type(self) in DEFERRED:
             return self.reduced(dims, keepdim)
-        if 4 < self.size < LARGEST and isinstance(self, np.ndarray):
+        if type(self) is np.ndarray and 4 < self.size < LARGEST:  # no array of a GPU
             total = ordered_sum(self, dims)
             return total.reshape(kept_sizes(self.shape, dims))[()] if keepdim else total
         if (

@@ -45,4 +45,8 @@ ROWS = [
     Row("F.glu(x, -2)", x=normal(2, 2, 3)),
     Row("torch.manual_seed(3); F.dropout(x, 0.4)", x=normal(6)),
     Row("y = x * 1; F.elu_(y); y", x=away(3)),
+    Row("y = x * 1; F.celu_(y, 0.7); y", x=away(4)),
+    Row("y = x * 1; F.threshold_(y, 0.1, 0.7); y", x=away(4)),
+    Row("y = x * 1; F.leaky_relu_(y, 0.3); y", x=away(4)),
+    Row("y = x * 1; F.rrelu_(y); y", x=away(4)),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.op_table.rows import Row, distinct, mask, normal, values
+from tests.op_table.rows import Row, away, constant, distinct, mask, normal, values
 
 ROWS = [
     Row("torch.where(m, x, y)", m=mask(2, 3), x=normal(2, 3), y=normal(3)),
@@ -30,4 +30,13 @@ ROWS = [
     Row("clamp_min(x, y)", x=values(0.1, 0.9), y=values([[0.5], [-0.3]])),
     Row("clamp_max(x, y)", x=values(0.1, 0.9), y=values([[0.5], [-0.3]])),
     Row("y = x * 1; y.clamp_(-0.5, 0.5); y", x=distinct(4)),
+    # --- written answers: in the graph, and nothing goes back
+    *(
+        Row(f"y = x * 1; y.{name}_({other}); y", x=away(4), **operands)
+        for name in (
+            *("eq", "ne", "lt", "le", "gt", "ge"),
+            *("not_equal", "less", "less_equal", "greater", "greater_equal"),
+        )
+        for other, operands in (("z", {"z": constant(away(4, low=2.5, high=4.0))}), ("0.1", {}))
+    ),
 ]

@@ -44,6 +44,9 @@ ROWS = [
     Row("asinh(x)", x=normal(4)),
     Row("acosh(x)", x=above_one(4)),
     Row("atanh(x)", x=signed_unit(4)),
+    Row("y = x * 1; y.asinh_(); y", x=normal(4)),
+    Row("y = x * 1; y.acosh_(); y", x=above_one(4)),
+    Row("y = x * 1; y.atanh_(); y", x=signed_unit(4)),
     Row("sigmoid(x)", x=normal(2, 3)),
     # --- magnitude, sign, rounding
     Row("abs(x)", x=away(4)),
@@ -64,6 +67,7 @@ ROWS = [
     Row("digamma(x)", x=positive(4)),
     Row("polygamma(1, x)", x=positive(4)),
     Row("polygamma(2, x)", x=positive(4)),
+    Row("y = x * 1; y.polygamma_(1); y", x=positive(4)),
     Row("logit(x)", x=unit(4)),
     Row("logit(x, 0.3)", x=values(0.1, 0.4, 0.6, 0.9)),
     Row("xlogy(x, y)", x=normal(2, 3), y=positive(3)),

@@ -65,4 +65,5 @@ ROWS = [
     Row("x.as_strided((3, 2), (1, 1), 1)", x=normal(2, 3)),
     Row("x[1].as_strided((2, 2), (1, 1), 3)", x=normal(2, 3)),
     Row("x.t().as_strided((2, 2), (3, 1))", x=normal(2, 3)),
+    Row("y = x * 1; y.as_strided_((3, 2), (1, 1), 1); y", x=normal(2, 3)),
 ]

@@ -16,8 +16,8 @@ from gradcli.language.scopes import PARENT, Scope, Variables, comprehension_scop
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.limits import Steps
     from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.limits import Steps
 
 
 class _Clause:
