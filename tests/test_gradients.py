@@ -146,6 +146,8 @@ def test_every_op_has_a_row() -> None:
             met |= _ops_of(row)
         except Exception:  # the row's own test says what is wrong with it
             continue
+    # A copy to another device takes two of them: tests/test_gpu.py checks its gradient.
+    met.add(registry["_to_copy.device"])
     missing = [key for key, entry in registry.items() if entry.node_name and entry not in met]
     assert missing == []
 
