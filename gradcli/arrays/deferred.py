@@ -374,7 +374,7 @@ def _weak(value: Any) -> Any:
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-_NUMBERS = frozenset({bool, int, float})
+_NUMBERS = frozenset({bool, int, float, complex})
 
 
 def _pointwise(
