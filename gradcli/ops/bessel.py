@@ -134,14 +134,20 @@ _POLYNOMIALS = {
 """Polynomials of an input and a degree, with SciPy's names."""
 
 
+_LARGEST_DEGREE = 10**6
+
+
 def _polynomial(name: str, scipy_name: str) -> Function:
     @on_the_host
     def values_of(input: Any, n: Any) -> Any:
         import scipy.special
 
         dtype = np.asarray(n if type(input) is float else input).dtype
-        degree = np.trunc(np.asarray(n, np.float64)).astype(np.int64)
-        values = getattr(scipy.special, scipy_name)(degree, np.asarray(input, np.float64))
+        # SciPy takes a step for each degree: nan and what lies beyond the largest have no value.
+        degree = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0)
+        steps = np.clip(degree, 0, _LARGEST_DEGREE).astype(np.int64)
+        values = getattr(scipy.special, scipy_name)(steps, np.asarray(input, np.float64))
+        values = np.where(degree > _LARGEST_DEGREE, np.nan, values)
         # A degree below 0 gives 0.
         return np.where(degree < 0, 0.0, values).astype(dtype)[()]
 

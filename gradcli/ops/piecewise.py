@@ -233,6 +233,8 @@ hardtanh_ = pointwise(
 def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
     check_tensors(name, input=input)
     min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
+    if type(min_val) is complex or type(max_val) is complex:
+        raise GradcliError("E203", f"{name}() takes real bounds", raises="RuntimeError")
     if min_val > max_val:
         raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
     if input.dtype.category == "bool":
