@@ -49,7 +49,7 @@ class Limits:
         self.memory = memory
         self.timeout = timeout
         self.files = files
-        self.reserve: bytearray | None = None
+        self.reserve: bytes | None = None
 
     def check_elements(
         self, count: float, what: str = "elements", raises: str | None = None
