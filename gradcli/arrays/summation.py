@@ -84,7 +84,7 @@ def _sum_rows(arranged: Any, row_step: int, column_step: int, several: bool) -> 
     lanes = _REGISTER // itemsize
     rows, columns = arranged.shape[1], arranged.shape[3]
     if row_step == itemsize and rows >= lanes:
-        parts = _along_lanes(arranged, lanes)
+        parts = _rows(arranged.transpose(0, 2, 3, 1))
     elif not several and column_step == itemsize and columns >= lanes:
         parts = _by_columns(arranged, 4 * lanes)
     elif several or row_step < column_step or columns == 1:
@@ -92,15 +92,6 @@ def _sum_rows(arranged: Any, row_step: int, column_step: int, several: bool) -> 
     else:
         parts = _by_columns(arranged, 4)
     return parts[0] if len(parts) == 1 else _in_turn(parts)
-
-
-def _along_lanes(arranged: Any, lanes: int) -> Any:
-    """Rows that lie one behind the other: lane by lane, then what is left over, then the lanes."""
-    rows = arranged.transpose(0, 2, 3, 1)
-    whole = rows.shape[-1] // lanes * lanes
-    lines = rows[..., :whole].reshape(*rows.shape[:-1], whole // lanes, lanes)
-    sums = _interleaved(lines.transpose(3, 0, 1, 2, 4))
-    return _in_turn(np.concatenate([rows[..., whole:], sums], axis=-1).transpose(3, 0, 1, 2))
 
 
 def _by_columns(arranged: Any, width: int) -> Any:
@@ -137,17 +128,20 @@ def _columns(matrix: Any) -> Any:
     return _side_by_side(matrix, 4 * lanes if columns >= lanes else 4)
 
 
-def _rows(matrix: Any) -> Any:
-    """The sums of the rows of a matrix that lies row by row."""
-    lanes = _REGISTER // matrix.dtype.itemsize
-    whole = matrix.shape[1] // lanes * lanes
+def _rows(lines: Any) -> Any:
+    """The sums over the last axis, whose elements lie one behind the other: lane by lane, then what
+    is left over, then the lanes.
+    """
+    lanes = _REGISTER // lines.dtype.itemsize
+    *others, length = lines.shape
+    whole = length // lanes * lanes
     if not whole:
-        return _interleaved(np.ascontiguousarray(matrix.T))
-    by_lane = matrix[:, :whole].reshape(len(matrix), -1, lanes).swapaxes(0, 1)
-    sums = _interleaved(np.ascontiguousarray(by_lane))
-    if whole < matrix.shape[1]:
-        sums = np.concatenate([matrix[:, whole:], sums], axis=1)
-    return np.add.accumulate(sums, axis=1)[:, -1]
+        return _interleaved(np.ascontiguousarray(np.moveaxis(lines, -1, 0)))
+    by_lane = lines[..., :whole].reshape(*others, whole // lanes, lanes)
+    sums = _interleaved(np.ascontiguousarray(np.moveaxis(by_lane, -2, 0)))
+    if whole < length:
+        sums = np.concatenate([lines[..., whole:], sums], axis=-1)
+    return np.add.accumulate(sums, axis=-1)[..., -1]
 
 
 def _interleaved(rows: Any) -> Any:

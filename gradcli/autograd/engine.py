@@ -291,7 +291,7 @@ class _Pass:
             heappush(self.ready, (-node.sequence_nr, node, gradient))
 
     def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
-        """Hand a leaf its gradient: `fresh` memory, which nobody else sees, for its own."""
+        """Hand a leaf its gradient. `fresh` memory, which nobody else sees, need not be copied."""
         variable = leaf.variable
         meta = variable.meta or meta_of(variable)
         if (
@@ -308,7 +308,6 @@ class _Pass:
             return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
-            fresh = False
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
             if leaf.extra.prehooks:
@@ -321,21 +320,16 @@ class _Pass:
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
                 return
-        if not leaf.variable.requires_grad:
+        if not variable.requires_grad:
             return  # it was told so after the graph was made
-        if fresh and leaf.extra is None and meta.grad is None and not self.create_graph:
-            meta.grad = Tensor(gradient)
-            if self.recorder is not None:
-                self.recorder.leaf(leaf, None, gradient, gradient)
-        else:
-            accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+        accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
         kept = meta.grad
         assert kept is not None
         if type(kept.array) in DEFERRED:
             self.deferred.append(kept)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
-                hook(leaf.variable)
+                hook(variable)
         if leaf.extra is not None and leaf.extra.hooks:
             hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
 

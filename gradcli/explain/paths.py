@@ -99,8 +99,12 @@ def paths_to(graph: Graph, events: Sequence[Event], leaf: Tensor) -> Paths:
             edge, gradient = node.edges[number], gradients[number]
             if edge.node is None or gradient is None or not counts[edge.node.id]:
                 continue
-            passed: list[Any] = [None] * len(edge.node.node.metadata)
-            passed[edge.output_nr] = _fitted(gradient, *edge.node.node.metadata[edge.output_nr])
+            metadata = edge.node.node.metadata
+            passed: list[Any] = [None] * len(metadata)
+            values = forced(gradient)
+            passed[edge.output_nr] = fitting.fit(
+                node.node, values, values, *metadata[edge.output_nr]
+            )
             stack.append(([*nodes, edge.node], [*edges, number], passed))
     return Paths(leaf, found)
 
@@ -119,11 +123,3 @@ def _counts(graph: Graph, target: GraphNode) -> dict[int, int]:
             stack.append((node, True))
             stack += [(edge.node, False) for edge in node.edges if edge.node is not None]
     return counts
-
-
-def _fitted(gradient: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A gradient summed and cast as the engine does it."""
-    gradient = forced(gradient)
-    if gradient.shape != shape:
-        gradient = fitting.sum_to(gradient, shape)
-    return gradient if gradient.dtype == dtype else gradient.astype(dtype)

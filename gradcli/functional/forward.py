@@ -141,11 +141,8 @@ def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | No
             following = node.next_nodes[number]
             assert following is not None
             shape, dtype = following.metadata[node.input_nrs[number]]
-            if gradient.array.shape != shape:
-                gradient = fitting.sum_to(gradient, shape)
-            if gradient.array.dtype is not dtype:
-                gradient = fitting.cast(gradient, dtype)
-            pairs.append((gradient, tangent))
+            fitted = fitting.fit(node, gradient, gradient.array, shape, dtype)
+            pairs.append((fitted, tangent))
     if not pairs:
         return [None] * len(seeds)
     wanted = [number for number, seed in enumerate(seeds) if seed is not None]
