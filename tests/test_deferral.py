@@ -6,6 +6,8 @@ before they are printed, as a plan adds block by block.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gradcli.arrays import deferred, fusion
@@ -76,6 +78,19 @@ PROGRAMS = {
     "signed zeros": "y = x.detach() * 0\nprint(some(1 / (y * 1.0)), some(1 / (y * -1.0)))",
     "an op that is no part of plans": "y = torch.sort(x * w)[0].cumsum(0)\nprint(y.shape, y[0])",
     "matrix products": "y = relu(m @ m.T) * 2\ny.sum().backward()\nprint(y.shape, m.grad.shape)",
+    "written over by a plan": "t = w * 2\nw -= t * w\nprint(some(t), some(w), w._version)\n"
+    "w.mul_(w + 1).add_(x.detach(), alpha=0.5)\nprint(some(w), w._version)",
+    "written over by its own transpose": "q = w[:250000].view(500, 500)\n"
+    "q += q.T * 2\nprint(some(q), some(w))",
+    "written over where it is strided": "q = w[::2]\nq += q * w[1::2]\nprint(some(q), some(w))",
+    "a choice written over": "w.copy_(torch.where(w > 1, x.detach(), w))\nprint(some(w))",
+    "cross-entropy": "t = torch.arange(600) * 7 % 500\nt[5] = -100\n"
+    "for loss in (F.cross_entropy(m, t), -F.cross_entropy(m * 99, t, reduction='sum')):\n"
+    "    loss.backward()\n    print(some(m.grad), str(m.grad.min()), m.grad.signbit().sum())",
+    "the gradient of nll_loss": "t = torch.arange(600) * 7 % 500\nq = m * 1\nq.retain_grad()\n"
+    "F.nll_loss(q, t).backward()\nprint(some(q.grad), some(m.grad), m.grad.sum(1)[:3])\n"
+    "q = F.log_softmax(m, 1)\nq.register_hook(lambda g: g * 2)\nF.nll_loss(q, t).backward()\n"
+    "print(some(m.grad))",
     "the node knows": "y = x.tanh()\nprint(y.grad_fn._saved_result.shape,"
     " y.grad_fn.next_functions[0][0])",
 }
@@ -109,14 +124,27 @@ def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
     passes = []
     run = fusion.Plan.run
 
-    def counted(plan: fusion.Plan) -> None:
+    def counted(plan: fusion.Plan, *args: Any) -> None:
         passes.append(plan)
-        run(plan)
+        run(plan, *args)
 
     monkeypatch.setattr(fusion.Plan, "run", counted)
     program = "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])"
     _printed(program, 1 << 16)
     assert len(passes) == 1
+
+
+def test_a_step_is_one_pass_to_the_memory_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+    run = fusion.Plan.run
+
+    def counted(plan: fusion.Plan, *args: Any) -> None:
+        passes.append((len(plan.inputs), *args))
+        run(plan, *args)
+
+    monkeypatch.setattr(fusion.Plan, "run", counted)
+    _printed("a = w * 1\nb = a[0]\na -= 0.5 * w\nprint(a[0])", 1 << 16)
+    assert [len(each) for each in passes] == [1, 2]
 
 
 def test_values_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,12 @@ def copy_block(operand: Any, out: Any) -> None:
     np.copyto(out, operand)
 
 
+def scatter_block(index: Any, chosen: Any, out: Any) -> None:
+    """Fill rows with zeros, but for the element that each row's index names."""
+    out.fill(0)
+    np.put_along_axis(out, index, chosen, 1)
+
+
 def choose_block(condition: Any, chosen: Any, other: Any, out: Any) -> None:
     """Fill a block with `chosen` where the condition holds, with `other` elsewhere."""
     bits = _BITS.get(out.dtype) if type(out) is np.ndarray else None

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gradcli.arrays.backend import device_of, module_of
-from gradcli.arrays.block_kernels import cast_block, choose_block, copy_block
+from gradcli.arrays.block_kernels import cast_block, choose_block, copy_block, scatter_block
 from gradcli.state import active
 
 LONGEST_CHAIN = 60
@@ -359,6 +359,24 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
     )
     shape = _broadcast([o.shape for o in operands if type(o) in DEFERRED])
     return _pointwise(choose_block, operands, shape, np.dtype(dtype))
+
+
+def scattered(index: Any, chosen: Any, shape: tuple[int, ...]) -> Pointwise:
+    """Zeros, but for one element in each row: the gradient of picking it.
+
+    Args:
+        index: where it is, integers of shape (rows, 1, ...).
+        chosen: what it is, of the same shape.
+        shape: (rows, columns, ...).
+    """
+    return _pointwise(scatter_block, (_source(index), _source(chosen)), shape, chosen.dtype)
+
+
+def parts_of_scattered(array: Any) -> tuple[Any, Any] | None:
+    """`index` and `chosen` of what `scattered` made and nobody has computed; else None."""
+    if type(array) is not Pointwise or array.kernel is not scatter_block or array.value is not None:
+        return None
+    return array.operands[0].value, array.operands[1].value
 
 
 def _operand(array: Any) -> Any:

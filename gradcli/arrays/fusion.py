@@ -9,14 +9,14 @@ loops let go of the interpreter. Results do not depend on which thread took whic
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import device_of
+from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.block_kernels import copy_block
 from gradcli.arrays.deferred import (
     DEFERRED,
@@ -24,6 +24,8 @@ from gradcli.arrays.deferred import (
     Constant,
     Pointwise,
     Sum,
+    before_write,
+    forced,
 )
 from gradcli.state import active
 
@@ -57,6 +59,46 @@ def evaluate(wanted: Sequence[Any]) -> None:
             order, _ = _order(group, domain)
         _plan_for(group[0])(order, group, domain).run()
         pending = [each for each in pending if each.value is None]
+
+
+def overwrite(array: Any, values: Any) -> None:
+    """Write deferred values to an array of their shape and dtype. Other plans that read what it
+    held keep that.
+
+    Raises MemoryError where there is no room for what is computed.
+    """
+    plan = _plan_over(array, values)
+    if plan is None:
+        values = forced(values)
+        before_write(array)
+        array[...] = values
+        return
+    values.operands = ()  # so that only what others read is kept for them
+    before_write(array)
+    plan.run({id(values): array})
+    active.state.sources[id(array)] = values
+
+
+def _plan_over(array: Any, values: Any) -> Plan | None:
+    """The pass that computes a deferred array straight to an ndarray; None where it could read what
+    it has written.
+    """
+    if type(values) is not Pointwise or values.value is not None:
+        return None
+    if type(array) is not np.ndarray or not array.flags.c_contiguous:
+        return None
+    order, foreign = _order([values], values.shape)
+    while foreign:
+        evaluate(foreign)
+        order, foreign = _order([values], values.shape)
+    plan = Plan(order, [values], values.shape)
+    written = array.reshape(plan.domain)
+    place = address_of(written), written.shape, written.strides
+    read = [each for each in plan.inputs if np.may_share_memory(each, written)]
+    in_step = isinstance(values.kernel, np.ufunc) and all(
+        (address_of(each), each.shape, each.strides) == place for each in read
+    )
+    return plan if in_step or not read else None
 
 
 def _plan_for(array: Any) -> type[Plan]:
@@ -252,13 +294,17 @@ class Plan:
 
     # --- running --------------------------------------------------------------------------------
 
-    def run(self) -> None:
-        """Compute the outputs and give them their values."""
+    def run(self, memory: Mapping[int, Any] | None = None) -> None:
+        """Compute the outputs and give them their values: in `memory`, an array by the `id` of an
+        output, or in some of their own.
+        """
         full: dict[int, Any] = {}
         for each in self.outputs:
             if type(each) is not Sum:
                 number = self.references[id(each)][1]
-                if number not in full:
+                if memory and id(each) in memory:
+                    full[number] = memory[id(each)].reshape(self.domain)
+                elif number not in full:
                     full[number] = np.empty(self.domain, each.dtype)
         length = self.domain[0] if self.domain else 1
         blocks = -(-length // self.rows) if length else 0

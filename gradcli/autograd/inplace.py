@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import address_of, module_of
-from gradcli.arrays.deferred import before_write, forced
+from gradcli.arrays.deferred import DEFERRED, before_write, forced
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.node import Node, extra_of, freed
@@ -336,9 +336,13 @@ def write(tensor: Tensor, result: Tensor) -> None:
             assert node is not None
         _keep_old_value(node, tensor)
     if array is not tensor.array:
-        array = forced(array)
-        before_write(tensor.array)
-        tensor.array[...] = array
+        if type(array) in DEFERRED:
+            from gradcli.arrays.fusion import overwrite
+
+            overwrite(tensor.array, array)
+        else:
+            before_write(tensor.array)
+            tensor.array[...] = array
     storage.count_write()
     if active.state.recorder is not None:
         active.state.recorder.write(tensor, result)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import DEFERRED, before_write
+from gradcli.arrays.deferred import before_write
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.inplace import check_inplace, is_recorded
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -78,8 +78,6 @@ def _updating(ufunc: Any, general: Function) -> Function:
         if type(other) is not Tensor:
             return general(self, other)
         array, operand = self.array, other.array
-        if type(operand) in DEFERRED:
-            operand = other.array = operand.force()
         dtype = array.dtype
         if (
             dtype is not operand.dtype

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.deferred import scattered
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_constants, check_floating, check_tensors
@@ -19,6 +20,7 @@ from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.reduction import sum_all, sum_dims, wide
 from gradcli.ops.shape import view
 from gradcli.ops.softmax import along, log_softmax_
+from gradcli.state import active
 
 # --- the negative log likelihood ----------------------------------------------------------------
 #
@@ -65,6 +67,8 @@ def _nll_backward_array(
     if reduction == MEAN:
         weights = weights / np.add.reduce(weights, axis=None)
     chosen = np.where(target == ignore_index, 0, -weights * grad_output)
+    if dim == 1 and type(self) is np.ndarray and self.size >= active.state.defer_from:
+        return scattered(index, np.expand_dims(chosen, dim), self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
     np.put_along_axis(slopes, index, np.expand_dims(chosen, dim), dim)
     return slopes

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.deferred import forced, parts_of_scattered
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion import over_blocks
 from gradcli.autograd.tensor import Tensor
@@ -14,6 +15,7 @@ from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import neg
 from gradcli.ops.catalogue import function
 from gradcli.ops.copying import to
+from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.pointwise import exp
@@ -95,6 +97,7 @@ def _write_log_softmax(self: Any, dim: int, out: Any) -> None:
 
 
 def _log_softmax_array(self: Any, dim: int) -> Any:
+    self = forced(self)
     if not self.ndim:
         return self - self
     return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
@@ -106,7 +109,22 @@ def _write_log_softmax_backward(grad_output: Any, output: Any, dim: int, out: An
     np.subtract(grad_output, out, out=out)
 
 
+def _write_weights(output: Any, factors: Any, dim: int, out: Any) -> None:
+    np.exp(output, out=out)
+    out *= factors
+
+
 def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
+    output = forced(output)
+    parts = parts_of_scattered(grad_output) if dim == 1 else None
+    if parts is not None and (parts[1] <= 0).all():
+        # A row of the gradient is zero but for one element, which is its sum. What it is less goes
+        # along as a factor; its sign keeps a weight of 0 from becoming -0.
+        index, chosen = parts
+        result = _by_rows(_write_weights, dim, output, 0 - chosen)
+        np.put_along_axis(result, index, chosen + np.take_along_axis(result, index, dim), dim)
+        return result
+    grad_output = forced(grad_output)
     if not output.ndim:
         return grad_output - np.exp(output) * grad_output
     return _by_rows(_write_log_softmax_backward, dim, grad_output, output).astype(
@@ -118,6 +136,7 @@ log_softmax_backward = op(
     "_log_softmax_backward_data",
     "LogSoftmaxBackwardDataBackward0",
     _log_softmax_backward_array,
+    deferrable=True,
     grad_output=lambda grad, output, dim: grad - _sum_along(grad * exp(output), dim),
     output=lambda grad, grad_output, output, dim: (
         -_sum_along(grad_output, dim) * exp(output) * grad
@@ -128,6 +147,7 @@ log_softmax_ = op(
     "log_softmax",
     "LogSoftmaxBackward0",
     _log_softmax_array,
+    deferrable=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
 )
 
@@ -140,8 +160,9 @@ def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
     Raises E203 for integers, E302 where there is no such dimension.
     """
     check_tensors(entry.name, input=input)
-    if dtype is not None:
-        input = to(input, dtype)
+    target = checked_dtype(entry.name, dtype, None)
+    if target is not None:
+        input = to(input, target)
     check_floating(entry.name, input)
     return entry.apply(input, normal_dim(entry.name, dim, input.array.ndim))
 
