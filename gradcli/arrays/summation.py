@@ -9,7 +9,7 @@ fixed order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from math import prod
 from typing import Any
 
@@ -22,45 +22,64 @@ _REGISTER = 32
 """Bytes of a register."""
 
 
-def ordered_sum(array: Any, axes: Sequence[int] | None) -> Any:
+Step = Callable[[Any], Any]
+"""A part of a sum: makes of arrays of one shape smaller ones."""
+
+_MANY = 4096
+"""How many kinds of arrays the steps are remembered for."""
+
+_remembered: dict[tuple[Any, ...], Step] = {}
+
+
+def ordered_sum(array: Any, axes: tuple[int, ...] | None) -> Any:
     """The sum of a float32 or float64 array over axes, all for None, without them.
 
-    The array has fewer than `LARGEST` elements and at least one dimension.
+    The array has fewer than `LARGEST` elements and at least one dimension. In which steps it is
+    added depends on how it lies in memory, and is found once for all arrays that lie alike.
     """
-    if array.flags.c_contiguous:
-        if axes is None or len(axes) == array.ndim:
-            return _line(array.reshape(-1))
-        if array.ndim == 2:
-            (axis,) = axes
-            if array.shape[1 - axis] == 1:
-                return _line(array.reshape(-1)).reshape(1)
-            if array.shape[axis] > 1:
-                return _rows(array) if axis else _columns(array)
+    key = (array.shape, array.strides, axes, array.itemsize)
+    step = _remembered.get(key)
+    if step is None:
+        if len(_remembered) == _MANY:
+            _remembered.clear()
+        step = _remembered[key] = _sum(array, axes)
+    return step(array)
+
+
+def _sum(array: Any, axes: tuple[int, ...] | None) -> Step:
+    """The sum over axes of arrays that lie in memory as this one does."""
+    sizes, strides = array.shape, array.strides
     reduced = range(array.ndim) if axes is None else axes
     kept = [axis for axis in range(array.ndim) if axis not in reduced]
-    shape = tuple([array.shape[axis] for axis in kept])
+    shape = tuple([sizes[axis] for axis in kept])
     if not array.size:
-        return np.zeros(shape, array.dtype)[()]
-    strides = array.strides
+        dtype = array.dtype
+        return lambda _: np.zeros(shape, dtype)[()]
     rows = _groups(array, sorted(reduced, key=lambda axis: (strides[axis], -axis)))
     columns = _groups(array, reversed(kept))  # as the result lies in memory
     # The axes as (further rows, rows, further columns, columns), in each the quickest last.
     slow = [axis for group in reversed(rows[1:]) for axis in group]
     side = [axis for group in reversed(columns) for axis in group]
-    order = slow + (rows[0] if rows else []) + side
-    alone = [axis for axis in range(array.ndim) if array.shape[axis] == 1]
-    sizes = array.shape
-    arranged = array.transpose(alone + order).reshape(
+    alone = [axis for axis in range(array.ndim) if sizes[axis] == 1]
+    order = alone + slow + (rows[0] if rows else []) + side
+    added = _added(
         prod([sizes[axis] for axis in slow]),
         prod([sizes[axis] for axis in rows[0]]) if rows else 1,
-        -1,
+        prod([sizes[axis] for group in columns[1:] for axis in group]),
         prod([sizes[axis] for axis in columns[0]]) if columns else 1,
+        strides[rows[0][-1]] if rows else 0,
+        strides[columns[0][-1]] if columns else 0,
+        array.itemsize,
     )
-    row_step = strides[rows[0][-1]] if rows else 0
-    column_step = strides[columns[0][-1]] if columns else 0
-    total = _sum_rows(arranged, row_step, column_step, len(rows) > 1)
+    if not shape and array.flags.c_contiguous:
+        return lambda array: added(array)[0]
+    if not shape:
+        return lambda array: added(array.transpose(order)).reshape(-1)[0]
     back = sorted(range(len(side)), key=side.__getitem__)
-    return total.reshape([sizes[axis] for axis in side]).transpose(back).reshape(shape)[()]
+    if order == sorted(order) and back == sorted(back):
+        return lambda array: added(array).reshape(shape)
+    sides = tuple([sizes[axis] for axis in side])
+    return lambda array: added(array.transpose(order)).reshape(sides).transpose(back).reshape(shape)
 
 
 def _groups(array: Any, axes: Iterable[int]) -> list[list[int]]:
@@ -78,109 +97,129 @@ def _groups(array: Any, axes: Iterable[int]) -> list[list[int]]:
     return groups
 
 
-def _sum_rows(arranged: Any, row_step: int, column_step: int, several: bool) -> Any:
-    """The sums over the two first axes of `(further rows, rows, further columns, columns)`."""
-    itemsize = arranged.dtype.itemsize
-    lanes = _REGISTER // itemsize
-    rows, columns = arranged.shape[1], arranged.shape[3]
-    if row_step == itemsize and rows >= lanes:
-        parts = _rows(arranged.transpose(0, 2, 3, 1))
-    elif not several and column_step == itemsize and columns >= lanes:
-        parts = _by_columns(arranged, 4 * lanes)
-    elif several or row_step < column_step or columns == 1:
-        parts = _interleaved(arranged.swapaxes(0, 1))
-    else:
-        parts = _by_columns(arranged, 4)
-    return parts[0] if len(parts) == 1 else _in_turn(parts)
-
-
-def _by_columns(arranged: Any, width: int) -> Any:
-    """Columns side by side in each of the further rows and columns."""
-    return _side_by_side(np.ascontiguousarray(arranged.swapaxes(0, 1)), width)
-
-
-def _side_by_side(rows: Any, width: int) -> Any:
-    """The sum over the first axis: whole groups of `width` columns plainly, others interleaved."""
-    whole = rows.shape[-1] // width * width
-    if whole == rows.shape[-1]:
-        return _cascade(rows)
-    if not whole:
-        return _interleaved(rows)
-    return np.concatenate([_cascade(rows[..., :whole]), _interleaved(rows[..., whole:])], axis=-1)
-
-
-def _line(flat: Any) -> Any:
-    """The sum of all elements of an array that lie one behind the other."""
-    lanes = _REGISTER // flat.dtype.itemsize
-    if len(flat) < lanes:
-        return _interleaved(flat)
-    whole = len(flat) // lanes * lanes
-    sums = _interleaved(flat[:whole].reshape(-1, lanes))
-    if whole < len(flat):
-        sums = np.concatenate([flat[whole:], sums])
-    return np.add.accumulate(sums)[-1]
-
-
-def _columns(matrix: Any) -> Any:
-    """The sums of the columns of a matrix that lies row by row."""
-    columns = matrix.shape[1]
-    lanes = _REGISTER // matrix.dtype.itemsize
-    return _side_by_side(matrix, 4 * lanes if columns >= lanes else 4)
-
-
-def _rows(lines: Any) -> Any:
-    """The sums over the last axis, whose elements lie one behind the other: lane by lane, then what
-    is left over, then the lanes.
+def _added(
+    slow: int, rows: int, side: int, columns: int, row_step: int, column_step: int, itemsize: int
+) -> Step:
+    """The sum of arrays that can be read as (further rows, rows, further columns, columns) over the
+    two first. Rows and columns, but not the further ones, are `row_step` and `column_step` bytes
+    apart.
     """
-    lanes = _REGISTER // lines.dtype.itemsize
-    *others, length = lines.shape
-    whole = length // lanes * lanes
-    if not whole:
-        return _interleaved(np.ascontiguousarray(np.moveaxis(lines, -1, 0)))
-    by_lane = lines[..., :whole].reshape(*others, whole // lanes, lanes)
-    sums = _interleaved(np.ascontiguousarray(np.moveaxis(by_lane, -2, 0)))
-    if whole < length:
-        sums = np.concatenate([lines[..., whole:], sums], axis=-1)
-    return np.add.accumulate(sums, axis=-1)[..., -1]
-
-
-def _interleaved(rows: Any) -> Any:
-    """The sum over the first axis in four parts, every fourth row one, which are then added."""
-    count = len(rows) // 4
-    if not count:
-        return _in_turn(rows)
-    parts = (
-        rows[:4] if count == 1 else _cascade(rows[: count * 4].reshape(count, 4, *rows.shape[1:]))
+    lanes = _REGISTER // itemsize
+    along = row_step == itemsize and rows >= lanes
+    if slow == side == columns == 1:
+        if along:
+            of_line = _along(rows, lanes, 1)
+            return lambda array: of_line(array.reshape(-1))
+        of_column = _interleaved(rows, _in_turn)
+        return lambda array: of_column(array.reshape(rows, 1))
+    if along:
+        of_rows = _along(rows, lanes, 2 if slow == side == 1 else 4)
+        if slow == side == 1:
+            return lambda array: of_rows(array.reshape(rows, columns).T)
+        return lambda array: _in_turn(
+            of_rows(array.reshape(slow, rows, side, columns).transpose(0, 2, 3, 1))
+        )
+    # One behind the other, columns need not be asked how they lie.
+    adder = _plainly if slow == side == 1 < columns and column_step < row_step else _in_turn
+    if slow == 1 and column_step == itemsize and columns >= lanes:
+        of_columns = _side_by_side(rows, columns, 4 * lanes, adder)
+    elif slow > 1 or row_step < column_step or columns == 1:
+        of_columns = _interleaved(rows, _in_turn)
+    else:
+        of_columns = _side_by_side(rows, columns, 4, adder)
+    if slow == side == 1:
+        return lambda array: of_columns(array.reshape(rows, columns))
+    return lambda array: _in_turn(
+        of_columns(array.reshape(slow, rows, side, columns).swapaxes(0, 1))
     )
-    if count * 4 == len(rows):
-        return _in_turn(parts)
-    first = parts[0]
-    for row in rows[count * 4 :]:
-        first = first + row
-    return first + parts[1] + parts[2] + parts[3]
 
 
-def _cascade(rows: Any) -> Any:
+def _along(length: int, lanes: int, ndim: int) -> Step:
+    """The sum over the last of `ndim` axes, whose elements lie one behind the other: lane by lane,
+    then what is left over, then the lanes. That of a line is an array of one element.
+    """
+    count = length // lanes
+    whole = count * lanes
+    lane_by_lane = _interleaved(count, _plainly)
+    if ndim == 1 and whole == length:
+        return lambda line: np.add.accumulate(lane_by_lane(line.reshape(count, lanes)))[-1:]
+    order = (ndim - 1, *range(ndim - 1), ndim)
+    last = slice(-1, None) if ndim == 1 else -1
+
+    def step(lines: Any) -> Any:
+        by_lane = lines[..., :whole].reshape(*lines.shape[:-1], count, lanes)
+        sums = lane_by_lane(np.ascontiguousarray(by_lane.transpose(order)))
+        if whole < length:
+            sums = np.concatenate([lines[..., whole:], sums], axis=-1)
+        return np.add.accumulate(sums, axis=-1)[..., last]
+
+    return step
+
+
+def _side_by_side(rows: int, columns: int, width: int, adder: Step) -> Step:
+    """The sum over the first axis: whole groups of `width` columns plainly, others interleaved."""
+    whole = columns // width * width
+    if whole == columns:
+        return _cascade(rows, adder)
+    if not whole:
+        return _interleaved(rows, adder)
+    grouped, others = _cascade(rows, _in_turn), _interleaved(rows, _in_turn)
+    return lambda array: np.concatenate(
+        [grouped(array[..., :whole]), others(array[..., whole:])], axis=-1
+    )
+
+
+def _interleaved(rows: int, adder: Step) -> Step:
+    """The sum over the first axis in four parts, every fourth row one, which are then added."""
+    count, left = divmod(rows, 4)
+    if not count or rows == 4:
+        return adder
+    added = _cascade(count, adder)
+    if not left:
+        return lambda array: adder(added(array.reshape(count, 4, *array.shape[1:])))
+
+    def step(array: Any) -> Any:
+        parts = array[:4]
+        if count > 1:
+            parts = added(array[: rows - left].reshape(count, 4, *array.shape[1:]))
+        first = parts[0]
+        for row in array[rows - left :]:
+            first = first + row
+        return first + parts[1] + parts[2] + parts[3]
+
+    return step
+
+
+def _cascade(rows: int, adder: Step) -> Step:
     """The sum over the first axis: of blocks of rows, then of blocks of those, in four levels."""
-    step = 1 << max(4, (len(rows) - 1).bit_length() // 4)
-    if len(rows) < step:
-        return _in_turn(rows)
-    levels = []
-    for level in range(4):
-        whole = len(rows) // step * step if level < 3 else 0
-        levels.append(_in_turn(rows[whole:]) if whole < len(rows) else None)
-        if not whole:
-            break
-        rows = _in_turn(rows[:whole].reshape(-1, step, *rows.shape[1:]).swapaxes(0, 1))
-    found = [each for each in levels if each is not None]
-    return _in_turn(np.stack(found)) if len(found) > 1 else found[0]
+    block = 1 << max(4, (rows - 1).bit_length() // 4)
+    if rows < block:
+        return adder
+
+    def step(array: Any) -> Any:
+        levels = []
+        for level in range(4):
+            whole = len(array) // block * block if level < 3 else 0
+            if whole < len(array):
+                levels.append(_in_turn(array[whole:]))
+            if not whole:
+                break
+            array = _in_turn(array[:whole].reshape(-1, block, *array.shape[1:]).swapaxes(0, 1))
+        return _in_turn(np.stack(levels)) if len(levels) > 1 else levels[0]
+
+    return step
 
 
-def _in_turn(rows: Any) -> Any:
+def _plainly(array: Any) -> Any:
+    """The sum over the first axis of an array without gaps, of several elements a row, one row
+    after the other.
+    """
+    return np.add.reduce(array, 0)
+
+
+def _in_turn(array: Any) -> Any:
     """The sum over the first axis, one row after the other."""
     # NumPy adds in pairs what lies one behind the other.
-    if rows.size > len(rows):
-        return np.add.reduce(
-            rows if rows.flags.c_contiguous else np.ascontiguousarray(rows), axis=0
-        )
-    return np.add.accumulate(rows, axis=0)[-1]
+    if array.size == len(array):
+        return np.add.accumulate(array, axis=0)[-1]
+    return _plainly(array if array.flags.c_contiguous else np.ascontiguousarray(array))

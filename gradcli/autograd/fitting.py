@@ -6,6 +6,7 @@ Gradients are arrays, or tensors where a graph of them is recorded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: An
     """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
     be."""
     if array.shape != shape:
-        if not _expands(shape, array.shape):
+        if broadcast_dims(shape, array.shape) is None:
             raise GradcliError(
                 "E410",
                 f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for an input"
@@ -40,12 +41,18 @@ def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: An
     return gradient
 
 
-def _expands(shape: tuple[int, ...], larger: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to a larger one."""
-    if len(shape) > len(larger):
-        return False
-    tail = larger[len(larger) - len(shape) :]
-    return tail == shape or all(have in (1, want) for have, want in zip(shape, tail, strict=True))
+@lru_cache(4096)
+def broadcast_dims(shape: tuple[int, ...], larger: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The dimensions of a larger shape that broadcasting a shape to it adds or stretches; None
+    where it does not broadcast.
+    """
+    leading = len(larger) - len(shape)
+    if leading < 0:
+        return None
+    stretched = [leading + i for i, size in enumerate(shape) if size != larger[leading + i]]
+    if any(shape[dim - leading] != 1 for dim in stretched):
+        return None
+    return (*range(leading), *stretched)
 
 
 def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:
