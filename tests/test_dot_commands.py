@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.cli import batch
 from gradcli.cli.dot_commands import TABLE
 from tests.command_line import CommandLine
 
@@ -218,6 +219,18 @@ def test_what_commands_refuse(script: Script, program: str, message: str) -> Non
 
 
 # --- files --------------------------------------------------------------------------------------
+
+
+def test_a_stream_is_kept_only_so_far(
+    command_line: CommandLine, monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    monkeypatch.setattr(batch, "MOST_OF_A_STREAM", 3)
+    shown = command_line("run", "-", stdin="x = 1\n" * 3 + ".save s\n")
+    assert shown.code == 0
+    assert (folder / "s").read_text() == "x = 1\n" * 3
+    shown = command_line("run", "-", stdin="x = 1\n" * 4 + ".save s\n")
+    assert shown.code == 5
+    assert "only the last 3 are kept" in shown.err
 
 
 def test_saved_statements_make_the_same_values(script: Script, folder: Path) -> None:

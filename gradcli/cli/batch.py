@@ -95,6 +95,10 @@ def _errors(
             yield code, exit_code
 
 
+MOST_OF_A_STREAM = 10_000
+"""Statements of standard input that are kept: memory does not grow with its length."""
+
+
 def run_file(
     terminal: Terminal, path: str, arguments: Sequence[Argument], options: Options
 ) -> GradcliError | None:
@@ -107,6 +111,7 @@ def run_file(
         with run.limited():
             if path == STDIN:
                 lines = decoded_lines(sys.stdin.buffer, "stdin")
+                run.transcript.most = MOST_OF_A_STREAM
                 statements = run.session.parse_stream(lines, "stdin")
                 run.execute(statements, arguments, terminal.flush)
             else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import deque
 from typing import TYPE_CHECKING
 
-from gradcli.errors import Span
+from gradcli.errors import GradcliError, Span
 
 if TYPE_CHECKING:
     from gradcli.language.syntax import Statement
@@ -19,13 +20,16 @@ class Transcript:
 
     Attributes:
         failed: how many failed or were interrupted since the session began.
+        most: how many statements are kept, the oldest being forgotten first; None for all.
     """
 
-    __slots__ = ("_statements", "failed")
+    __slots__ = ("_forgotten", "_statements", "failed", "most")
 
     def __init__(self) -> None:
         self.failed = 0
-        self._statements: list[tuple[Span, bool]] = []
+        self.most: int | None = None
+        self._statements: deque[tuple[Span, bool]] = deque()
+        self._forgotten = 0
 
     def __len__(self) -> int:
         return len(self._statements)
@@ -33,16 +37,29 @@ class Transcript:
     def add(self, span: Span, is_last: bool = False) -> None:
         """Keep a statement; `is_last` if its value became `_`."""
         self._statements.append((span, is_last))
+        if self.most is not None and len(self._statements) > self.most:
+            self._statements.popleft()
+            self._forgotten += 1
 
     def clear(self) -> None:
         """Forget everything."""
         self._statements.clear()
+        self._forgotten = 0
         self.failed = 0
 
     def program(self) -> str:
         """The statements as a program that leaves the same values, without relying on `_` being
         kept: an expression whose value a later statement reads as `_` is assigned to it.
+
+        Raises E602 where some of them were forgotten.
         """
+        if self._forgotten:
+            raise GradcliError(
+                "E602",
+                f"{self._forgotten + len(self):,} statements were read as they arrived, and only"
+                f" the last {len(self):,} are kept",
+                help="put the program into a file, and run that",
+            )
         texts = [span.text for span, _ in self._statements]
         last = None
         for number, (_, is_last) in enumerate(self._statements):
