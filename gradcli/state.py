@@ -47,16 +47,18 @@ class State:
             0x3>`).
         place: the source text of the operation at hand, or None outside a program.
         stack: the language functions being called, outermost first: `(name, place of the call)`.
+        backward_pass: the run of the engine at hand, None outside of one.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         defer_from: pointwise ops on arrays of so many elements are deferred.
         deferred_sums: the sums that are not computed yet.
         print_options: how tensors are written.
+        printed: objects that have no place for their printed number, with it, by `id`.
         recorder: receives every operation and every backward step, or None when nobody asked.
         duals: the levels of forward mode, None while no program asked for one.
         emit: receives what a program shows (text, traces) as it runs.
         generators: random generators by device, made when first used.
-        sources: the memory that plans read, by the `id` of its array.
+        sources: the memory that plans read, by the `id` of its array; None before the first.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
         unfinished: the temporary files that are being written, by whatever session of the process.
@@ -64,6 +66,7 @@ class State:
     """
 
     __slots__ = (
+        "backward_pass",
         "default_device",
         "default_dtype",
         "defer_from",
@@ -77,6 +80,7 @@ class State:
         "object_ids",
         "place",
         "print_options",
+        "printed",
         "recorder",
         "sequence_nr",
         "sources",
@@ -100,8 +104,10 @@ class State:
         self.default_dtype = "float32"
         self.defer_from = DEFER_FROM
         self.deferred_sums: WeakSet[Any] = WeakSet()
-        self.sources: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self.sources: WeakValueDictionary[int, Any] | None = None
         self.print_options = PrintOptions()
+        self.backward_pass: Any = None
+        self.printed: dict[int, tuple[Any, int]] = {}
         self.recorder: Any = None
         self.duals: Any = None
         self.emit: Callable[[Any], None] = emit or (lambda event: None)

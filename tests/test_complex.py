@@ -81,7 +81,20 @@ RAISED = {
     "z @ r": "RuntimeError",
     "z.erf()": "NotImplementedError",
     "F.mse_loss(z, z)": "NotImplementedError",
+    "torch.nan_to_num(z)": "RuntimeError",
+    "z.select_scatter(z[0], 0, 1)": "RuntimeError",
+    "(z * z).sum().backward(torch.tensor(2.))": "RuntimeError",
 }
+
+WRITES = {
+    "y.real.mul_(3)": "tensor([3.-2.j, 9.+1.j, 0.-2.j])",
+    "y.imag.zero_()": "tensor([1.+0.j, 3.+0.j, 0.+0.j])",
+    "torch.view_as_real(y)[:, 1].mul_(2)": "tensor([1.-4.j, 3.+2.j, 0.-4.j])",
+    "y[1:].imag.mul_(2)": "tensor([1.-2.j, 3.+2.j, 0.-4.j])",
+    "y.real = torch.tensor([1., 2., 3.])": "tensor([0.-2.j, 0.+1.j, 0.-2.j])",
+    "y.real.mul_(3); y.imag.mul_(5)": "tensor([3.-10.j, 9.+5.j, 0.-10.j])",
+}
+"""Gradients of `z` after a write to a part of `y`, which is `z * 1`."""
 
 
 @pytest.mark.parametrize("expression", PRINTED)
@@ -112,6 +125,51 @@ def test_parts_share_the_memory() -> None:
         "w.real = torch.tensor([1., 2.])\nw.imag[1] = 5\ntorch.view_as_real(w)[0, 1] = 7\nprint(w)"
     )
     assert outcome.stdout == "tensor([1.+7.j, 2.+5.j])\n"
+
+
+@pytest.mark.parametrize("write", WRITES)
+def test_gradients_through_writes_to_parts(write: str) -> None:
+    outcome = run(
+        f"{SETUP}y = z * 1\n{write}\n"
+        "(y * torch.tensor([1 + 2j, 3 - 1j, 2j])).real.sum().backward()\nprint(z.grad)"
+    )
+    assert outcome.error is None
+    assert outcome.stdout == f"{WRITES[write]}\n"
+
+
+def test_gradients_through_a_write_to_pairs() -> None:
+    outcome = run(
+        "w = torch.tensor([[1., 2.], [3., -1.], [0.5, 4.]], requires_grad=True)\ny = w * 1\n"
+        "torch.view_as_complex(y)[1:].mul_(2j)\ny.pow(2).sum().backward()\nprint(w.grad)"
+    )
+    assert outcome.stdout == "tensor([[ 2.,  4.],\n        [24., -8.],\n        [ 4., 32.]])\n"
+
+
+def test_where_a_part_lies() -> None:
+    outcome = run(f"{SETUP}print(z.imag.storage_offset(), z[1:].real.storage_offset())")
+    assert outcome.stdout == "1 2\n"
+
+
+def test_a_convolution_is_three_of_real_numbers() -> None:
+    outcome = run(
+        "x = torch.tensor([[[1 + 2j, -1j, 3, 0.5 - 1j]]], requires_grad=True)\n"
+        "k = torch.tensor([[[2 - 1j, 1j]]], requires_grad=True)\n"
+        "o = F.conv1d(x, k, torch.tensor([1 + 1j]))\no.abs().sum().backward()\n"
+        "print(o)\nprint(x.grad)\nprint(k.grad)"
+    )
+    assert outcome.stdout == (
+        "tensor([[[6.+4.0000j, 0.+2.0000j, 8.-1.5000j]]], grad_fn=<AddBackward0>)\n"
+        "tensor([[[ 1.1094+1.9415j, -0.4453+1.1679j,  3.1500+0.6143j, -0.1843-0.9829j]]])\n"
+        "tensor([[[3.8901-1.6623j, 0.1210+4.7228j]]])\n"
+    )
+
+
+def test_a_vectorised_jacobian_takes_complex_outputs() -> None:
+    outcome = run(
+        "f = lambda z: z * z * (1 + 2j)\n"
+        "print(torch.autograd.functional.jacobian(f, torch.tensor([1 + 2j]), vectorize=True))"
+    )
+    assert outcome.stdout == "tensor([[-6.-8.j]])\n"
 
 
 def test_a_conjugate_is_read_only() -> None:

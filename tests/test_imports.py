@@ -26,7 +26,7 @@ ORDER = [
     {"autograd", "files"},
     {"ops"},
     {"nn"},
-    {"optim"},
+    {"data", "optim"},
     {"functional"},
     {"language"},
     {"explain"},

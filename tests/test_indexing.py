@@ -117,6 +117,15 @@ VALUES: list[tuple[str, Any]] = [
     ),
     ("torch.arange(24).reshape(2, 3, 4)[..., -1]", [[3, 7, 11], [15, 19, 23]]),
     ("torch.arange(5)[-3:]", [2, 3, 4]),
+    ("torch.unravel_index(torch.tensor([7, -1]), (2, 3))[1]", [1, 2]),
+    (
+        "torch.tensor([1.0, 2.0, 3.0]).scatter(0, torch.tensor([0, 0, 2]), 2.0, reduce='add')",
+        [5.0, 2.0, 5.0],
+    ),
+    (
+        "torch.ones(2).scatter_(0, torch.tensor([1, 1]), torch.full((2,), 3.0), reduce='multiply')",
+        [1.0, 9.0],
+    ),
     ("torch.arange(5)[10:]", []),
     ("torch.arange(5)[3:1]", []),
     ("m[[0.5, 1.5]]", [[1.0, 2.0], [3.0, 4.0]]),
@@ -157,6 +166,15 @@ VALUES: list[tuple[str, Any]] = [
 
 ERRORS: list[tuple[str, str]] = [
     ("m[5]", "IndexError"),
+    ("torch.unravel_index(torch.tensor([1.0]), (2, 3))", "TypeError"),
+    ("torch.unravel_index(torch.tensor([1]), (2, -3))", "ValueError"),
+    ("m.scatter(0, torch.tensor([[0, 1]]), 1.0, reduce='mean')", "RuntimeError"),
+    ("m.scatter(0, torch.tensor([[0, 1]]), 1.0, reduce='add').sum().backward()", "RuntimeError"),
+    (
+        "torch.autograd.grad(torch.cdist(m, m + 1).sum(), m, create_graph=True)[0].sum()"
+        ".backward()",
+        "NotImplementedError",
+    ),
     ("m[-3]", "IndexError"),
     ("m[0, 0, 0]", "IndexError"),
     ("m[1.0]", "IndexError"),

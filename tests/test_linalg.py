@@ -54,7 +54,26 @@ VALUES: list[tuple[str, str]] = [
         "        [ 0.9857,  0.0274, -0.1665],\n"
         "        [-0.0724,  0.9599, -0.2708]])",
     ),
+    # As far as there is a factor; the rest stays as it was.
+    (
+        "torch.linalg.cholesky_ex(tensor([[1.0, 2.0], [2.0, 1.0]]))[0]",
+        "tensor([[ 1.,  0.],\n        [ 2., -3.]])",
+    ),
+    (
+        "torch.linalg.cholesky_ex(tensor([[inf, 1.0], [1.0, 2.0]]))[0]",
+        "tensor([[inf, 0.],\n        [nan, nan]])",
+    ),
     ("torch.linalg.LinAlgError.__name__", "_LinAlgError"),
+    # A matrix of one element has a gradient where it is singular too.
+    (
+        "torch.autograd.grad(torch.det(m[:1, :1] * 0), m)[0]",
+        "tensor([[0., 0.],\n        [0., 0.]])",
+    ),
+    (
+        "torch.func.grad(torch.det)(torch.zeros(1, 1))",
+        "tensor([[1.]])",
+    ),
+    ("torch.linalg.solve(torch.eye(2).expand(3, 2, 2), torch.ones(3, 2)).stride()", "(1, 3)"),
 ]
 
 
@@ -144,6 +163,11 @@ RAISED: list[tuple[str, str | None]] = [
     ("torch.linalg.vander(v, N=1)", "RuntimeError"),
     ("torch.trapezoid(v, v, dx=1)", "TypeError"),
     ("torch.cov(b)", "RuntimeError"),
+    # PyTorch overwrites what their derivatives need.
+    ("torch.linalg.cond(m, 'fro').backward()", "RuntimeError"),
+    ("torch.vander(v).sum().backward()", "RuntimeError"),
+    ("torch.vander(v, -1)", "RuntimeError"),
+    ("torch.linalg.eig(torch.full((2, 2), nan))", "RuntimeError"),
     ("torch.quantile(v, 1.5)", "RuntimeError"),
     ("torch.quantile(v.long(), 0.5)", "RuntimeError"),
     ("torch.quantile(v, tensor(0.5).double())", "RuntimeError"),

@@ -65,6 +65,11 @@ nn.Linear(1, 1).add_module('m', 3) -> TypeError
 nn.Linear(1, 1).load_state_dict({}) -> RuntimeError
 nn.Linear(1, 1).load_state_dict({'weight': torch.ones(2, 2), 'bias': torch.ones(1)}) -> RuntimeError
 nn.Linear(1, 1).get_parameter('scale') -> AttributeError
+nn.Embedding.from_pretrained(torch.ones(3)) -> AssertionError
+nn.Embedding.from_pretrained([1.0]) -> AttributeError
+nn.Linear(1, 1).load_state_dict({'bias': torch.ones(2)}, False, assign=True) -> RuntimeError
+del nn.Sequential(nn.ReLU())[2] -> IndexError
+setattr(nn.Linear(1, 1), 'weight', nn.Buffer(torch.ones(1))) -> TypeError
 nn.init.kaiming_uniform_(torch.ones(3)) -> ValueError
 nn.init.calculate_gain('x') -> ValueError
 nn.init.eye_(torch.ones(3)) -> ValueError
@@ -101,10 +106,13 @@ def test_assignment(name: str) -> None:
 
 
 def test_module_reaches_no_host_attribute() -> None:
-    for name in ("__class__", "_values", "_hooks", "register", "each_tensor", "__dict__"):
+    for name in ("__mro__", "_values", "_hooks", "register", "each_tensor", "__dict__"):
         outcome = run(f"from torch import nn\nnn.ReLU().{name}\n")
         assert outcome.error is not None, name
         assert outcome.error.code == "E102"
+    assert run("from torch import nn\nprint(nn.ReLU().__class__)\n").stdout == (
+        "<class 'torch.nn.modules.activation.ReLU'>\n"
+    )
 
 
 def test_walks_give_each_member_once() -> None:

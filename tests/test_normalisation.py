@@ -66,7 +66,20 @@ GRAPHS: list[tuple[str, str]] = [
     ),
 ]
 
+_ROW = "F.layer_norm(torch.tensor([0.3, -1.25, 0.7, 2.0]), (4,))"
+
 VALUES: list[tuple[str, str]] = [
+    # To the last bit, on which depends what is left where terms cancel.
+    (
+        f"{_ROW}.tolist()",
+        "[-0.11859491467475891, -1.4554831981658936, 0.2264084815979004, 1.3476696014404297]",
+    ),
+    (
+        f"torch.func.grad(lambda x: {_ROW.replace('torch.tensor([0.3, -1.25, 0.7, 2.0])', 'x')}"
+        ".square().sum())(torch.tensor([0.3, -1.25, 0.7, 2.0])).tolist()",
+        "[-1.4901161193847656e-06, -1.8537044525146484e-05, 2.86102294921875e-06,"
+        " 1.710653305053711e-05]",
+    ),
     (
         "F.layer_norm(m, (2,))",
         (

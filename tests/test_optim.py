@@ -35,6 +35,14 @@ STEPS = {
         [1.190000057220459, -2.080000162124634, 0.5950000286102295],
         [1.1900000000000002, -2.0800000000000005, 0.595],
     ),
+    "ASGD(p, lr=0.1)": (
+        [0.8099647164344788, -1.9199222326278687, 0.4049829840660095],
+        [0.8099647989956221, -1.9199224211370278, 0.40498298478601336],
+    ),
+    "ASGD(p, lr=0.5, lambd=0.1, alpha=0.5, t0=2, weight_decay=0.1)": (
+        [-0.15142498910427094, -1.0376132726669312, -0.0029619985725730658],
+        [-0.1514249758116139, -1.0376132780925678, -0.002961998949904855],
+    ),
     "Adam(p, lr=0.1)": (
         [0.6772847175598145, -1.8191936016082764, 0.35914379358291626],
         [0.6772846839515605, -1.819193685010538, 0.35914378823661847],
@@ -177,6 +185,15 @@ optim.Rprop([p], etas=(1.5, 1.2)) -> ValueError
 optim.NAdam([p], momentum_decay=-1) -> ValueError
 optim.SGD([p]).load_state_dict(optim.SGD([p, q]).state_dict()) -> ValueError
 lr_scheduler.StepLR(p, 3) -> TypeError
+lr_scheduler.SequentialLR(optim.SGD([p]), [], []) -> ValueError
+lr_scheduler.SequentialLR(optim.SGD([p]), [3], []) -> TypeError
+lr_scheduler.CyclicLR(optim.SGD([p], momentum=0.9), 0.1, 1.0, mode='x') -> ValueError
+lr_scheduler.CyclicLR(optim.Adagrad([p]), 0.1, 1.0) -> ValueError
+lr_scheduler.CosineAnnealingWarmRestarts(optim.SGD([p]), 3).step(-1) -> ValueError
+optim.LBFGS([{'params': [p]}, {'params': [torch.ones(1)]}]) -> ValueError
+optim.LBFGS([p]).step() -> TypeError
+optim.LBFGS([p], lr=-1) -> ValueError
+optim.ASGD([p], weight_decay=-1) -> ValueError
 lr_scheduler.LambdaLR(optim.SGD([p]), [abs, abs]) -> ValueError
 lr_scheduler.ConstantLR(optim.SGD([p]), factor=2) -> ValueError
 lr_scheduler.LinearLR(optim.SGD([p]), start_factor=0) -> ValueError

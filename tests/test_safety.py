@@ -38,7 +38,7 @@ ATTACKS = [
     ("dir(1)", "E101"),
     ("input()", "E101"),
     ("__builtins__", "E101"),
-    ("__name__", "E101"),
+    ("__file__", "E101"),
     ("super()", "E204"),
     ("super(int, 1).__class__", "E202"),
     ("object().__class__.__mro__", "E102"),

@@ -8,7 +8,7 @@ their additions.
 
 A Deferred stands in for an ndarray wherever one is read: NumPy's functions, indexing, attributes
 and assignment compute it first. A write to memory that a plan still reads is announced by
-`before_write`, which lets the plan keep the old values.
+`gradcli.arrays.sources`, which lets the plan keep the old values.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gradcli.arrays.backend import device_of, module_of
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.block_kernels import cast_block, choose_block, copy_block, scatter_block
+from gradcli.arrays.sources import held, hold
 from gradcli.state import active
 
 LONGEST_CHAIN = 60
@@ -90,7 +91,7 @@ class Deferred(NDArrayOperatorsMixin):
 
             evaluate([self])
         # Whoever gets this memory may write to it, and plans may read this array still.
-        active.state.sources[id(self.value)] = self
+        hold(self)
         return self.value
 
     # --- plans ----------------------------------------------------------------------------------
@@ -290,24 +291,12 @@ def forced(value: Any) -> Any:
     return value.force() if type(value) in DEFERRED else value
 
 
-def before_write(array: Any) -> None:
-    """Let plans that read an ndarray's memory keep the values that are about to be overwritten."""
-    sources = active.state.sources
-    if not sources:
-        return
-    device = device_of(array)
-    for key, source in list(sources.items()):
-        if device_of(source.value) == device and np.may_share_memory(source.value, array):
-            source.value = source.value.copy()
-            del sources[key]
-
-
-def _source(array: Any) -> Source:
+def _source(array: Any) -> Any:
     """The Source of an ndarray: the same one while a plan holds it."""
-    sources = active.state.sources
-    source = sources.get(id(array))
-    if source is None or source.value is not array:
-        source = sources[id(array)] = Source(array)
+    source = held(array)
+    if source is None:
+        source = Source(array)
+        hold(source)
     return source
 
 

@@ -9,7 +9,7 @@ loops let go of the interpreter. Results do not depend on which thread took whic
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -24,9 +24,9 @@ from gradcli.arrays.deferred import (
     Constant,
     Pointwise,
     Sum,
-    before_write,
     forced,
 )
+from gradcli.arrays.sources import before_write, hold
 from gradcli.state import active
 
 BLOCK = 1 << 18
@@ -75,8 +75,9 @@ def overwrite(array: Any, values: Any) -> None:
         return
     values.operands = ()  # so that only what others read is kept for them
     before_write(array)
-    plan.run({id(values): array})
-    active.state.sources[id(array)] = values
+    plan.memory[id(values)] = array
+    plan.run()
+    hold(values)
 
 
 def _plan_over(array: Any, values: Any) -> Plan | None:
@@ -168,6 +169,9 @@ class Plan:
         order: the arrays that are computed, operands first.
         outputs: those whose values are wanted.
         domain: the shape that the ops run over.
+
+    Attributes:
+        memory: where to write an output, by its `id`; others are given memory of their own.
     """
 
     def __init__(
@@ -176,6 +180,7 @@ class Plan:
         self.outputs = list({id(each): each for each in outputs}.values())
         self.sums = [each for each in self.outputs if type(each) is Sum]
         self.inputs: list[Any] = []
+        self.memory: dict[int, Any] = {}
         self.domain = domain
         self._number(order)
         self._flatten()
@@ -294,16 +299,14 @@ class Plan:
 
     # --- running --------------------------------------------------------------------------------
 
-    def run(self, memory: Mapping[int, Any] | None = None) -> None:
-        """Compute the outputs and give them their values: in `memory`, an array by the `id` of an
-        output, or in some of their own.
-        """
+    def run(self) -> None:
+        """Compute the outputs and give them their values."""
         full: dict[int, Any] = {}
         for each in self.outputs:
             if type(each) is not Sum:
                 number = self.references[id(each)][1]
-                if memory and id(each) in memory:
-                    full[number] = memory[id(each)].reshape(self.domain)
+                if id(each) in self.memory:
+                    full[number] = self.memory[id(each)].reshape(self.domain)
                 elif number not in full:
                     full[number] = np.empty(self.domain, each.dtype)
         length = self.domain[0] if self.domain else 1

@@ -128,9 +128,18 @@ class Generator:
             draws = draws % np.uint64(span)
         return draws.astype(np.int64) + low
 
-    def normal(self, count: int, dtype: Any, mean: float = 0.0, deviation: float = 1.0) -> Any:
-        """Normally distributed numbers, float64 or float32."""
-        if count < 16:
+    def normal(
+        self,
+        count: int,
+        dtype: Any,
+        mean: float = 0.0,
+        deviation: float = 1.0,
+        in_blocks: bool = True,
+    ) -> Any:
+        """Normally distributed numbers, float64 or float32. PyTorch draws in blocks those of memory
+        without gaps in row order, the others one by one.
+        """
+        if count < 16 or not in_blocks:
             drawn = np.array([self._one_normal() for _ in range(count)])
             return drawn * deviation + mean
         from gradcli.arrays.box_muller import fill_blocks

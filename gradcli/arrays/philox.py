@@ -119,7 +119,14 @@ class PhiloxGenerator(Generator):
             draws = draws % np.uint64(span)
         return draws.astype(np.int64) + low
 
-    def normal(self, count: int, dtype: Any, mean: float = 0.0, deviation: float = 1.0) -> Any:
+    def normal(
+        self,
+        count: int,
+        dtype: Any,
+        mean: float = 0.0,
+        deviation: float = 1.0,
+        in_blocks: bool = True,
+    ) -> Any:
         """Normally distributed numbers, float64 or float32, by the Box–Muller transform."""
         if dtype == np.float64:
             draws, which = self._draws(count, 2)

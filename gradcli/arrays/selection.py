@@ -1,9 +1,10 @@
-"""The order in which PyTorch's `topk` leaves equal elements.
+"""The order in which PyTorch's `sort`, `topk`, `kthvalue` and `mode` leave equal elements.
 
-PyTorch selects with the C++ library's `partial_sort` and `nth_element`, whose treatment of equal
-elements is no rule but what the algorithms happen to do: a heap for few of many, quickselect with
-the median of three and an insertion sort at the end for the rest. To name the same indices the same
-steps are taken here, on lists, for the slices that hold equal elements.
+PyTorch sorts and selects with the C++ library's `sort`, `partial_sort` and `nth_element`, whose
+treatment of equal elements is no rule but what the algorithms happen to do: a heap for few of many,
+else partitions about the median of three and an insertion sort at the end; `kthvalue` has
+partitions of PyTorch's own. To name the same indices the same steps are taken here, on lists, for
+the slices that hold equal elements.
 """
 
 from __future__ import annotations
@@ -16,6 +17,28 @@ Before = Callable[[Any, Any], bool]
 # Below these lengths the library leaves a range to insertion sort: in a selection, in a sort.
 _SELECTION_END = 3
 _SORT_END = 16
+
+LONGEST = 20_000
+"""In longer slices equal elements keep their order: the steps would take seconds."""
+
+
+def rising(keys: list[Any]) -> Before:
+    """Puts positions of smaller keys before those of larger ones."""
+    return lambda one, other: keys[one] < keys[other]
+
+
+def falling(keys: list[Any]) -> Before:
+    """Puts positions of larger keys before those of smaller ones."""
+    return lambda one, other: keys[one] > keys[other]
+
+
+def order(items: list[Any], before: Before) -> list[Any]:
+    """The items in order by `before`, equal ones as PyTorch's sort that need not be stable leaves
+    them: those of up to sixteen items keep their order.
+    """
+    _sort(items, 0, len(items), 2 * (len(items).bit_length() - 1), before)
+    _insertion_sort(items, 0, len(items), before)
+    return items
 
 
 def select(items: list[Any], count: int, before: Before) -> list[Any]:
@@ -33,6 +56,38 @@ def select(items: list[Any], count: int, before: Before) -> list[Any]:
         _nth_element(items, count - 1, before)
         _sort(items, 0, count - 1, 2 * ((count - 1).bit_length() - 1), before)
         _insertion_sort(items, 0, count - 1, before)
+    return items[:count]
+
+
+def first(items: list[Any], count: int, before: Before) -> list[Any]:
+    """The `count` items that come first by `before`, the last of them at the end, as `kthvalue`
+    leaves them.
+    """
+    low, high = 0, len(items) - 1
+    while high > low + 1:
+        middle = low + (high - low) // 2
+        items[middle], items[low + 1] = items[low + 1], items[middle]
+        for one, other in ((low + 1, high), (low, high), (low + 1, low)):
+            if before(items[other], items[one]):
+                items[one], items[other] = items[other], items[one]
+        pivot, left, right = items[low], low + 1, high
+        while True:
+            left += 1
+            while before(items[left], pivot):
+                left += 1
+            right -= 1
+            while before(pivot, items[right]):
+                right -= 1
+            if right < left:
+                break
+            items[left], items[right] = items[right], items[left]
+        items[low], items[right] = items[right], items[low]
+        if right < count:
+            low = left
+        if right >= count - 1:
+            high = right - 1
+    if high == low + 1 and before(items[high], items[low]):
+        items[low], items[high] = items[high], items[low]
     return items[:count]
 
 

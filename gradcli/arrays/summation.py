@@ -62,11 +62,14 @@ def _sum(array: Any, axes: tuple[int, ...] | None) -> Step:
     side = [axis for group in reversed(columns) for axis in group]
     alone = [axis for axis in range(array.ndim) if sizes[axis] == 1]
     order = alone + slow + (rows[0] if rows else []) + side
-    added = _added(
+    grouped = (
         prod([sizes[axis] for axis in slow]),
         prod([sizes[axis] for axis in rows[0]]) if rows else 1,
         prod([sizes[axis] for group in columns[1:] for axis in group]),
         prod([sizes[axis] for axis in columns[0]]) if columns else 1,
+    )
+    added = _added(
+        *grouped,
         strides[rows[0][-1]] if rows else 0,
         strides[columns[0][-1]] if columns else 0,
         array.itemsize,
@@ -77,6 +80,8 @@ def _sum(array: Any, axes: tuple[int, ...] | None) -> Step:
         return lambda array: added(array.transpose(order)).reshape(-1)[0]
     back = sorted(range(len(side)), key=side.__getitem__)
     if order == sorted(order) and back == sorted(back):
+        if shape == grouped[3:] and grouped[0] == 1:
+            return added
         return lambda array: added(array).reshape(shape)
     sides = tuple([sizes[axis] for axis in side])
     return lambda array: added(array.transpose(order)).reshape(sides).transpose(back).reshape(shape)

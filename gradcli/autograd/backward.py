@@ -27,7 +27,7 @@ def _several(value: Any, what: str) -> list[Any]:
         return [value]
     if isinstance(value, GradientEdge):
         return [value.tensor()]
-    if isinstance(value, (list, tuple)):
+    if hasattr(type(value), "__iter__"):
         return [each.tensor() if isinstance(each, GradientEdge) else each for each in value]
     raise GradcliError(
         "E202", f"{what} must be a tensor or a sequence of tensors, not {type(value).__name__}"
@@ -51,9 +51,11 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             raise GradcliError(
                 "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
             )
-        seed: Any = module_of(array).ones(array.shape, array.dtype)
-        if not array.shape:
-            seed = seed[()]
+        seed: Any
+        if isinstance(array, np.generic):
+            seed = array.dtype.type(1)
+        else:
+            seed = module_of(array).ones(array.shape, array.dtype)[()]
         return Tensor(seed) if create_graph else seed
     if not isinstance(gradient, Tensor):
         raise GradcliError(
@@ -67,6 +69,12 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             f"the seed has shape {tuple(gradient.array.shape)} and the output has shape"
             f" {tuple(array.shape)}",
             help=f"pass a seed of the output's shape: {_ones(array.shape)}",
+        )
+    if (gradient.array.dtype.kind == "c") is not (array.dtype.kind == "c"):
+        raise GradcliError(
+            "E406",
+            f"the seed is {gradient.dtype} and the output {output.dtype}: both are complex, or none"
+            " is",
         )
     value = gradient if create_graph else forced(gradient.array)
     return value if gradient.array.dtype is array.dtype else fitting.cast(value, array.dtype)
@@ -156,6 +164,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -166,7 +175,11 @@ def grad(
     unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are).
     """
     if is_grads_batched:
-        raise GradcliError("E205", "grad(): is_grads_batched is outside the catalogue")
+        if create_graph:
+            raise GradcliError(
+                "E205", "grad(): is_grads_batched with create_graph is outside the language"
+            )
+        return _batched_grad(outputs, inputs, grad_outputs, retain_graph, allow_unused)
     if materialize_grads and allow_unused is False:
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
@@ -202,6 +215,34 @@ def grad(
                 help="pass allow_unused=True to get None for it",
             )
     return tuple(results)
+
+
+def _batched_grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    allow_unused: bool | None,
+) -> tuple[Tensor | None, ...]:
+    """The gradients for each row of the seeds, stacked; raises E406 for seeds without rows."""
+    seeds = _several(grad_outputs, "grad_outputs")
+    counts = {len(seed) if seed.array.ndim else 0 for seed in seeds if isinstance(seed, Tensor)}
+    if len(counts) != 1 or counts == {0}:
+        raise GradcliError("E406", "grad(): batched seeds need a first dimension of one size")
+    (count,) = counts
+    rows: list[tuple[Any, ...]] = []
+    for row in range(count):
+        given = [None if seed is None else Tensor(forced(seed.array)[row]) for seed in seeds]
+        keep = True if row + 1 < count else retain_graph
+        rows.append(grad(outputs, inputs, given, keep, allow_unused=allow_unused))
+    return tuple([_stacked(column) for column in zip(*rows, strict=True)])
+
+
+def _stacked(gradients: tuple[Any, ...]) -> Tensor | None:
+    if gradients[0] is None:
+        return None
+    arrays = [gradient.array for gradient in gradients]
+    return Tensor(module_of(arrays[0]).stack(arrays))
 
 
 def _targets(inputs: list[Any]) -> list[Target]:

@@ -60,9 +60,12 @@ def run_backward(
     state = active.state
     before = state.grad_enabled
     place = state.place
+    outer = state.backward_pass
     state.grad_enabled = create_graph
     try:
-        return _Pass(state, keep_graph, create_graph, targets, accumulate).run(roots)
+        this = _Pass(state, keep_graph, create_graph, targets, accumulate)
+        state.backward_pass = this
+        return this.run(roots)
     except GradcliError as error:
         if error.code in ("E403", "E404") and place is not None:
             error.labels += (Label(place, "needed here"),)
@@ -70,6 +73,7 @@ def run_backward(
     finally:
         state.grad_enabled = before
         state.place = place
+        state.backward_pass = outer
 
 
 class _Pass:
@@ -157,6 +161,24 @@ class _Pass:
                     break
         self.needed = needed
 
+    def will_run(self, node: Node) -> bool:
+        """Whether the node is one of those that this run goes through.
+
+        Raises E204 for a leaf whose gradient is collected and not accumulated, as PyTorch does.
+        """
+        if self.needed is None:
+            return node in self.waiting
+        if node not in self.wanted:
+            return node in self.needed
+        if not self.accumulate and type(node) is AccumulateGrad:
+            raise GradcliError(
+                "E204",
+                "register_multi_grad_hook(): grad() was asked for the gradient of a leaf among the"
+                " tensors",
+                raises="RuntimeError",
+            )
+        return True
+
     # --- during ---------------------------------------------------------------------------------
 
     def _run_ready(self) -> None:
@@ -188,6 +210,7 @@ class _Pass:
             gradients = (node.run_recorded if recorded else node.run)(grads, keep)
             node.ran_at = place
             if node.extra is not None and node.extra.hooks:
+                gradients = tuple(self._fitted(node, gradients))
                 gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads, node.outputs)
             next_nodes = node.next_nodes
             if len(gradients) != len(next_nodes):
@@ -197,11 +220,11 @@ class _Pass:
                 recorder.step(node, grads, gradients, fitted)
                 gradients = tuple(fitted)
             leaves = None
-            for following, output_nr, gradient in zip(
-                next_nodes, node.input_nrs, gradients, strict=True
-            ):
+            input_nrs = node.input_nrs
+            for number, following in enumerate(next_nodes):
                 if following is None:
                     continue
+                output_nr, gradient = input_nrs[number], gradients[number]
                 metadata = following.metadata
                 if metadata is not scalar_metadata(type(gradient)) and gradient is not None:
                     array = gradient.array if recorded else gradient
@@ -310,8 +333,6 @@ class _Pass:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
-            if leaf.extra.prehooks:
-                gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
             if gradient is None:
                 return
         if self.targets is not None:
@@ -319,6 +340,10 @@ class _Pass:
                 return
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
+                return
+        if leaf.extra is not None and leaf.extra.prehooks:
+            gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
+            if gradient is None:
                 return
         if not variable.requires_grad:
             return  # it was told so after the graph was made
@@ -329,7 +354,7 @@ class _Pass:
             self.deferred.append(kept)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
-                hook(variable)
+                hooks.check_no_result(hook(variable))
         if leaf.extra is not None and leaf.extra.hooks:
             hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
 

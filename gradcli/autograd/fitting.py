@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import before_write, forced
+from gradcli.arrays.deferred import forced
 from gradcli.arrays.gpu_array import ARRAYS
+from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import own
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed

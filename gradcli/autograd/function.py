@@ -23,16 +23,18 @@ class FunctionCall:
         name: the function's name.
         node_name: its node's.
         inputs: the parameters that are tensors; parameters are named by their numbers.
+        node: the node of the call, which is in no graph where nothing was recorded.
     """
 
-    __slots__ = ("inputs", "name", "node_name")
+    __slots__ = ("inputs", "name", "node", "node_name")
 
     lists: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, name: str, node_name: str, inputs: tuple[str, ...]) -> None:
+    def __init__(self, name: str, node: FunctionNode) -> None:
         self.name = name
-        self.node_name = node_name
-        self.inputs = inputs
+        self.node = node
+        self.node_name = node.node_name
+        self.inputs = tuple([str(number) for number, yes in enumerate(node.is_tensor) if yes])
 
 
 class Function:
@@ -47,7 +49,7 @@ class Function:
     language_name: ClassVar[str] = "torch.autograd.function.Function"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"backward", "forward", "setup_context", "vjp"}
+        {"backward", "forward", "jvp", "setup_context", "vjp"}
     )
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"apply"})
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
@@ -73,6 +75,13 @@ class Function:
         raise GradcliError(
             "E205", "a custom function has to define backward() to be differentiated"
         )
+
+    @staticmethod
+    def jvp(*tangents: Any) -> Any:
+        """The tangents of the results; where it is not overridden, forward mode goes by
+        `backward`.
+        """
+        raise GradcliError("E205", "a custom function has to define jvp() for forward mode")
 
     @classmethod
     def backward(cls, *grads: Any) -> Any:
@@ -114,8 +123,7 @@ class Function:
         outputs = node.finish(args, (returned,) if single else returned, recorded)
         result = outputs[0] if single else tuple(outputs)
         if state.recorder is not None:
-            tensors = [str(number) for number, yes in enumerate(node.is_tensor) if yes]
-            call = FunctionCall(cls.__name__, node.node_name, tuple(tensors))
+            call = FunctionCall(cls.__name__, node)
             given = {str(number): value for number, value in enumerate(args)}
             state.recorder.operation(call, given, result)
         return result
@@ -126,7 +134,12 @@ def node_class_of(function: type[Function]) -> type[FunctionNode]:
     found = function.__dict__.get("node_class")
     if found is None:
         name = f"{function.__name__}Backward"
-        found = type(name, (FunctionNode,), {"__slots__": (), "node_name": name})
+        full_name = f"torch.autograd.function.{name}"
+        found = type(
+            name,
+            (FunctionNode,),
+            {"__slots__": (), "node_name": name, "language_name": full_name},
+        )
         function.node_class = found
     return found
 
@@ -153,7 +166,7 @@ class Error(Node):
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         raise GradcliError(
             "E409",
-            "the gradient of a function that is marked with once_differentiable was differentiated",
+            "the gradient of a function that can be differentiated only once was differentiated",
         )
 
     run_recorded = run
@@ -173,14 +186,15 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         if not before or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return returned
         if isinstance(returned, tuple):
-            return tuple([_refusing(value) for value in returned])
-        return _refusing(returned)
+            return tuple([refusing(value) for value in returned])
+        return refusing(returned)
 
     once.__name__ = getattr(function, "__name__", "backward")
     return once
 
 
-def _refusing(gradient: Any) -> Any:
+def refusing(gradient: Any) -> Any:
+    """A gradient whose own gradient is E409; what is no tensor stays as it is."""
     if not isinstance(gradient, Tensor):
         return gradient
     refusing = alias(gradient)

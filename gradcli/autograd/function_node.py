@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import (
     Tensor,
     alias,
     gradient_edge,
+    in_place_of,
     meta_of,
     storage_of,
     with_history,
@@ -56,6 +57,37 @@ class Saved:
         return None if storage is None else storage.place
 
 
+Pack = Callable[[Tensor], Any]
+Unpack = Callable[[Any], Tensor]
+
+
+class Packed:
+    """What stands in a node for a saved tensor: what `pack` made of it, and how to undo that."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, value: Any, unpack: Unpack) -> None:
+        self.value = value
+        self.unpack = unpack
+
+    def tensor(self, node: Node | None, output_nr: int) -> Tensor:
+        """The tensor again, in the graph where it was; raises E202 for what is no tensor."""
+        found = self.unpack(self.value)
+        if not isinstance(found, Tensor):
+            raise GradcliError("E202", f"unpack_hook has to return a tensor, not {_kind(found)}")
+        return in_place_of(found.array, node, output_nr)
+
+
+class PackedSaved(Packed):
+    """The same in a custom function's context; `edge` is where the tensor's gradient flows to."""
+
+    __slots__ = ("edge",)
+
+    def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack) -> None:
+        super().__init__(pack(tensor), unpack)
+        self.edge = gradient_edge(tensor)
+
+
 class FunctionNode(Node):
     """The node of a custom function and the `ctx` of its methods.
 
@@ -63,9 +95,11 @@ class FunctionNode(Node):
         function: the class whose methods are run.
         needs_input_grad: for each argument, whether it is a tensor that requires grad.
         is_tensor: for each argument, whether it is a tensor.
+        input_metadata: shape and NumPy dtype of each tensor among the arguments.
         output_nrs: for each result of forward, which output it is, -1 for what is no tensor.
         to_save, dirty, non_differentiable: the tensors that forward named.
         saved: what `saved_tensors` gives, `FREED` after it was freed.
+        saved_forward: what it gives in `jvp`, None for the same.
         materialize: whether backward gets zeros for a gradient that is undefined.
         attributes: what the program's methods set on `ctx`.
     """
@@ -74,12 +108,14 @@ class FunctionNode(Node):
         "attributes",
         "dirty",
         "function",
+        "input_metadata",
         "is_tensor",
         "materialize",
         "multiple",
         "needs_input_grad",
         "non_differentiable",
         "saved",
+        "saved_forward",
         "to_save",
     )
 
@@ -96,10 +132,14 @@ class FunctionNode(Node):
     }
 
     def __init__(self, function: Any, args: Sequence[Any]) -> None:
-        edges = [gradient_edge(value) for value in args if isinstance(value, Tensor)]
+        tensors = [value for value in args if isinstance(value, Tensor)]
+        edges = [gradient_edge(tensor) for tensor in tensors]
         self.next_nodes = tuple([node for node, _ in edges])
         self.input_nrs = tuple([output_nr for _, output_nr in edges])
         self.metadata = ()
+        self.input_metadata = tuple(
+            [(tensor.array.shape, tensor.array.dtype) for tensor in tensors]
+        )
         self.sequence_nr = 0
         self.place = active.state.place
         self.assigned = None
@@ -114,6 +154,7 @@ class FunctionNode(Node):
         self.dirty: tuple[Any, ...] = ()
         self.non_differentiable: tuple[Any, ...] = ()
         self.saved: Any = ()
+        self.saved_forward: Any = None
         self.materialize = True
         self.attributes: dict[str, Any] = {}
 
@@ -124,10 +165,11 @@ class FunctionNode(Node):
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Any) -> None:
-        """What forward mode would keep; backward does not use it."""
+        """Keep tensors, or None, for `jvp`; backward does not use them."""
         for value in tensors:
             if value is not None and not isinstance(value, Tensor):
                 raise GradcliError("E202", f"save_for_forward() takes tensors, not {_kind(value)}")
+        self.saved_forward = tensors
 
     def mark_dirty(self, *args: Any) -> None:
         """Declare the inputs that forward changes in place; each must be an output."""
@@ -151,17 +193,32 @@ class FunctionNode(Node):
             raise freed(self)
         return tuple([self._unpacked(number, kept) for number, kept in enumerate(self.saved)])
 
-    def _unpacked(self, number: int, kept: Saved | None) -> Tensor | None:
-        if kept is None:
-            return None
-        if kept.found != kept.version:
-            name = self.assigned if kept.output_nr >= 0 else kept.value.name
-            name = name or f"saved_tensors[{number}]"
-            raise modified(self, name, kept.found, kept.version, kept.place)
+    def pack_saved(self, pack: Pack, unpack: Unpack) -> None:
+        """Keep what `pack` makes of each saved tensor; `unpack` turns it back when it is needed."""
+        self.saved = tuple(
+            [
+                PackedSaved(self._tensor(kept), pack, unpack) if isinstance(kept, Saved) else kept
+                for kept in self.saved
+            ]
+        )
+
+    def _tensor(self, kept: Saved) -> Tensor:
+        """A saved tensor with its history."""
         if kept.output_nr >= 0:
             return with_history(kept.value, self, kept.output_nr)
         tensor: Tensor = kept.value
         return tensor
+
+    def _unpacked(self, number: int, kept: Saved | PackedSaved | None) -> Tensor | None:
+        if kept is None:
+            return None
+        if isinstance(kept, PackedSaved):
+            return kept.tensor(*kept.edge)
+        if kept.found != kept.version:
+            name = self.assigned if kept.output_nr >= 0 else kept.value.name
+            name = name or f"saved_tensors[{number}]"
+            raise modified(self, name, kept.found, kept.version, kept.place)
+        return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
         """What the program's methods stored on `ctx`; raises AttributeError."""
@@ -171,7 +228,9 @@ class FunctionNode(Node):
             raise AttributeError(name) from None
 
     def language_setattr(self, name: str, value: Any) -> None:
-        """Store a value on `ctx`."""
+        """Store a value on `ctx`; raises E102 for what can only be read."""
+        if name in _READ_ONLY:
+            raise GradcliError("E102", f"the attribute '{name}' of ctx cannot be set")
         self.attributes[name] = value
 
     def name(self) -> str:
@@ -268,7 +327,7 @@ class FunctionNode(Node):
 
     def save_result_storage(self, output_nr: int, storage: Any) -> None:
         for kept in self.saved:
-            if kept is not None and kept.output_nr == output_nr:
+            if isinstance(kept, Saved) and kept.output_nr == output_nr:
                 kept.storage = storage
                 kept.version = storage.version
 
@@ -294,6 +353,30 @@ class FunctionNode(Node):
         if not keep:
             self.saved = FREED
         return self._checked(returned if isinstance(returned, tuple) else (returned,))
+
+    def jvp(self, tangents: dict[int, Tensor]) -> list[Tensor | None]:
+        """What the program's `jvp` gives for the tangents of some of the tensors among the
+        arguments, which are numbered by their edges.
+        """
+        edges = iter(enumerate(self.input_metadata))
+        given = [self._tangent(tangents, *next(edges)) if yes else None for yes in self.is_tensor]
+        saved = self.saved
+        if self.saved_forward is not None:
+            self.saved = tuple(
+                [None if value is None else Saved(value, -1) for value in self.saved_forward]
+            )
+        try:
+            returned = self.function.jvp(self, *given)
+        finally:
+            self.saved = saved
+        return list(returned) if isinstance(returned, tuple) else [returned]
+
+    def _tangent(self, tangents: dict[int, Tensor], number: int, metadata: Any) -> Tensor | None:
+        """The tangent of an argument; zeros for one that does not move."""
+        if number in tangents or not self.materialize:
+            return tangents.get(number)
+        beside = next(iter(tangents.values())).array
+        return Tensor(module_of(beside).zeros(*metadata)[()])
 
     def _zeros(self, number: int, beside: Any) -> Tensor | None:
         if self.metadata[number] is _NOTHING:
@@ -330,6 +413,8 @@ class FunctionNode(Node):
         labels = (Label(self.place, "the function was applied here"),) if self.place else ()
         return GradcliError("E410", f"{self.node_name} {problem}", help=help, labels=labels)
 
+
+_READ_ONLY = frozenset({"metadata", "next_functions", "saved_tensors"})
 
 _NOTHING: tuple[tuple[int, ...], Any] = ((), np.dtype(np.float32))
 """The metadata of a result that is no tensor, to which no gradient flows."""

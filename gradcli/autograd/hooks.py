@@ -128,6 +128,17 @@ def _replaced_all(
     ]
 
 
+def check_no_result(returned: Any) -> None:
+    """Raise E410 for what a hook returned that is called when a gradient was accumulated."""
+    if returned is not None:
+        raise GradcliError(
+            "E410",
+            "a post-accumulate-grad hook has to return None, not"
+            f" {'a tensor' if isinstance(returned, Tensor) else type(returned).__name__}",
+            raises="RuntimeError" if isinstance(returned, Tensor) else "TypeError",
+        )
+
+
 def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
     """The gradient after a hook: the new one, checked against the one that the hook was given."""
     if new is None:

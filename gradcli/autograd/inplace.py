@@ -8,6 +8,7 @@ when it is next asked for.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -15,9 +16,11 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import address_of, module_of
-from gradcli.arrays.deferred import DEFERRED, before_write, forced
+from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import tensor as tensors
+from gradcli.autograd.geometry import Geometry, extent, geometry, shown
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
 from gradcli.errors import GradcliError
@@ -27,10 +30,8 @@ from gradcli.state import active
 as_strided: Callable[[Tensor, tuple[int, ...], tuple[int, ...], int], Tensor] = not_installed
 clone: Callable[[Tensor], Tensor] = not_installed
 copied: Callable[[Tensor, Tensor], Tensor] = not_installed
-
-
-Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
-"""Shape, strides and offset of a view in its base's memory, strides and offset in elements."""
+view_as_complex: Callable[[Tensor], Tensor] = not_installed
+view_as_real: Callable[[Tensor], Tensor] = not_installed
 
 
 class CopySlices(Node):
@@ -40,9 +41,12 @@ class CopySlices(Node):
     the part of the gradient that the view shows, and its answer takes that part's place.
     """
 
-    __slots__ = ("base_strides", "view", "writer")
+    __slots__ = ("base_strides", "renewed", "view", "view_dtype", "writer")
 
     node_name = "CopySlices"
+
+    renewed: weakref.ref[Node] | None
+    """What the written view's history begins with since; it leads here, so it is not kept."""
 
     def __init__(self, base: Tensor, view: Tensor, writer: Node) -> None:
         base_node, base_nr = gradient_edge(base)
@@ -56,7 +60,9 @@ class CopySlices(Node):
         self.assigned = None
         self.extra = None
         self.writer: Node | None = writer
+        self.renewed = None
         self.view = geometry(base.array, view.array)
+        self.view_dtype = view.array.dtype
         self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
 
     def _writer(self, keep: bool) -> Node:
@@ -75,9 +81,12 @@ class CopySlices(Node):
         """A copy of the gradient that lies in memory as the base does, and the view of its part."""
         shape, dtype = self.metadata[0]
         memory = module_of(grads).empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
-        gradient = _shown(memory, dtype, (shape, self.base_strides, 0))
+        gradient = shown(memory, dtype, (shape, self.base_strides, 0))
         gradient[...] = grads
-        return gradient, _shown(memory, dtype, self.view)
+        part = shown(memory, self.view_dtype, self.view)
+        # PyTorch lets an expanded view be filled, but not be written to by the gradient.
+        _check_places(part)
+        return gradient, part
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part = self._copied(grads)
@@ -89,41 +98,31 @@ class CopySlices(Node):
         # PyTorch's steps, so that the graph of the gradient has its nodes.
         gradient = Tensor(self._copied(grads.array)[0])
         write(gradient, copied(gradient, grads))
-        part = as_strided(gradient, *self.view)
-        first, *others = self._writer(keep).run_recorded(clone(part), True)
+        part = _window(gradient, self.view_dtype, self.view)
+        writer = self._writer(keep)
+        extra_of(writer).renewed = self.renewed
+        first, *others = writer.run_recorded(clone(part), True)
         if first is None:
             first = Tensor(module_of(part.array).zeros((), part.array.dtype))
         write(part, copied(part, first))
         return gradient, *others
 
 
+def _window(base: Tensor, dtype: Any, view: Geometry) -> Tensor:
+    """The view of a base, which may show complex numbers as real ones or pairs as complex ones."""
+    if dtype.kind == base.array.dtype.kind:
+        return as_strided(base, *view)
+    if dtype.kind != "c":
+        return as_strided(view_as_real(base), *view)
+    shape, strides, offset = view
+    steps = tuple(2 * step for step in strides)
+    return view_as_complex(as_strided(base, (*shape, 2), (*steps, 1), 2 * offset))
+
+
 def base_array(tensor: Tensor) -> Any:
     """The array of the tensor that a view shows, or the tensor's own."""
     storage_of(tensor)
     return tensor.array if tensor.base is None else tensor.base.array
-
-
-def geometry(base: Any, view: Any) -> Geometry:
-    """How an array lies in the memory of its base."""
-    size = base.itemsize
-    offset = (address_of(view) - address_of(base)) // size
-    return view.shape, tuple(step // size for step in view.strides), offset
-
-
-def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How many elements of memory an array spans."""
-    if 0 in shape:
-        return 0
-    return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
-
-
-def _shown(memory: Any, dtype: Any, view: Geometry) -> Any:
-    """The array that shows bytes of memory in a given geometry."""
-    shape, strides, offset = view
-    size = dtype.itemsize
-    start = 0 if 0 in shape else offset * size
-    steps = [step * size for step in strides]
-    return module_of(memory).ndarray(shape, dtype, memory, start, steps)
 
 
 def check_inplace(tensor: Tensor, *operands: Any) -> None:
@@ -176,6 +175,11 @@ def check_memory(tensor: Tensor, *operands: Any) -> None:
             "the tensor is a conjugate, which is read-only here",
             help="copy it before writing to it: `x.resolve_conj()`",
         )
+    _check_places(array)
+
+
+def _check_places(array: Any) -> None:
+    """Raise E405 where several elements of an array are one in memory."""
     if array.ndim and array.size and 0 in array.strides:
         for stride, size in zip(array.strides, array.shape, strict=True):
             if stride == 0 and size > 1:
@@ -383,8 +387,11 @@ def rebase(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
     """Put a node that wrote to a tensor on top of its history, or of its base's."""
     base = tensor.base
     if base is not None:
-        _replace_history(base, CopySlices(base, tensor, node))
+        slices = CopySlices(base, tensor, node)
+        _replace_history(base, slices)
         refresh(tensor)
+        if tensor.grad_fn is not None:
+            slices.renewed = weakref.ref(tensor.grad_fn)
     else:
         _replace_history(tensor, node, output_nr)
 
@@ -414,7 +421,7 @@ def _regenerate(view: Tensor) -> None:
     if meta.attr_version == storage.version:
         return
     _check_creation(view, "is used after a write to its memory")
-    renewed = _unseen(as_strided, base, *geometry(base.array, view.array))
+    renewed = _unseen(_window, base, view.array.dtype, geometry(base.array, view.array))
     view.grad_fn = renewed.grad_fn
     view.output_nr = 0
     meta.attr_version = storage.version

@@ -81,9 +81,18 @@ class NodeExtra:
         prehooks: called with the gradients of the outputs before the node runs.
         hooks: called with the gradients of the inputs after it ran.
         remarks: what the program noted in `grad_fn.metadata`.
+        renewed: of a node that wrote to a view, what the view's history then began with.
     """
 
-    __slots__ = ("hooks", "prehooks", "printed_number", "remarks", "retained", "tensor_hooks")
+    __slots__ = (
+        "hooks",
+        "prehooks",
+        "printed_number",
+        "remarks",
+        "renewed",
+        "retained",
+        "tensor_hooks",
+    )
 
     def __init__(self) -> None:
         self.printed_number = 0
@@ -92,6 +101,7 @@ class NodeExtra:
         self.prehooks: Hooks = {}
         self.hooks: Hooks = {}
         self.remarks: dict[Any, Any] = {}
+        self.renewed: weakref.ref[Node] | None = None
 
 
 def printed_number(holder: Node) -> int:

@@ -51,6 +51,7 @@ class TensorMeta:
         attr_version: the storage's version when the view's grad_fn was last made.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.
+        persistent: of an `nn.Buffer`, whether a module's state has it; None for what is none.
         hooks: functions called with a leaf's gradient when it arrives.
         accumulated_hooks: functions called with the leaf when its gradient was accumulated.
     """
@@ -65,6 +66,7 @@ class TensorMeta:
         "hooks",
         "is_parameter",
         "name",
+        "persistent",
         "retains_grad",
     )
 
@@ -77,6 +79,7 @@ class TensorMeta:
         self.attr_version = 0
         self.retains_grad = False
         self.is_parameter = False
+        self.persistent: bool | None = None
         self.hooks: Hooks = {}
         self.accumulated_hooks: Hooks = {}
 
@@ -356,6 +359,17 @@ def with_history(array: Any, node: Node | None, output_nr: int = 0) -> Tensor:
             return node.variable
         tensor.grad_fn = node
         tensor.output_nr = output_nr
+    return tensor
+
+
+def in_place_of(array: Any, node: Node | None, output_nr: int) -> Tensor:
+    """A tensor that stands in the graph where another one does, with a value of its own: what flows
+    to it arrives at the node, also where that is a leaf's.
+    """
+    if not isinstance(node, AccumulateGrad):
+        return with_history(array, node, output_nr)
+    tensor = Tensor(array, True)
+    meta_of(tensor).accumulator = weakref.ref(node)
     return tensor
 
 

@@ -179,6 +179,9 @@ class CheckpointFunctionBackward(Node):
         """The node's name."""
         return self.node_name
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{super().__repr__()[1:]}"
+
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         if self.call is None:
             raise freed(self)

@@ -64,6 +64,25 @@ def _split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
     return value
 
 
+def _check_moved(primals: Any) -> None:
+    """Raise E202 for an input that no tangent can have: a tensor of integers or bools."""
+    for tensor in leaves(primals):
+        if isinstance(tensor, Tensor) and tensor.dtype.category in ("int", "bool"):
+            raise GradcliError(
+                "E202",
+                f"a primal must be floating or complex, not {tensor.dtype}",
+                raises="ValueError",
+                help="make it floating: `x.float()`",
+            )
+
+
+def _check_real(name: str, what: str, tensors: list[Any]) -> None:
+    """Raise E203 for a complex tensor: a Jacobian is one of real inputs and outputs."""
+    for number, tensor in enumerate(tensors):
+        if isinstance(tensor, Tensor) and tensor.dtype.is_complex:
+            raise GradcliError("E203", f"{name}(): {what} {number} is {tensor.dtype}, and not real")
+
+
 def _pull(
     level: Level, outputs: list[Tensor], inputs: list[Tensor], seeds: list[Tensor] | None
 ) -> list[Tensor]:
@@ -195,12 +214,14 @@ def jacrev(
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = _positions("jacrev", argnums, len(args))
+        _check_real("jacrev", "the input", leaves([args[position] for position in positions]))
         with Level() as level:
             inputs = [level.enter(args[position]) for position in positions]
             returned = func(*_replaced(args, positions, inputs), **kwargs)
             output, aux = _split_aux("jacrev", returned, has_aux)
             level.close()
             outputs = tensors_of("jacrev", output)
+            _check_real("jacrev", "the output", outputs)
             flat = leaves(inputs)
             found = [
                 _by_argument(inputs, _rows(level, outputs, number, flat), argnums)
@@ -295,6 +316,7 @@ def _linearized(
     """The output of a function, the function of its tangents, what it returned besides, and the
     recorded tensors of the output.
     """
+    _check_moved(primals)
     level = Level()
     with level:
         inputs = level.enter(primals)
@@ -351,12 +373,16 @@ def jacfwd(
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = _positions("jacfwd", argnums, len(args))
+        given = leaves([args[position] for position in positions])
+        _check_real("jacfwd", "the input", given)
+        _check_moved(given)
         with Level() as level:
             inputs = [level.enter(args[position]) for position in positions]
             returned = func(*_replaced(args, positions, inputs), **kwargs)
             output, aux = _split_aux("jacfwd", returned, has_aux)
             level.close()
             outputs = tensors_of("jacfwd", output)
+            _check_real("jacfwd", "the output", outputs)
             flat = leaves(inputs)
             blocks: list[list[Tensor]] = [[] for _ in outputs]
             for number, tensor in enumerate(flat):

@@ -15,6 +15,8 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.autograd import fitting
 from gradcli.autograd.backward import grad
+from gradcli.autograd.function import Function
+from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
@@ -96,7 +98,9 @@ def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
     if not found:
         return
     op = getattr(node, "op", None)
-    if op is not None and op.pointwise and not _complex(node, found):
+    if isinstance(node, FunctionNode) and node.function.jvp is not Function.jvp:
+        results = node.jvp(dict(found))
+    elif op is not None and op.pointwise and not _complex(node, found):
         results = [_along_elements(node, found)]
     else:
         results = _transposed(node, found)

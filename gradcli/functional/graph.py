@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
 
 from gradcli.autograd.edge import GradientEdge, get_gradient_edge
 from gradcli.autograd.hooks import register_hook
 from gradcli.autograd.node import Node, RemovableHandle
-from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.autograd.tensor import Tensor, gradient_edge, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, modules
+from gradcli.state import active
 
 _MODULE = "torch.autograd.graph"
+
+Hook = Callable[[Tensor], None]
 
 modules[_MODULE].update(GradientEdge=GradientEdge, Node=Node, get_gradient_edge=get_gradient_edge)
 
@@ -50,30 +54,59 @@ def register_multi_grad_hook(
 
     Args:
         tensors: those that require grad.
-        fn: with mode "all" called with the list of gradients when the last one has arrived, with
-            mode "any" called with the first one.
+        fn: with mode "all" called with the list of gradients when the last one that the pass
+            reaches has arrived, None for those that it does not reach; with
+            mode "any" called with the first one, in each backward pass.
         mode: "all" or "any".
     """
     if mode not in ("all", "any"):
         raise GradcliError("E204", "register_multi_grad_hook(): mode is 'all' or 'any'")
-    arrived: dict[int, Tensor] = {}
+    if mode == "all" and not all(tensor.requires_grad for tensor in tensors):
+        raise GradcliError(
+            "E402",
+            "register_multi_grad_hook() needs tensors that require grad",
+            raises="AssertionError",
+        )
+    if mode == "any":
+        tensors = [tensor for tensor in tensors if tensor.requires_grad]
+    hooks = _for_all(tensors, fn) if mode == "all" else [_for_any(fn)] * len(tensors)
+    return MultiHandle(
+        [register_hook(tensor, hook) for tensor, hook in zip(tensors, hooks, strict=True)]
+    )
 
-    def hook_for(number: int) -> Callable[[Tensor], None]:
+
+def _for_all(tensors: Sequence[Tensor], fn: Callable[..., Any]) -> list[Hook]:
+    """A hook for each tensor, of which the last that a backward pass calls calls `fn`: with the
+    gradients, None for a tensor that the pass does not reach.
+    """
+    nodes = [gradient_edge(tensor)[0] for tensor in tensors]
+    arrived: WeakKeyDictionary[Any, dict[int, Tensor]] = WeakKeyDictionary()
+
+    def hook_for(number: int) -> Hook:
         def hook(gradient: Tensor) -> None:
-            if mode == "any" and not arrived:
-                fn(gradient)
-            arrived[number] = gradient
-            if len(arrived) == len(tensors):
-                gradients = [arrived[n] for n in range(len(tensors))]
-                arrived.clear()
-                if mode == "all":
-                    fn(gradients)
+            this = active.state.backward_pass
+            gradients = arrived.setdefault(this, {})
+            gradients[number] = gradient
+            if len(gradients) == sum(this.will_run(node) for node in nodes):
+                del arrived[this]
+                fn([gradients.get(each) for each in range(len(nodes))])
 
         return hook
 
-    return MultiHandle(
-        [register_hook(tensor, hook_for(number)) for number, tensor in enumerate(tensors)]
-    )
+    return [hook_for(number) for number in range(len(nodes))]
+
+
+def _for_any(fn: Callable[..., Any]) -> Hook:
+    """A hook for all tensors, which calls `fn` the first time that a backward pass calls it."""
+    ran_in: WeakSet[Any] = WeakSet()
+
+    def hook(gradient: Tensor) -> None:
+        this = active.state.backward_pass
+        if this not in ran_in:
+            ran_in.add(this)
+            fn(gradient)
+
+    return hook
 
 
 @function(module=_MODULE)

@@ -302,7 +302,8 @@ def jacobian(
     """The function's Jacobian, of shape `(*output.shape, *input.shape)`: for tuples of outputs a
     tuple by output, for tuples of inputs (inside that) a tuple by input.
 
-    `vectorize` says how PyTorch computes, and changes no value. Raises E407 if `strict` and
+    `vectorize` says how PyTorch computes, and changes no value; only with it are complex outputs
+    taken. Raises E407 if `strict` and
     something is independent.
     """
     if strategy == "forward-mode":
@@ -319,17 +320,22 @@ def jacobian(
         )
     call = _Call("jacobian", func, inputs, create_graph, strict)
     with EnableGrad():
-        blocks = [call.result(_rows(call, output), call.several_inputs) for output in call.outputs]
+        blocks = [
+            call.result(_rows(call, output, vectorize), call.several_inputs)
+            for output in call.outputs
+        ]
     return tuple(blocks) if call.several_outputs else blocks[0]
 
 
-def _rows(call: _Call, output: Tensor) -> list[Tensor]:
+def _rows(call: _Call, output: Tensor, vectorize: bool) -> list[Tensor]:
     """The Jacobian of one output for each input, by rows: one backward pass for each element."""
     flat = reshape_(output, -1)
+    # Vectorised, PyTorch seeds each row, and so takes complex outputs as well.
+    seeds = [Tensor(output.array.dtype.type(1))] if vectorize else None
     rows = [
         call.filled(
             _gradients(
-                [select_(flat, 0, i)], call.inputs, None, call.create_graph, retain_graph=True
+                [select_(flat, 0, i)], call.inputs, seeds, call.create_graph, retain_graph=True
             ),
             call.inputs,
         )

@@ -9,7 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.arrays.deferred import forced
+from gradcli.autograd.function import FunctionCall
+from gradcli.autograd.function_node import Pack, Packed, Unpack
 from gradcli.autograd.listening import Listener
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.node import FREED, Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -18,18 +22,15 @@ from gradcli.ops.entry import Op, parameters_of
 from gradcli.ops.operands import saved_attribute, saved_result
 from gradcli.state import active
 
-Pack = Callable[[Tensor], Any]
-Unpack = Callable[[Any], Tensor]
 
+def _unrecorded(pack: Pack) -> Pack:
+    """A packing function whose computations leave the graph."""
 
-class Packed:
-    """What stands in a node for a saved tensor: what `pack` returned, and how to undo it."""
+    def packed(tensor: Tensor) -> Any:
+        with NoGrad():
+            return pack(tensor)
 
-    __slots__ = ("unpack", "value")
-
-    def __init__(self, value: Any, unpack: Unpack) -> None:
-        self.value = value
-        self.unpack = unpack
+    return packed
 
 
 class PackingListener(Listener):
@@ -39,10 +40,14 @@ class PackingListener(Listener):
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
-        self.pack = pack
+        self.pack = _unrecorded(pack)
         self.unpack = unpack
 
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        if isinstance(op, FunctionCall):
+            op.node.pack_saved(self.pack, self.unpack)
+            super().operation(op, given, out)
+            return
         outputs = out if isinstance(out, tuple) else (out,)
         node = next((each.grad_fn for each in outputs if each.grad_fn is not None), None)
         kind = getattr(op, "node_class", None)
@@ -130,15 +135,13 @@ def _unpacked(node: Any, work: Callable[[], Any]) -> Any:
         if isinstance(value, Packed):
             packed[slot] = value
     for slot, value in packed.items():
-        tensor = value.unpack(value.value)
-        if not isinstance(tensor, Tensor):
-            raise GradcliError(
-                "E202", f"unpack_hook has to return a tensor, not {type(tensor).__name__}"
-            )
         name = slot.removeprefix("saved_")
         if name in node.op.outputs:
-            setattr(node, slot, tensor.array)
+            setattr(node, slot, value.tensor(None, 0).array)
         else:
+            edge = node.op.inputs.index(name) if name in node.op.inputs else None
+            source = (None, 0) if edge is None else node.next_functions[edge]
+            tensor = value.tensor(*source)
             setattr(node, slot, tensor)
             version = 0 if tensor.storage is None else tensor.storage.version
             setattr(node, f"version_{name}", version)
@@ -186,6 +189,37 @@ class SaveOnCPU(SavedTensorsHooks):
         super().__init__(lambda tensor: Tensor(tensor.array.copy()), lambda kept: kept)
 
 
+class AllowMutation(SavedTensorsHooks):
+    """`torch.autograd.graph.allow_mutation_on_saved_tensors()`: what is saved inside is kept as it
+    was, so that it may be written to; the backward pass has to be inside too.
+    """
+
+    __slots__ = ("_open",)
+
+    language_name = "torch.autograd.graph.allow_mutation_on_saved_tensors"
+
+    def __init__(self) -> None:
+        super().__init__(lambda tensor: Tensor(forced(tensor.array).copy()), self._unpack)
+        self._open = False
+
+    def _unpack(self, kept: Tensor) -> Tensor:
+        if not self._open:
+            raise GradcliError(
+                "E204",
+                "what was saved with allow_mutation_on_saved_tensors() is needed outside of it",
+                raises="AssertionError",
+            )
+        return kept
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._open = True
+
+    def __exit__(self, *exception: object) -> None:
+        self._open = False
+        super().__exit__(*exception)
+
+
 class _Refusal(Listener):
     """Stands in the line while hooks are disabled; carries the message."""
 
@@ -229,5 +263,6 @@ class DisableSavedTensorsHooks:
 modules["torch.autograd.graph"].update(
     saved_tensors_hooks=SavedTensorsHooks,
     save_on_cpu=SaveOnCPU,
+    allow_mutation_on_saved_tensors=AllowMutation,
     disable_saved_tensors_hooks=DisableSavedTensorsHooks,
 )

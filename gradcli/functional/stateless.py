@@ -1,13 +1,16 @@
-"""`torch.func.functional_call`: a module as a function of its parameters."""
+"""`torch.func.functional_call` and `stack_module_state`: modules as functions of parameters."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.module import Module
+from gradcli.nn.module import Module, check_module
 from gradcli.ops.catalogue import function
+from gradcli.ops.copying import detach
+from gradcli.ops.joining import stack_
 
 _TABLES = ("_parameters", "_buffers")
 
@@ -35,10 +38,7 @@ def functional_call(
 
     Raises E202 for what is no module or dictionary, E204 where names do not fit and `strict`.
     """
-    if not isinstance(module, Module):
-        raise GradcliError(
-            "E202", f"functional_call() takes an nn.Module, not {type(module).__name__}"
-        )
+    check_module("functional_call", module)
     given = _merged(parameter_and_buffer_dicts)
     places = {
         f"{path}.{name}" if path else name: (getattr(inner, table), name)
@@ -97,3 +97,43 @@ def _merged(dictionaries: Any) -> dict[str, Tensor]:
             )
         merged.update(each)
     return merged
+
+
+@function(module="torch.func")
+def stack_module_state(
+    models: Sequence[Any],
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters and the buffers of modules of one class, each stacked along a new dimension.
+
+    Raises E204 where there are none, and where they differ in class, mode or requires_grad.
+    """
+    models = list(models)
+    if not models:
+        raise _unlike("there are no modules")
+    if any(not isinstance(model, Module) for model in models):
+        raise GradcliError("E202", "stack_module_state() takes modules")
+    if len({model.training for model in models}) > 1:
+        raise _unlike("some modules are being trained, and others evaluated")
+    if len({type(model) for model in models}) > 1:
+        raise _unlike("the modules are of different classes")
+    parameters, buffers = (
+        {
+            name: _stacked([dict(model.each_tensor(table))[name] for model in models])
+            for name, _ in models[0].each_tensor(table)
+        }
+        for table in _TABLES
+    )
+    return parameters, buffers
+
+
+def _unlike(problem: str) -> GradcliError:
+    return GradcliError("E204", f"stack_module_state(): {problem}", raises="RuntimeError")
+
+
+def _stacked(tensors: list[Tensor]) -> Tensor:
+    wanted = {tensor.requires_grad for tensor in tensors}
+    if len(wanted) > 1:
+        raise _unlike("some tensors require grad, and others in their place do not")
+    stacked = stack_([detach(tensor) for tensor in tensors])
+    stacked.requires_grad = wanted.pop()
+    return stacked

@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.classes import LanguageType, define, type_name
+from gradcli.language.classes import LanguageType, define, type_name, type_of
 from gradcli.language.descriptors import MISSING
 from gradcli.language.exceptions import arguments_of
 from gradcli.language.instances import (
@@ -151,9 +151,12 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
             function = METHODS.get(host, {}).get(name)
             if function is not None:
                 return unbound(host, name, function)
-            if name == "__init__" and getattr(host, "language_base", False):
-                return unbound(host, name, find_init(host))
+            found = _host_attribute(host, name)
+            if found is not MISSING:
+                return found
         return catalogue.methods.get(name, MISSING) if Tensor in value.hosts else MISSING
+    if name == "__class__" and getattr(kind, "language_base", False):
+        return type_of(value)
     if isinstance(value, GradcliError):
         return arguments_of(value) if name == "args" else MISSING
     if isinstance(value, tuple):  # Size and the named results
@@ -168,6 +171,18 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
         except AttributeError:
             pass
     return MISSING
+
+
+def _host_attribute(host: Any, name: str) -> Any:
+    """What a class of ours has under a name, such as `nn.Linear.forward`; `MISSING` for nothing."""
+    if name in getattr(host, "language_class_attributes", ()):
+        return getattr(host, name)
+    if not getattr(host, "language_base", False):
+        return MISSING
+    if name == "__init__":
+        return unbound(host, name, find_init(host))
+    method = getattr(host, name, None) if name in host.language_attributes else None
+    return unbound(host, name, method) if callable(method) else MISSING
 
 
 def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,7 +231,14 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
 def delete_attribute(value: Any, name: str) -> None:
     """`del value.name`; raises E102 for all but what the program set on an object of its own."""
     kind = type(value)
-    if hasattr(kind, "language_class") and delete_instance_attribute(value, name):
+    if hasattr(kind, "language_class"):
+        if delete_instance_attribute(value, name):
+            return
+    elif hasattr(kind, "language_delattr"):
+        try:
+            value.language_delattr(name)
+        except AttributeError:
+            raise no_attribute(value, name) from None
         return
     if isinstance(value, Tensor) and name == "grad":
         set_attribute(value, name, None)

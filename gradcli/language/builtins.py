@@ -13,7 +13,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language.attributes import get_attribute, set_attribute
+from gradcli.language.attributes import delete_attribute, get_attribute, set_attribute
 from gradcli.language.calls import offer_op
 from gradcli.language.classes import (
     EXCEPTIONS,
@@ -316,6 +316,11 @@ def hash_(value: Any, /) -> int:
 
 
 @_builtin
+def id_(value: Any, /) -> int:
+    return host.id(value)
+
+
+@_builtin
 def callable_(value: Any, /) -> bool:
     return callable(value)
 
@@ -343,6 +348,12 @@ _ABSENT_ATTRIBUTE: Any = object()
 def setattr_(value: Any, name: str, new: Any, /) -> None:
     _check_name(name)
     set_attribute(value, name, new)
+
+
+@_builtin
+def delattr_(value: Any, name: str, /) -> None:
+    _check_name(name)
+    delete_attribute(value, name)
 
 
 def _check_name(name: Any) -> None:

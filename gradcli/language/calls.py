@@ -241,8 +241,6 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             return function.invoke(args, kwargs)
     try:
         return function(*args, **kwargs)
-    except GradcliError:
-        raise
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
 
@@ -250,7 +248,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def call_failed(
     error: Exception, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Exception:
-    """What a program sees of a host exception that came out of a call; a bug of ours as it is."""
+    """What a program sees of an exception that came out of a call; a bug of ours as it is."""
+    if isinstance(error, GradcliError):
+        return _by_arguments(error, function, args, kwargs)
     if not callable(function):
         return GradcliError("E202", f"a value of type {type_name(function)} cannot be called")
     if type(function) in (BoundMethod, Method):
@@ -276,6 +276,30 @@ def call_failed(
         return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
     return converted(error) if isinstance(error, _OP_ERRORS) else error
 
+
+def _by_arguments(
+    error: GradcliError, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> GradcliError:
+    """The error itself, or that of an argument of a wrong type which an op of the catalogue met
+    further in.
+    """
+    if type(function) in (BoundMethod, Method):
+        args, function = (function.receiver, *args), function.function
+    if error.code not in _FURTHER_IN or error.raises == "ValueError":
+        return error  # a ValueError is about the very argument
+    if not _is_catalogue(function):
+        return error
+    from gradcli.language.argument_types import lacks_attribute, wrong_argument
+
+    if error.code == "E202":
+        if error.raises == "TypeError" and lacks_attribute(function, args, kwargs):
+            error.raises = "AttributeError"
+        return error
+    return wrong_argument(_name(function), function, args, kwargs) or error
+
+
+_FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302"})
+"""What an op raises over its arguments, of which one may be of a wrong type."""
 
 _OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryError, RecursionError)
 """What the host may raise inside an op on the values of a program."""

@@ -262,7 +262,7 @@ def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
     elif letter not in "diouxXeEfFgGc":
         raise GradcliError("E204", f"there is no `%{letter}` field")
     elif type(value) is Tensor:
-        value = value.item()
+        value = value.item() if value.array.size == 1 else float(value)
     if type(value) not in _FORMATTED:
         raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
     try:

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from itertools import starmap
 from typing import Any
 
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.calls import Function, call
 from gradcli.language.classes import type_name
 from gradcli.language.iteration import Iterator, drawing, iterate
+from gradcli.ops.rearranging import flip_
 
 _ABSENT: Any = object()
 
@@ -42,7 +44,9 @@ def _applied(function: Any) -> Callable[..., Any]:
     return lambda *args: call(function, args, {})
 
 
-def reversed_(sequence: Any, /) -> Iterator:
+def reversed_(sequence: Any, /) -> Any:
+    if type(sequence) is Tensor:
+        return flip_(sequence, 0) if sequence.array.ndim else sequence
     if not hasattr(type(sequence), "__reversed__") and not isinstance(sequence, (str, tuple)):
         raise GradcliError("E202", f"a value of type {type_name(sequence)} has no reverse order")
     return drawing("reversed", host.reversed(sequence))

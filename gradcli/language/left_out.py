@@ -66,7 +66,7 @@ LEFT_OUT = {
         batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt
         batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats
         batch_norm_update_stats BenchmarkConfig BenchmarkExecutionStats BFloat16Tensor
-        boolean_dispatch BoolType BroadcastingList1 BroadcastingList2 BroadcastingList3 Buffer
+        boolean_dispatch BoolType BroadcastingList1 BroadcastingList2 BroadcastingList3
         BufferDict CallStack Capsule ccol_indices_copy channels_last channels_last_3d
         chebyshev_polynomial_v chebyshev_polynomial_w choose_qparams_optimized classproperty
         ClassType clear_autocast_cache col_indices_copy CompilationUnit compiled_with_cxx11_abi
@@ -81,7 +81,7 @@ LEFT_OUT = {
         fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation
         fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix
         FileCheck fill FloatType fractional_max_pool2d_with_indices
-        fractional_max_pool3d_with_indices FractionalMaxPool2d FractionalMaxPool3d frobenius_norm
+        fractional_max_pool3d_with_indices frobenius_norm
         FunctionSchema fused_moving_avg_obs_fake_quant FutureType get_autocast_cpu_dtype
         get_autocast_gpu_dtype get_autocast_ipu_dtype get_autocast_xla_dtype
         get_deterministic_debug_mode get_device_module get_file_path get_rng_state grad_dtype
@@ -125,7 +125,7 @@ LEFT_OUT = {
         lobpcg svd_lowrank pca_lowrank geqrf ldl_factor ldl_factor_ex ldl_solve
         linear_cross_entropy triplet_margin_with_distance_loss AdaptiveLogSoftmaxWithLoss
         CrossMapLRN2d LinearCrossEntropyLoss TripletMarginWithDistanceLoss upsample_bilinear
-        unique_consecutive unravel_index upsample_nearest nonzero_static hash_tensor conv_tbc apply_
+        upsample_nearest nonzero_static hash_tensor conv_tbc apply_
         map_""",
 }
 """The names that are left out, by the reason."""

@@ -69,6 +69,40 @@ def _load_collections() -> None:
     MODULES["collections"].names["OrderedDict"] = made
 
 
+def _load_functools() -> None:
+    """Fill the tables of `functools` and `time`."""
+    from gradcli.language import standard_modules
+
+    MODULES["functools"].names.update(
+        partial=standard_modules.Partial, reduce=standard_modules.reduce
+    )
+    _name_classes(MODULES["functools"].names)
+    MODULES["time"].names.update(standard_modules.TIME)
+
+
+def _load_type_forms() -> None:
+    """Fill the tables of the modules that programs import names for annotations from."""
+    from gradcli.language import type_forms
+
+    MODULES["typing"].names.update(type_forms.TYPING)
+    MODULES["collections.abc"].names.update(type_forms.ABSTRACT)
+    MODULES["__future__"].names.update(type_forms.FUTURE)
+
+
+def _load_copy() -> None:
+    """Fill the table of `copy`."""
+    from gradcli.language import duplication
+
+    MODULES["copy"].names.update(copy=duplication.copy, deepcopy=duplication.deepcopy)
+
+
+def _load_data() -> None:
+    """Fill the table of `torch.utils.data`."""
+    import gradcli.data.families  # noqa: F401
+
+    _name_classes(catalogue.modules["torch.utils.data"])
+
+
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
     import gradcli.nn.families  # noqa: F401
@@ -117,10 +151,18 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
 
 _install_classes()
 _TORCH = _torch_modules()
-for _name in ("torch.nn", "torch.nn.init", "torch.nn.utils"):
+for _name in (
+    "torch.nn",
+    "torch.nn.init",
+    "torch.nn.utils",
+    "torch.nn.utils.parametrizations",
+    "torch.nn.utils.parametrize",
+    "torch.nn.utils.rnn",
+):
     _TORCH[_name].load = _load_nn  # few programs need it, and it takes long
 for _name in ("torch.optim", "torch.optim.lr_scheduler"):
     _TORCH[_name].load = _load_optim
+_TORCH["torch.utils.data"].load = _load_data
 for _name in ("torch.autograd", "torch.autograd.function"):
     _TORCH[_name].load = _load_functions
 _TRANSFORMS = (
@@ -143,22 +185,35 @@ for _name in ("gradcheck", "gradgradcheck"):
 
 MODULES: dict[str, Module] = {
     **_TORCH,
+    "__future__": Module("__future__", {}),
     "collections": Module("collections", {}),
+    "collections.abc": Module("collections.abc", {}),
+    "copy": Module("copy", {}),
+    "functools": Module("functools", {}),
     "math": Module("math", MATH),
     "numpy": Module("numpy", NUMPY),
+    "time": Module("time", {}),
+    "typing": Module("typing", {}),
 }
 """The modules that can be imported."""
 
 MODULES["collections"].load = _load_collections
+MODULES["copy"].load = _load_copy
+for _name in ("functools", "time"):
+    MODULES[_name].load = _load_functools
+for _name in ("__future__", "collections.abc", "typing"):
+    MODULES[_name].load = _load_type_forms
+MODULES["collections"].modules["abc"] = MODULES["collections.abc"]
 
 PREDEFINED: dict[str, Any] = {
+    "__name__": "__main__",
     "F": MODULES["torch.nn.functional"],
     "math": MODULES["math"],
     "nn": MODULES["torch.nn"],
     "np": MODULES["numpy"],
     "torch": MODULES["torch"],
 }
-"""Modules that need no import."""
+"""Names that need no import: modules, and what tells that the file is run."""
 
 _TABLES = (
     BUILTINS,

@@ -52,6 +52,15 @@ def numbered(kind: str, value: Any) -> str:
     return f"<{kind} at {hex(value.number)}>"
 
 
+def _numbered_beside(kind: str, value: Any) -> str:
+    """The same for a value that has no place for its number: the session keeps it."""
+    state = active.state
+    if id(value) not in state.printed:
+        state.object_ids += 1
+        state.printed[id(value)] = value, state.object_ids
+    return f"<{kind} at {hex(state.printed[id(value)][1])}>"
+
+
 _PIECE = 16
 """What a piece of text counts for beside its characters: many small ones take long."""
 
@@ -144,6 +153,9 @@ def _display_object(value: Any) -> str:
     kind = type(value)
     if isinstance(value, type):  # a class of the catalogue, such as torch.no_grad
         return f"<class '{host_name(value)}'>"
+    written: Any = kind.__repr__
+    if written is object.__repr__ and kind.__module__.startswith("gradcli."):
+        return _numbered_beside(f"{host_name(kind)} object", value)
     if isinstance(value, LanguageType) or kind.__module__.startswith("gradcli."):
         return repr(value)
     function_name = getattr(value, "__name__", None)

@@ -18,6 +18,11 @@ def is_parameter(value: Any) -> bool:
     return isinstance(value, Tensor) and value.meta is not None and value.meta.is_parameter
 
 
+def persistence(tensor: Tensor) -> bool | None:
+    """Whether an `nn.Buffer` is part of a module's saved state, None for another tensor."""
+    return None if tensor.meta is None else tensor.meta.persistent
+
+
 def kind_of(value: Any) -> str:
     """What a value is, for messages."""
     return "a plain tensor" if isinstance(value, Tensor) else f"a value of {type(value).__name__}"
@@ -74,7 +79,14 @@ class Attributes:
                 f"{type(self).__name__} has no {name.strip('_')} yet",
                 help="call `super().__init__()` first in __init__",
             )
-        return self.lookup(name)
+        try:
+            return self.lookup(name)
+        except AttributeError:
+            if name.startswith("_"):  # Python asks what protocols the object knows
+                raise
+            raise GradcliError(
+                "E102", f"'{type(self).__name__}' object has no attribute '{name}'"
+            ) from None
 
     def __setattr__(self, name: str, value: Any) -> None:
         self.register(name, value)
@@ -87,6 +99,9 @@ class Attributes:
             for table in (self._parameters, self._buffers, self._modules):
                 if name in table:
                     return table[name]
+            computed = self._modules.get("parametrizations")
+            if computed is not None and name in computed._modules:
+                return computed._modules[name]()
         raise AttributeError(name)
 
     def register(self, name: str, value: Any) -> None:
@@ -113,6 +128,9 @@ class Attributes:
         elif name in self._modules:
             self._check_none("submodule", name, value)
             self._modules[name] = None
+        elif isinstance(value, Tensor) and persistence(value) is not None:
+            self._forget(name)
+            self.register_buffer(name, value, bool(persistence(value)))
         elif name in self._buffers:
             if not isinstance(value, Tensor):
                 self._check_none("buffer", name, value)

@@ -62,6 +62,14 @@ class _Numbered(Module):
             raise GradcliError("E202", f"{kind_of(module)} is no module")
         self._modules[name] = module
 
+    def __delitem__(self, index: Any) -> None:
+        inside = list(self._modules.values())
+        del inside[index if isinstance(index, slice) else _position(index, len(inside))]
+        self._renumber(inside)
+
+    def __iadd__(self, modules: Any) -> Any:
+        return self.extend(modules)
+
     def _part(self, items: list[tuple[str, Any]]) -> Any:
         made = type(self)()
         for name, module in items:
@@ -93,9 +101,8 @@ class _Numbered(Module):
 
     def pop(self, key: Any) -> Any:
         """Take a module out and return it."""
-        inside = list(self._modules.values())
-        taken = inside.pop(_position(key, len(inside)))
-        self._renumber(inside)
+        taken = self[key]
+        del self[key]
         return taken
 
 
@@ -157,7 +164,7 @@ class ModuleList(_Numbered):
         return ModuleList([*self, *other])
 
     def __repr__(self) -> str:
-        return bracketed("ModuleList", _grouped([repr(module) for module in self]))
+        return bracketed(self._get_name(), _grouped([repr(module) for module in self]))
 
 
 class _Named(Module):
@@ -188,6 +195,9 @@ class _Named(Module):
 
     def __getitem__(self, key: str) -> Any:
         return self._table()[key]
+
+    def __delitem__(self, key: str) -> None:
+        del self._table()[key]
 
     def keys(self) -> Any:
         """The names."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace import overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
 from gradcli.nn.initialisation import normal_
 from gradcli.nn.layer import FUNCTIONS, register
 from gradcli.nn.module import Module
@@ -19,6 +20,8 @@ class _Rows(Module):
     """What both embeddings share: a matrix of normal numbers, with a row of zeros for padding."""
 
     __slots__ = ()
+
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset({"from_pretrained"})
 
     def _set_up(
         self, count: int, width: int, padding_idx: int | None, weight: Any, device: Any, dtype: Any
@@ -49,6 +52,24 @@ class _Rows(Module):
             overwrite(self.weight, values)
 
 
+def _sizes(rows: Any) -> tuple[int, int]:
+    """The number of rows and their length."""
+    if not isinstance(rows, Tensor):
+        raise GradcliError(
+            "E202",
+            f"from_pretrained() takes a matrix, not {kind_of(rows)}",
+            raises="AttributeError",
+        )
+    if rows.array.ndim != 2:
+        raise GradcliError(
+            "E204",
+            f"from_pretrained() takes a matrix, not a tensor of {rows.array.ndim} dimensions",
+            raises="AssertionError",
+        )
+    count, width = rows.array.shape
+    return count, width
+
+
 class Embedding(_Rows):
     """Rows of a matrix, picked by integers of any shape."""
 
@@ -75,6 +96,34 @@ class Embedding(_Rows):
         self.sparse = sparse
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
         self.weight.requires_grad = not _freeze
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        sparse: bool = False,
+    ) -> Any:
+        """An embedding of given rows, which are trained unless `freeze`.
+
+        Raises E204 for rows that are no matrix.
+        """
+        count, width = _sizes(embeddings)
+        return cls(
+            count,
+            width,
+            padding_idx=padding_idx,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            sparse=sparse,
+            _weight=embeddings,
+            _freeze=freeze,
+        )
 
     def forward(self, input: Tensor) -> Tensor:
         return FUNCTIONS["embedding"](
@@ -130,6 +179,39 @@ class EmbeddingBag(_Rows):
         self.sparse = sparse
         self.include_last_offset = include_last_offset
         self._set_up(num_embeddings, embedding_dim, padding_idx, _weight, device, dtype)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        embeddings: Tensor,
+        freeze: bool = True,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False,
+        mode: str = "mean",
+        sparse: bool = False,
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> Any:
+        """An embedding of given rows, which are trained unless `freeze`.
+
+        Raises E204 for rows that are no matrix.
+        """
+        count, width = _sizes(embeddings)
+        made = cls(
+            count,
+            width,
+            max_norm=max_norm,
+            norm_type=norm_type,
+            scale_grad_by_freq=scale_grad_by_freq,
+            mode=mode,
+            sparse=sparse,
+            _weight=embeddings,
+            include_last_offset=include_last_offset,
+            padding_idx=padding_idx,
+        )
+        made.weight.requires_grad = not freeze
+        return made
 
     def forward(
         self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Any = None

@@ -16,7 +16,10 @@ from gradcli.nn import (  # noqa: F401
     normalisation,
     pooling,
     recurrent,
+    recurrent_cells,
+    sequences,
     shaping,
+    weight_normalisation,
 )
 from gradcli.nn.module import Module
 from gradcli.ops.catalogue import modules

@@ -13,6 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.ops.catalogue import function, methods, modules, setters
+from gradcli.ops.copying import detach
 from gradcli.ops.joining import cat_, stack_
 
 
@@ -89,6 +90,6 @@ def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
     start = 0
     for tensor in _tensors(parameters):
         count = tensor.array.size
-        part = vec.array[start : start + count].reshape(tensor.array.shape)
-        setters["data"](tensor, Tensor(part))
+        part = methods["narrow"](vec, 0, start, count)
+        setters["data"](tensor, detach(methods["view_as"](part, tensor)))
         start += count

@@ -9,38 +9,35 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
-from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.members import Members
+from gradcli.nn.calling import Calling
 from gradcli.nn.states import load, state_of
 from gradcli.ops.catalogue import setters
 from gradcli.ops.copying import cast_to, detach, detach_in_place, to_device, wanted, zero_
+from gradcli.ops.operands import type_name
 
 Self = TypeVar("Self", bound="Module")
 
 _EMPTY = np.empty(0, np.float32)
 
 
-class Module(Members):
+class Module(Calling):
     """The base of every layer and of a program's own networks.
 
     A layer overrides `forward` and, for its text, `extra_repr`. A program's class does the same in
     the language.
     """
 
-    __slots__ = ("_hooks", "_prehooks")
-
-    # Each hook with whether it takes the keywords too.
-    _hooks: dict[int, tuple[Callable[..., Any], bool]]
-    _prehooks: dict[int, tuple[Callable[..., Any], bool]]
+    __slots__ = ()
 
     language_name: ClassVar[str] = "torch.nn.modules.module.Module"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {
             "_buffers",
+            "_get_name",
             "_modules",
             "_parameters",
             "add_module",
@@ -66,9 +63,12 @@ class Module(Members):
             "named_modules",
             "named_parameters",
             "parameters",
+            "register_backward_hook",
             "register_buffer",
             "register_forward_hook",
             "register_forward_pre_hook",
+            "register_full_backward_hook",
+            "register_full_backward_pre_hook",
             "register_module",
             "register_parameter",
             "requires_grad_",
@@ -84,11 +84,6 @@ class Module(Members):
     )
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self) -> None:
-        super().__init__()
-        object.__setattr__(self, "_hooks", {})
-        object.__setattr__(self, "_prehooks", {})
-
     # --- what the language asks for -----------------------------------------------------------
 
     def language_getattr(self, name: str) -> Any:
@@ -98,48 +93,6 @@ class Module(Members):
     def language_setattr(self, name: str, value: Any) -> None:
         """Assign an attribute; see `register`."""
         self.register(name, value)
-
-    # --- calling ------------------------------------------------------------------------------
-
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; a module that does not say raises E205."""
-        raise GradcliError("E205", f"{self._get_name()} has no forward()")
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not self._hooks and not self._prehooks:
-            return self.forward(*args, **kwargs)
-        for prehook, with_kwargs in list(self._prehooks.values()):
-            args, kwargs = _after_prehook(self, prehook, with_kwargs, args, kwargs)
-        result = self.forward(*args, **kwargs)
-        for hook, with_kwargs in list(self._hooks.values()):
-            given = (self, args, kwargs, result) if with_kwargs else (self, args, result)
-            returned = hook(*given)
-            if returned is not None:
-                result = returned
-        return result
-
-    def register_forward_pre_hook(
-        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
-    ) -> RemovableHandle:
-        """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
-        return _registered(self._prehooks, hook, prepend, with_kwargs)
-
-    def register_forward_hook(
-        self,
-        hook: Callable[..., Any],
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> RemovableHandle:
-        """Call `hook(module, args, output)` after `forward`; what it returns replaces the
-        output. Raises E205 for `always_call`.
-        """
-        if always_call:
-            raise GradcliError(
-                "E205", "register_forward_hook(): always_call is outside the language"
-            )
-        return _registered(self._hooks, hook, prepend, with_kwargs)
 
     # --- state --------------------------------------------------------------------------------
 
@@ -249,8 +202,9 @@ class Module(Members):
     # --- text ---------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
-        """The class's name as it is printed."""
-        return type(self).__name__
+        """The class's name as it is printed; it tells of parameters that are computed."""
+        computed = "Parametrized" if "parametrizations" in self._modules else ""
+        return computed + type(self).__name__
 
     def extra_repr(self) -> str:
         """What stands between the parentheses of the module's text."""
@@ -291,41 +245,7 @@ def bracketed(name: str, lines: list[str]) -> str:
     return f"{name}(\n  {inner}\n)"
 
 
-# --- hooks --------------------------------------------------------------------------------------
-
-
-def _registered(
-    hooks: Any, hook: Callable[..., Any], prepend: bool, with_kwargs: bool
-) -> RemovableHandle:
-    """Enter a hook, with whether it wants the keywords."""
-    handle = RemovableHandle(hooks, hook)
-    hooks[handle.key] = (hook, with_kwargs)
-    if prepend:
-        rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.key}
-        hooks.update(rest)
-    return handle
-
-
-def _after_prehook(
-    module: Module,
-    hook: Callable[..., Any],
-    with_kwargs: bool,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments that a hook leaves for `forward`."""
-    if not with_kwargs:
-        returned = hook(module, args)
-        if returned is None:
-            return args, kwargs
-        return (returned if isinstance(returned, tuple) else (returned,)), kwargs
-    returned = hook(module, args, kwargs)
-    if returned is None:
-        return args, kwargs
-    if not isinstance(returned, tuple) or len(returned) != 2:
-        raise GradcliError(
-            "E204",
-            "a hook with keywords has to return None, or arguments and keywords in a tuple",
-            raises="RuntimeError",
-        )
-    return returned
+def check_module(name: str, module: Any) -> None:
+    """Raise E202 where a function is given what is no module."""
+    if not isinstance(module, Module):
+        raise GradcliError("E202", f"{name}() takes an nn.Module, not {type_name(module)}")

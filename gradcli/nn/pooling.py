@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.errors import GradcliError
 from gradcli.nn.layer import REQUIRED, Layer, Settings, layer
 
 
@@ -27,6 +28,30 @@ class _Pooling1d(_Pooling):
         for name in ("kernel_size", "stride", "padding"):
             value: Any = self._values[name]
             self._values[name] = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+
+
+class _Fractional(Layer):
+    """A pooling of windows at random places, as many as a size or a ratio says."""
+
+    __slots__ = ()
+
+    def check(self) -> None:
+        given = self._values["output_size"], self._values["output_ratio"]
+        if (given[0] is None) == (given[1] is None):
+            raise GradcliError(
+                "E204", f"{type(self).__name__}(): give either output_size or output_ratio"
+            )
+        dimensions = int(type(self).__name__[-2])
+        for name in ("kernel_size", "output_size", "output_ratio"):
+            value: Any = self._values[name]
+            if value is not None and not isinstance(value, (tuple, list)):
+                self._values[name] = (value,) * dimensions
+        ratios: Any = self._values["output_ratio"]
+        if ratios is not None and not all(0 < ratio < 1 for ratio in ratios):
+            raise GradcliError(
+                "E204",
+                f"{type(self).__name__}(): output_ratio must be between 0 and 1, not {given[1]}",
+            )
 
 
 class _Unpooling(_Pooling):
@@ -59,6 +84,20 @@ for _count in (1, 2, 3):
         "pooling", f"MaxUnpool{_count}d", f"max_unpool{_count}d", _WINDOW, _WINDOW_TEXT, _Unpooling
     )
     if _count > 1:
+        layer(
+            "pooling",
+            f"FractionalMaxPool{_count}d",
+            f"fractional_max_pool{_count}d",
+            {
+                "kernel_size": REQUIRED,
+                "output_size": None,
+                "output_ratio": None,
+                "return_indices": False,
+                "_random_samples": None,
+            },
+            "",
+            _Fractional,
+        )
         layer(
             "pooling",
             f"AvgPool{_count}d",

@@ -8,16 +8,24 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.nn.attributes import is_parameter
 from gradcli.ops.copying import copy_, detach
+from gradcli.ops.data import parameter
 
 if TYPE_CHECKING:
     from gradcli.nn.members import Members
 
 
 class OrderedDict(collections.OrderedDict[Any, Any]):
-    """A dictionary as a value of programs: what `state_dict()` returns."""
+    """A dictionary as a value of programs: what `state_dict()` returns.
 
-    __slots__ = ()
+    Attributes:
+        complete: whether it came from a module, so that nothing may be missing in it.
+    """
+
+    __slots__ = ("complete",)
+
+    complete: bool
 
     language_name: ClassVar[str] = "collections.OrderedDict"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
@@ -84,29 +92,35 @@ def _members(module: Members, prefix: str) -> dict[str, Tensor]:
 def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
     """The state of a module; outside the graph unless `keep_vars`."""
     members = _members(module, prefix)
-    return OrderedDict(
+    state = OrderedDict(
         {name: tensor if keep_vars else detach(tensor) for name, tensor in members.items()}
     )
+    state.complete = True
+    return state
 
 
 def load(module: Members, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
     """Copy the tensors of a state into a module's; see `Module.load_state_dict`."""
     if not isinstance(state, dict):
         raise GradcliError("E202", f"load_state_dict() takes a dict, not {type(state).__name__}")
-    if assign:
-        raise GradcliError("E205", "load_state_dict(): assign=True is outside the language")
     members = _members(module, "")
-    missing = [name for name in members if name not in state]
+    complete = getattr(state, "complete", False)
+    missing = [
+        name
+        for name in members
+        if name not in state and (complete or name.rpartition(".")[2] not in _COUNTS)
+    ]
     unexpected = [name for name in state if name not in members]
     problems: list[str] = []
     if strict and unexpected:
         problems.append(f"keys that the module does not have: {', '.join(map(repr, unexpected))}")
     if strict and missing:
         problems.append(f"keys that the state does not have: {', '.join(map(repr, missing))}")
+    take = _assigned if assign else _copied
     with NoGrad():
-        for name, tensor in members.items():
+        for name in members:
             if name in state:
-                problem = _copied(tensor, state[name])
+                problem = take(module, name, members[name], state[name])
                 if problem:
                     problems.append(f"{name}: {problem}")
     if problems:
@@ -119,13 +133,40 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
     return IncompatibleKeys((missing, unexpected))
 
 
-def _copied(tensor: Tensor, value: Any) -> str:
-    """Copy a value into a tensor; says what is wrong where it does not fit."""
+_COUNTS = frozenset({"num_batches_tracked"})
+"""Buffers that states had not always: they may be missing in a dictionary of the program's own."""
+
+
+def _misfit(tensor: Tensor, value: Any) -> str:
+    """What is wrong with a value that is to take a tensor's place."""
     if not isinstance(value, Tensor):
         return f"it is no tensor but {type(value).__name__}"
     if value.array.shape != tensor.array.shape:
         return (
             f"its shape is {tuple(value.array.shape)}, and the module's {tuple(tensor.array.shape)}"
         )
-    copy_(tensor, value)
+    return ""
+
+
+def _copied(module: Members, name: str, tensor: Tensor, value: Any) -> str:
+    """Copy a value into a tensor; says what is wrong where it does not fit."""
+    problem = _misfit(tensor, value)
+    if not problem:
+        copy_(tensor, value)
+    return problem
+
+
+def _assigned(module: Members, name: str, tensor: Tensor, value: Any) -> str:
+    """Put a value in a tensor's place; says what is wrong where it does not fit."""
+    problem = _misfit(tensor, value)
+    if problem:
+        return problem
+    path, _, last = name.rpartition(".")
+    owner = module.get_submodule(path)
+    if last in owner._parameters:
+        if not is_parameter(value):
+            value = parameter(value, tensor.requires_grad)
+        owner._parameters[last] = value
+    else:
+        owner._buffers[last] = value
     return ""

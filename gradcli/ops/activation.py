@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_tensors, in_single
@@ -22,6 +23,7 @@ from gradcli.ops.catalogue import function, in_place, methods, modules
 from gradcli.ops.comparison import where
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Function, Op, op, pointwise
+from gradcli.ops.half_precision import is_unrecorded_half, rounded_rule
 from gradcli.ops.joining import cat
 from gradcli.ops.pointwise import abs_, exp, log1p, sigmoid, tanh
 from gradcli.ops.slicing import slice_
@@ -73,6 +75,8 @@ def activation(
 
 
 def _silu_rule(grad: Any, self: Any) -> Any:
+    if type(grad) is Tensor and is_unrecorded_half(grad):
+        return rounded_rule(_silu_rule, grad, self)
     weight = sigmoid(self)
     return grad * weight * (self * (1 - weight) + 1)
 
@@ -80,7 +84,7 @@ def _silu_rule(grad: Any, self: Any) -> Any:
 silu_ = pointwise(
     "silu",
     "SiluBackward0",
-    lambda self: in_single(lambda x: x / (1 + np.exp(-x)), self),
+    lambda self: in_single(lambda x: x / (1 + elementary.exp(-x)), self),
     self=_silu_rule,
 )
 
@@ -94,14 +98,20 @@ def silu(input: Tensor) -> Tensor:
 
 
 def _mish_rule(grad: Any, self: Any) -> Any:
+    if type(grad) is Tensor and is_unrecorded_half(grad):
+        return rounded_rule(_mish_rule, grad, self)
     weight = tanh(log1p(exp(self)))
     return grad * (weight + self * sigmoid(self) * (1 - weight * weight))
+
+
+def _mish_array(self: Any) -> Any:
+    return self * elementary.tanh(elementary.log1p(elementary.exp(self)))
 
 
 mish_ = pointwise(
     "mish",
     "MishBackward0",
-    lambda self: in_single(lambda x: x * np.tanh(np.log1p(np.exp(x))), self),
+    lambda self: in_single(_mish_array, self),
     self=_mish_rule,
 )
 
@@ -124,7 +134,7 @@ def _gelu_array(self: Any, approximate: str) -> Any:
     if approximate == "none":
         return self * 0.5 * (1 + erf(self * math.sqrt(0.5)))
     inner = (self + self * self * self * _TANH_CUBIC) * _TANH_SCALE
-    return self * 0.5 * (1 + np.tanh(inner))
+    return self * 0.5 * (1 + elementary.tanh(inner))
 
 
 def _gelu_slope(self: Any, approximate: str) -> Any:
@@ -189,7 +199,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
 
 def _softplus_array(self: Any, beta: float, threshold: float) -> Any:
     scaled = self * beta
-    return np.where(scaled > threshold, self, np.log1p(np.exp(scaled)) / beta)[()]
+    return np.where(scaled > threshold, self, elementary.log1p(elementary.exp(scaled)) / beta)[()]
 
 
 softplus_backward: Op = pointwise(
@@ -226,7 +236,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
 
 def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
     # The sigmoid of -self, from an exponential that cannot overflow.
-    small = np.exp(-np.abs(self))
+    small = elementary.exp(-np.abs(self))
     share = small / (1 + small)
     return grad_output * np.where(self < 0, 1 - share, share)[()]
 
@@ -239,10 +249,15 @@ logsigmoid_backward: Op = pointwise(
     self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
 )
 
+
+def _logsigmoid_array(self: Any) -> Any:
+    return np.minimum(0, self) - elementary.log1p(elementary.exp(-np.abs(self)))
+
+
 logsigmoid_ = pointwise(
     "log_sigmoid",
     "LogSigmoidBackward0",
-    lambda self: in_single(lambda x: np.minimum(0, x) - np.log1p(np.exp(-np.abs(x))), self),
+    lambda self: in_single(_logsigmoid_array, self),
     self=lambda grad, self: logsigmoid_backward(grad, self),
 )
 

@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating
+from gradcli.ops.arguments import check_floating, check_not_integral
 from gradcli.ops.catalogue import function
 from gradcli.ops.pooling import check_pooled, linear_pool, picking
 from gradcli.ops.reduction import mean_dims, wide
@@ -36,13 +36,23 @@ def _cells(sizes: Sizes, counts: Sizes) -> Iterator[tuple[Any, Any]]:
         yield (..., *place), (..., *where)
 
 
+def _shared(value: Any, extents: Sizes) -> Any:
+    """A value divided by the sizes of a window, one after the other as PyTorch rounds it."""
+    for extent in extents:
+        value = value / extent
+    return value
+
+
 def _mean_array(self: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
-    axes = tuple(range(-ndim, 0))
     values = wide(self)
     pooled = module_of(values).empty((*self.shape[:-ndim], *output_size), values.dtype)
     for place, where in _cells(self.shape[-ndim:], output_size):
-        pooled[place] = np.mean(values[where], axis=axes)
+        cell = values[where]
+        extents = cell.shape[-ndim:]
+        # Added one by one, in row order.
+        sums = np.add.accumulate(cell.reshape(*cell.shape[:-ndim], prod(extents)), axis=-1)
+        pooled[place] = _shared(sums[..., -1], extents)
     return pooled.astype(self.dtype, copy=False)
 
 
@@ -51,7 +61,7 @@ def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
     grad = module_of(grad_output).zeros(self.shape, grad_output.dtype)
     for place, where in _cells(self.shape[-ndim:], output_size):
         cell = grad[where]
-        share = grad_output[place] / prod(cell.shape[-ndim:])
+        share = _shared(grad_output[place], cell.shape[-ndim:])
         cell += share.reshape(*share.shape, *(1,) * ndim)
     return grad
 
@@ -137,6 +147,8 @@ def _expose(ndim: int) -> None:
     mean_name, max_name = f"adaptive_avg_pool{ndim}d", f"adaptive_max_pool{ndim}d"
 
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
+        if type(input) is Tensor and output_size in (1, (1,) * ndim):
+            check_not_integral("mean", input, "RuntimeError")  # one window: PyTorch's mean
         sizes = _checked(mean_name, input, output_size, ndim)
         return adaptive_average(input, sizes)
 

@@ -11,7 +11,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Function, Op
-from gradcli.ops.operands import type_name
+from gradcli.ops.operands import EVERYDAY, type_name
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.state import active
 
 
@@ -34,15 +35,31 @@ def check_number(name: str, argument: str, value: Any) -> None:
         )
 
 
-def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
-    """Raise E203 for a tensor of integers or bools, as the class that PyTorch raises."""
-    if tensor.dtype.category in ("int", "bool"):
+def plain_integer(name: str, argument: str, value: Any) -> int:
+    """A Python integer, taken out of a 0-dim tensor of integers if need be; raises E202 for
+    anything else.
+    """
+    if type(value) is Tensor and not value.array.ndim and value.dtype.category == "int":
+        value = value.array.item()
+    if type(value) is not int:
         raise GradcliError(
-            "E203",
-            f"{name}() is defined for floating tensors, and this one is {tensor.dtype}",
-            raises=raises,
-            help="make it floating: `x.float()`",
+            "E202", f"{name}(): argument '{argument}' must be an integer, not {type_name(value)}"
         )
+    return value
+
+
+def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
+    """Raise E203 for a tensor of bools, integers or complex numbers, as the class that PyTorch
+    raises.
+    """
+    if tensor.array.dtype not in EVERYDAY:
+        check_dtype(name, tensor.dtype, refusing("bool", "int", "complex", raises=raises))
+
+
+def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
+    """Raise E203 for a tensor of bools or integers, as the class that PyTorch raises."""
+    if tensor.array.dtype not in EVERYDAY:
+        check_dtype(name, tensor.dtype, refusing("bool", "int", raises=raises))
 
 
 def check_same_dtype(name: str, input: Tensor, other: Tensor) -> None:
@@ -78,12 +95,8 @@ def in_dtype_of(value: Tensor, other: Tensor) -> Tensor:
 
 def check_real(name: str, array: Any) -> None:
     """Raise E203 for an array of bools or of complex numbers."""
-    if array.dtype.kind in "bc":
-        raise GradcliError(
-            "E203",
-            f"{name}() is not defined for {dtypes.of_array(array)}",
-            raises="NotImplementedError",
-        )
+    if array.dtype not in EVERYDAY:
+        check_dtype(name, dtypes.of_array(array), refusing("bool", "complex"))
 
 
 def in_single(function: Function, self: Any, *arguments: Any) -> Any:
@@ -95,24 +108,12 @@ def in_single(function: Function, self: Any, *arguments: Any) -> Any:
     return function(self, *arguments)
 
 
-def expose_of_tensors(
-    entry: Op, *aliases: str, inplace: bool = False, refused: tuple[str, ...] = ()
-) -> None:
-    """Make an entry of two tensors reachable, as a function and a method that refuse numbers, and
-    tensors whose common dtype is of a refused category.
-    """
+def expose_of_tensors(entry: Op, *aliases: str, inplace: bool = False) -> None:
+    """Make an entry of two tensors reachable, as a function and a method that refuse numbers."""
 
     def of_tensors(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         refuse_out(entry.name, out)
         check_tensors(entry.name, input=input, other=other)
-        if refused:
-            dtype = dtypes.result_dtype((input.array, other.array))
-            if dtype.category in refused:
-                raise GradcliError(
-                    "E203",
-                    f"{entry.name}() is not defined for {dtype}",
-                    raises="NotImplementedError",
-                )
         return entry.apply(input, other)
 
     of_tensors.__name__ = of_tensors.__qualname__ = entry.name

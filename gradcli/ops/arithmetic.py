@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.multiply_add import is_fused, multiply_add
 from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -24,7 +25,13 @@ from gradcli.ops.catalogue import (
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Function, Op, pointwise
 from gradcli.ops.half_precision import is_half, with_multiple
-from gradcli.ops.operands import check_subtraction
+from gradcli.ops.operands import (
+    EVERYDAY,
+    check_alpha,
+    check_subtraction,
+    check_width,
+)
+from gradcli.ops.refusing import refusing
 
 _BOOL = np.dtype(np.bool_)
 _BFLOAT16 = "E"
@@ -47,6 +54,13 @@ def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
     return module_of(value).zeros(sizes, value.dtype)
 
 
+def ones(value: Any, sizes: tuple[int, ...]) -> Any:
+    """Ones of a shape in a value's dtype, an array or a tensor as the value is one."""
+    if type(value) is Tensor:
+        return Tensor(ones(value.array, sizes))
+    return module_of(value).ones(sizes, value.dtype)
+
+
 # --- sums and differences -----------------------------------------------------------------------
 
 
@@ -63,6 +77,9 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
         return self - other
     if is_half(self) and is_half(other):
         return with_multiple(self, other, -alpha)
+    check_alpha(self, other, alpha)
+    if is_fused(self, other):
+        return multiply_add(self, other, -alpha)
     return self - other * alpha
 
 
@@ -79,20 +96,20 @@ sub = pointwise(
     "SubBackward0",
     lambda self, other, alpha=1: _difference(self, other, alpha),
     self=lambda grad: grad,
-    other=lambda grad, alpha: -_scaled(grad, alpha),
+    other=lambda grad, alpha: _scaled(-grad, alpha),
 )
 
 rsub_number = pointwise(
     "rsub",
     "RsubBackward1",
     lambda self, other, alpha=1: _difference(other, self, alpha),
-    self=lambda grad, alpha: -_scaled(grad, alpha),
+    self=lambda grad, alpha: _scaled(-grad, alpha),
 )
 rsub_tensor = pointwise(
     "rsub",
     "RsubBackward0",
     lambda self, other, alpha=1: _difference(other, self, alpha),
-    self=lambda grad, alpha: -_scaled(grad, alpha),
+    self=lambda grad, alpha: _scaled(-grad, alpha),
     other=lambda grad: grad,
 )
 
@@ -120,6 +137,7 @@ mul = pointwise(
     "mul",
     "MulBackward0",
     lambda self, other: self * other,
+    exact_numbers=True,
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
 )
@@ -129,6 +147,7 @@ div = pointwise(
     "DivBackward0",
     lambda self, other: self / other,
     floating=True,
+    exact_numbers=True,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
 )
@@ -146,6 +165,9 @@ def _check_divisor(kind: str, other: Any) -> None:
     """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
     if kind in "iub" and not np.all(other):
         raise GradcliError("E206", "integer division by zero", raises="RuntimeError")
+
+
+_BOOL_OR_COMPLEX = refusing("bool", "complex")
 
 
 def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
@@ -172,6 +194,7 @@ div_rounded = pointwise(
     # write to them is an error.
     self=lambda grad, other: zeros_like(grad),
     other=lambda grad, self, other: zeros_like(grad),
+    refused=_BOOL_OR_COMPLEX,
 )
 
 
@@ -191,11 +214,16 @@ def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tenso
     return div_rounded.apply(input, other, rounding_mode)
 
 
-def no_derivative(name: str, help: str) -> Function:
-    """The rule of an op that PyTorch defines no derivative for: it raises E409."""
+def no_derivative(name: str, help: str, raises: str = "RuntimeError") -> Function:
+    """The rule of an op that PyTorch defines no derivative for: it raises E409.
+
+    Where the op's node has a name of its own, PyTorch's error is a NotImplementedError.
+    """
 
     def rule(grad: Any) -> Any:
-        raise GradcliError("E409", f"the derivative of {name} is not implemented", help=help)
+        raise GradcliError(
+            "E409", f"the derivative of {name} is not implemented", raises=raises, help=help
+        )
 
     return rule
 
@@ -208,16 +236,26 @@ def _floored(self: Any, other: Any) -> Any:
 
 
 floor_divide_tensor = pointwise(
-    "floor_divide", "NotImplemented", _floored, self=_no_quotient, other=_no_quotient
+    "floor_divide",
+    "NotImplemented",
+    _floored,
+    self=_no_quotient,
+    other=_no_quotient,
+    refused=_BOOL_OR_COMPLEX,
 )
 floor_divide_number = pointwise(
-    "floor_divide_number", "NotImplemented", _floored, self=_no_quotient
+    "floor_divide_number",
+    "NotImplemented",
+    _floored,
+    self=_no_quotient,
+    refused=_BOOL_OR_COMPLEX,
 )
 floor_divide_of_number = pointwise(
     "floor_divide_of_number",
     "NotImplemented",
     lambda other, self: _floored(self, other),
     other=_no_quotient,
+    refused=_BOOL_OR_COMPLEX,
 )
 
 
@@ -241,6 +279,7 @@ remainder_number = pointwise(
     "RemainderBackward0",
     lambda self, other: _remainder(self, other),
     self=lambda grad: grad,
+    refused=_BOOL_OR_COMPLEX,
 )
 remainder_tensor = pointwise(
     "remainder",
@@ -248,9 +287,14 @@ remainder_tensor = pointwise(
     _remainder,
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
+    refused=_BOOL_OR_COMPLEX,
 )
 fmod_number = pointwise(
-    "fmod", "FmodBackward0", lambda self, other: _fmod(self, other), self=lambda grad: grad
+    "fmod",
+    "FmodBackward0",
+    lambda self, other: _fmod(self, other),
+    self=lambda grad: grad,
+    refused=_BOOL_OR_COMPLEX,
 )
 fmod_tensor = pointwise(
     "fmod",
@@ -258,22 +302,31 @@ fmod_tensor = pointwise(
     _fmod,
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
+    refused=_BOOL_OR_COMPLEX,
 )
 
 
 _no_modulus = no_derivative("a number modulo a tensor", "make the number a tensor first")
 
 remainder_of_number = pointwise(
-    "remainder", "NotImplemented", lambda other, self: _remainder(self, other), other=_no_modulus
+    "remainder",
+    "NotImplemented",
+    lambda other, self: _remainder(self, other),
+    other=_no_modulus,
+    refused=_BOOL_OR_COMPLEX,
 )
 
 
-def _by_operand(name: str, number: Op, tensor: Op) -> Function:
-    """A function of two overloads: the second operand is a number, or a tensor."""
+def _by_operand(name: str, number: Op, tensor: Op, of_number: Op | None = None) -> Function:
+    """A function of overloads: the second operand is a number or a tensor; or the first one is a
+    number.
+    """
 
     def overloaded(input: Any, other: Any) -> Tensor:
         if type(input) is Tensor and type(other) is not Tensor:
             return number.apply(*with_number(input, other))
+        if of_number is not None and type(other) is Tensor and type(input) is not Tensor:
+            return of_number.apply(*with_number(other, input))
         return tensor.apply(input, other)
 
     overloaded.__name__ = overloaded.__qualname__ = name
@@ -287,8 +340,12 @@ def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
     A float that meets an integer tensor makes it a float; the number keeps its value in the
     tensor's dtype.
     """
+    if type(number) is int:
+        check_width(number)
+    if type(number) in (float, int) and tensor.array.dtype in EVERYDAY:
+        return tensor, number
     dtype = dtypes.result_dtype((tensor.array, number))
-    if dtype.is_complex and tensor.array.dtype.kind == "f":
+    if dtype.is_complex and tensor.dtype.is_floating_point:
         return tensor, number  # a complex number widens a floating tensor where they meet
     if tensor.array.dtype is not dtype.numpy_dtype:
         tensor = Tensor(dtypes.cast(tensor.array, dtype))
@@ -297,8 +354,10 @@ def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
     return tensor, number
 
 
-floor_divide = _by_operand("floor_divide", floor_divide_number, floor_divide_tensor)
-remainder = _by_operand("remainder", remainder_number, remainder_tensor)
+floor_divide = _by_operand(
+    "floor_divide", floor_divide_number, floor_divide_tensor, floor_divide_of_number
+)
+remainder = _by_operand("remainder", remainder_number, remainder_tensor, remainder_of_number)
 fmod = _by_operand("fmod", fmod_number, fmod_tensor)
 
 # --- numbers as they are: what the formulas of derivatives write --------------------------------
@@ -313,6 +372,7 @@ div_number = pointwise(
     "div",
     "DivBackward1",
     lambda self, other: self / other,
+    floating=True,
     self=lambda grad, other: grad / conj(other),
 )
 add_number = pointwise(
@@ -330,8 +390,14 @@ def _formula_operators() -> dict[str, Function]:
         def operator(self: Tensor, other: Any) -> Any:
             if type(other) is Tensor:
                 return tensor.apply(self, other)
-            if type(other) is float and self.array.dtype.char == _BFLOAT16:
+            if (
+                type(other) is float
+                and self.array.dtype.char == _BFLOAT16
+                and not tensor.exact_numbers
+            ):
                 other = dtypes.cast(other, dtypes.bfloat16)
+            if self.array.dtype.kind in "iub":
+                return tensor.apply(self, other)  # their dtype depends on the number
             return number.apply(self, other)
 
         return operator

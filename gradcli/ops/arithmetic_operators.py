@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import before_write
+from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.inplace import check_inplace, is_recorded
 from gradcli.autograd.tensor import Tensor, storage_of

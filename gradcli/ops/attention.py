@@ -27,9 +27,9 @@ def _safe_softmax_array(self: Any, dim: int) -> Any:
     """The softmax; a row of minus infinities, where nothing is attended to, gives zeros."""
     masked = np.all(self == -np.inf, axis=dim, keepdims=True)
     if not masked.any():
-        return softmax_.forward(self, dim)
+        return softmax_(self, dim)
     with np.errstate(invalid="ignore"):
-        return np.where(masked, self.dtype.type(0), softmax_.forward(self, dim))
+        return np.where(masked, self.dtype.type(0), softmax_(self, dim))
 
 
 safe_softmax: Op = op(
@@ -72,17 +72,30 @@ def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: floa
 
 
 def _fused_backward_array(
-    grad_out: Any, query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0
+    grad_out: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attended: Any,
+    mask: Any = None,
+    scale: float = 1.0,
 ) -> tuple[Any, Any, Any]:
     weights = _weights(query, key, mask, scale)
     grad = wide(grad_out)
     by_weight = np.matmul(grad, wide(value).swapaxes(-1, -2))
-    by_score = softmax_backward.forward(by_weight, weights, weights.ndim - 1) * scale
-    return (
-        np.matmul(by_score, wide(key)).astype(query.dtype, copy=False),
-        np.matmul(by_score.swapaxes(-1, -2), wide(query)).astype(query.dtype, copy=False),
-        np.matmul(weights.swapaxes(-1, -2), grad).astype(query.dtype, copy=False),
+    shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
+    by_score = weights * (by_weight - shift) * scale
+    found = (
+        np.matmul(by_score, wide(key)),
+        np.matmul(by_score.swapaxes(-1, -2), wide(query)),
+        np.matmul(weights.swapaxes(-1, -2), grad),
     )
+    # The heads of a place lie beside each other, as the kernel leaves them.
+    of_query, of_key, of_value = (
+        module_of(each).array(each.swapaxes(-2, -3), query.dtype, order="C").swapaxes(-2, -3)
+        for each in found
+    )
+    return of_query, of_key, of_value
 
 
 _no_second = no_derivative(
@@ -95,7 +108,8 @@ fused_attention_backward: Op = op(
     _fused_backward_array,
     constant=("mask",),
     outputs=("grad_query", "grad_key", "grad_value"),
-    inputs=("grad_out", "query", "key", "value"),
+    keeps_layout=True,
+    inputs=("grad_out", "query", "key", "value", "attended"),
     joint=lambda grads: _no_second(grads),
 )
 
@@ -107,7 +121,7 @@ fused_attention: Op = op(
     inputs=("query", "key", "value"),
     # The result is kept as PyTorch keeps it: a write to it is an error.
     joint=lambda grad, query, key, value, mask, result, scale: fused_attention_backward(
-        grad, query, key, value, mask, scale
+        grad, query, key, value, result, mask, scale
     ),
 )
 

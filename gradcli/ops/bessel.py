@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import in_single
@@ -18,6 +19,7 @@ from gradcli.ops.catalogue import expose, function, refuse_out
 from gradcli.ops.comparison import where
 from gradcli.ops.entry import Function, Op, pointwise
 from gradcli.ops.pointwise import abs_, sgn
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.ops.special import by_scipy
 
 # --- modified Bessel functions of the first kind --------------------------------------------------
@@ -31,6 +33,12 @@ i0: Op = pointwise(
 )
 
 
+def _check_slope(self: Any) -> None:
+    """Raise E203 for half precision, of which the derivatives of i1 and i1e are not defined."""
+    array = self.array if type(self) is Tensor else self
+    check_dtype("the derivative of i1", dtypes.of_array(array), refusing("half"))
+
+
 def _apart_from_zero(self: Any) -> tuple[Any, Any]:
     """Where the input is not close to 0, and the input with what is close made 1: the slopes there
     divide by it.
@@ -41,11 +49,13 @@ def _apart_from_zero(self: Any) -> tuple[Any, Any]:
 
 
 def _i1_rule(grad: Any, self: Any, result: Any) -> Any:
+    _check_slope(self)
     apart, divisor = _apart_from_zero(self)
     return grad * where(apart, i0(divisor) - result * reciprocal(divisor), 0.5)
 
 
 def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
+    _check_slope(self)
     apart, divisor = _apart_from_zero(self)
     slope = i0e(divisor) - result * (sgn(divisor) + reciprocal(divisor))
     return grad * where(apart, slope, 0.5)
@@ -71,6 +81,8 @@ for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
     expose(_entry, _name, module="torch.special", method=False)
 
 # --- without derivative -------------------------------------------------------------------------
+
+_NOT_SINGLE = refusing("half", "complex")
 
 _OF_ONE = {
     "airy_ai": "airy",
@@ -101,7 +113,9 @@ def _of_one(name: str) -> Function:
 
 
 for _name, _scipy_name in _OF_ONE.items():
-    _entry = pointwise(f"special_{_name}", "", _of_one(_scipy_name), floating=True)
+    _entry = pointwise(
+        f"special_{_name}", "", _of_one(_scipy_name), floating=True, refused=_NOT_SINGLE
+    )
     expose(_entry, _name, module="torch.special", method=False)
 
 
@@ -117,7 +131,11 @@ def _spherical_bessel_j0(self: Any) -> Any:
 
 
 spherical_bessel_j0 = pointwise(
-    "special_spherical_bessel_j0", "", _spherical_bessel_j0, floating=True
+    "special_spherical_bessel_j0",
+    "",
+    _spherical_bessel_j0,
+    floating=True,
+    refused=_NOT_SINGLE,
 )
 expose(spherical_bessel_j0, "spherical_bessel_j0", module="torch.special", method=False)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import logsigmoid_
@@ -44,8 +45,8 @@ _LEAST_VARIANCE = 1e-12
 
 
 def _bce_array(self: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
-    hit = np.maximum(np.log(self), _LEAST_LOG)
-    miss = np.maximum(np.log1p(-self), _LEAST_LOG)
+    hit = np.maximum(elementary.log(self), _LEAST_LOG)
+    miss = np.maximum(elementary.log1p(-self), _LEAST_LOG)
     return reduced(_weighted((target - 1) * miss - target * hit, weight), reduction)
 
 
@@ -148,7 +149,7 @@ def _bce_logits_rule(
 def _bce_logits_target_rule(
     grad: Any, self: Any, weight: Any, pos_weight: Any, reduction: int
 ) -> Any:
-    slope = -self if pos_weight is None else logsigmoid_(-self) - pos_weight * logsigmoid_(self)
+    slope = -self if pos_weight is None else logsigmoid_(-self) - logsigmoid_(self) * pos_weight
     return shared(_weighted(slope * grad, weight), reduction)
 
 

@@ -7,14 +7,16 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_number, check_real, check_tensors, expose_of_tensors
+from gradcli.ops.arguments import check_number, check_tensors, expose_of_tensors
 from gradcli.ops.arithmetic import with_number
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import isnan, logical_and, logical_not, logical_or, where
 from gradcli.ops.entry import op, pointwise
 from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.refusing import COMPLEX, check_dtype, refusing
 
 # --- the larger and the smaller -----------------------------------------------------------------
 
@@ -26,6 +28,8 @@ def _shared(grad: Any, equal: Any, lost: Any) -> Any:
     return masked_fill_number(where(equal, grad / 2, grad), lost, 0)
 
 
+_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+
 maximum = pointwise(
     "maximum",
     "MaximumBackward0",
@@ -33,6 +37,7 @@ maximum = pointwise(
     lambda self, other: np.maximum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
+    refused=_NO_COMPLEX,
 )
 
 minimum = pointwise(
@@ -41,6 +46,7 @@ minimum = pointwise(
     lambda self, other: np.minimum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
+    refused=_NO_COMPLEX,
 )
 
 # Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
@@ -54,6 +60,7 @@ fmax = pointwise(
     other=lambda grad, self, other: masked_fill_number(
         grad, logical_or(self >= other, isnan(other)), 0
     ),
+    refused=_NO_COMPLEX,
 )
 
 fmin = pointwise(
@@ -66,11 +73,14 @@ fmin = pointwise(
     other=lambda grad, self, other: masked_fill_number(
         grad, logical_or(self <= other, isnan(other)), 0
     ),
+    refused=_NO_COMPLEX,
 )
 
 for _entry in (maximum, minimum, fmax, fmin):
-    expose_of_tensors(_entry, refused=("complex",))
+    expose_of_tensors(_entry)
 
+
+_BOOL_OR_COMPLEX = refusing("bool", "complex")
 
 # --- clamp --------------------------------------------------------------------------------------
 
@@ -101,6 +111,7 @@ clamp_to_numbers = pointwise(
     "ClampBackward1",
     lambda self, min=None, max=None: np.clip(self, min, max),
     self=_inside,
+    refused=_BOOL_OR_COMPLEX,
 )
 
 
@@ -116,7 +127,12 @@ def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
 
 
 clamp_to_tensors = op(
-    "clamp", "ClampBackward0", _clamp_arrays, self=_inside, min=_below, max=_above
+    "clamp",
+    "ClampBackward0",
+    _clamp_arrays,
+    self=_inside,
+    min=_below,
+    max=_above,
 )
 
 
@@ -129,14 +145,14 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     """
     refuse_out("clamp", out)
     check_tensors("clamp", input=input)
-    if input.dtype.is_complex:
-        check_real("clamp", input.array)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
         raise GradcliError(
             "E204", "clamp(): at least one of `min` and `max` is needed", raises="RuntimeError"
         )
     if all(type(bound) is Tensor for bound in bounds):
+        dtype = dtypes.result_dtype([input.array, *[bound.array for bound in bounds]])
+        check_dtype("clamp", dtype, _BOOL_OR_COMPLEX if len(bounds) == 2 else COMPLEX)
         return clamp_to_tensors.apply(input, min, max)
     # A tensor beside a number is taken for the number that it holds.
     low, high = (bound.item() if type(bound) is Tensor else bound for bound in (min, max))
@@ -144,6 +160,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
         if bound is not None:
             check_number("clamp", argument, bound)
             input, _ = with_number(input, bound)
+    if input.dtype.category == "int":
+        low, high = (
+            None if bound is None else checked_cast(bound, input.dtype) for bound in (low, high)
+        )
     return clamp_to_numbers.apply(input, low, high)
 
 
@@ -152,6 +172,7 @@ clamp_min_number = pointwise(
     "ClampMinBackward0",
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
+    refused=COMPLEX,
 )
 
 clamp_min_tensor = pointwise(
@@ -159,6 +180,7 @@ clamp_min_tensor = pointwise(
     "ClampMinBackward1",
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
+    refused=COMPLEX,
     min=lambda grad, self, min: where(self < min, grad, 0.0),
 )
 
@@ -167,6 +189,7 @@ clamp_max_number = pointwise(
     "ClampMaxBackward0",
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
+    refused=COMPLEX,
 )
 
 clamp_max_tensor = pointwise(
@@ -174,6 +197,7 @@ clamp_max_tensor = pointwise(
     "ClampMaxBackward1",
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
+    refused=COMPLEX,
     max=lambda grad, self, max: where(self > max, grad, 0.0),
 )
 

@@ -33,10 +33,14 @@ modules: dict[str, dict[str, Any]] = {
     "torch.nn.functional": {},
     "torch.nn.init": {},
     "torch.nn.utils": {},
+    "torch.nn.utils.parametrizations": {},
+    "torch.nn.utils.parametrize": {},
+    "torch.nn.utils.rnn": {},
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
     "torch.special": {},
     "torch.utils.checkpoint": {},
+    "torch.utils.data": {},
 }
 """The functions of each module."""
 

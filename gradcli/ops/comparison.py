@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
+from gradcli.arrays.conversion import as_zero_dim
 from gradcli.autograd.inplace import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -24,6 +26,7 @@ from gradcli.ops.catalogue import (
 )
 from gradcli.ops.conjugate import COMPLEX
 from gradcli.ops.entry import Function, op, pointwise
+from gradcli.ops.refusing import check_dtype, refusing
 
 # --- comparisons leave the graph ----------------------------------------------------------------
 
@@ -110,17 +113,13 @@ for _entry in (logical_and, logical_or, logical_xor, logical_not):
     methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_memory)
 
 
-def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
-    def forward(self: Any, other: Any) -> Any:
-        if np.result_type(self, other).kind not in "iub":
-            raise GradcliError(
-                "E203",
-                f"`{symbol}` is defined for integer and bool tensors only",
-                raises="NotImplementedError",
-            )
-        return ufunc(self, other)
-
-    entry = pointwise(name, "", forward)
+def _bitwise(name: str, symbol: str, ufunc: Any, *refused: str) -> None:
+    entry = pointwise(
+        name,
+        "",
+        lambda self, other: ufunc(self, other),
+        refused=refusing("float", "complex", *refused),
+    )
     expose(entry, inplace=True)
     operators[symbol] = lambda left, right: entry.apply(left, right)
     inplace_operators[symbol] = methods[f"{name}_"]
@@ -129,29 +128,31 @@ def _bitwise(name: str, symbol: str, ufunc: Function) -> None:
 _bitwise("bitwise_and", "&", np.bitwise_and)
 _bitwise("bitwise_or", "|", np.bitwise_or)
 _bitwise("bitwise_xor", "^", np.bitwise_xor)
-_bitwise("bitwise_left_shift", "<<", np.left_shift)
-_bitwise("bitwise_right_shift", ">>", np.right_shift)
+_bitwise("bitwise_left_shift", "<<", np.left_shift, "bool")
+_bitwise("bitwise_right_shift", ">>", np.right_shift, "bool")
 
 
-def _invert(self: Any) -> Any:
-    if self.dtype.kind not in "iub":
-        raise GradcliError(
-            "E203", "`~` is defined for integer and bool tensors only", raises="TypeError"
-        )
-    return np.invert(self)
-
-
-bitwise_not = pointwise("bitwise_not", "", _invert)
+bitwise_not = pointwise(
+    "bitwise_not", "", lambda self: np.invert(self), refused=refusing("float", "complex")
+)
 expose(bitwise_not, inplace=True)
-unary_operators["~"] = lambda value: bitwise_not.apply(value)
+
+
+def _inverted(value: Tensor) -> Tensor:
+    check_dtype("bitwise_not", value.dtype, refusing("float", "complex", raises="TypeError"))
+    return bitwise_not.apply(value)
+
+
+unary_operators["~"] = _inverted
 
 # --- questions about values ---------------------------------------------------------------------
 
 isnan = pointwise("isnan", "", lambda self: np.isnan(self))
 isinf = pointwise("isinf", "", lambda self: np.isinf(self))
 isfinite = pointwise("isfinite", "", lambda self: np.isfinite(self))
-isposinf = pointwise("isposinf", "", lambda self: np.equal(self, np.inf))
-isneginf = pointwise("isneginf", "", lambda self: np.equal(self, -np.inf))
+_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+isposinf = pointwise("isposinf", "", lambda self: np.equal(self, np.inf), refused=_NO_COMPLEX)
+isneginf = pointwise("isneginf", "", lambda self: np.equal(self, -np.inf), refused=_NO_COMPLEX)
 signbit = pointwise(
     "signbit", "", lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self)
 )
@@ -167,7 +168,7 @@ def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: b
     return close | (np.isnan(self) & np.isnan(other)) if equal_nan else close
 
 
-_isclose = op("isclose", "", _isclose_array, constant=("self", "other"))
+_isclose = op("isclose", "", _isclose_array, constant=("self", "other"), keeps_layout=True)
 
 
 @function("isclose", method=True)
@@ -211,7 +212,14 @@ def _step_array(self: Any, values: Any) -> Any:
 
 
 _no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
-heaviside = pointwise("heaviside", "NotImplemented", _step_array, self=_no_step, values=_no_step)
+heaviside = pointwise(
+    "heaviside",
+    "NotImplemented",
+    _step_array,
+    self=_no_step,
+    values=_no_step,
+    refused=_NO_COMPLEX,
+)
 
 
 @function("heaviside", method=True, inplace=True)
@@ -259,6 +267,11 @@ def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
         )  # fmt: skip
     if condition.array.dtype == np.uint8:
         condition = Tensor(condition.array.astype(np.bool_))
+    pair = [input, other]
+    for at, value in enumerate(pair):
+        if type(value) in _COMPARED and type(value) is not Tensor and type(pair[1 - at]) is Tensor:
+            dtype = dtypes.result_dtype((pair[1 - at].array, value))
+            as_zero_dim(value, dtype)
     return choose.apply(condition, input, other)
 
 

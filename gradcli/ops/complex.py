@@ -12,6 +12,8 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.strides import laid_out_like
+from gradcli.autograd import inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -48,9 +50,7 @@ def _in_pairs(value: Any) -> Any:
     return contiguous(value) if type(value) is Tensor else module_of(value).ascontiguousarray(value)
 
 
-neg_view: Op = op(
-    "_neg_view", "NegViewBackward0", lambda self: -self, self=lambda grad: neg_view(grad)
-)
+neg_view: Op = op("_neg_view", "NegViewBackward0", lambda self: -self, self=lambda grad: -grad)
 
 
 def real_part(value: Any) -> Any:
@@ -69,6 +69,10 @@ def imaginary_part(value: Any) -> Any:
     if is_conjugate(value):
         return select.apply(neg_view.apply(view_as_real.apply(conj(value))), -1, 1)
     return select.apply(view_as_real.apply(value), -1, 1)
+
+
+inplace.view_as_real = lambda tensor: view_as_real.apply(tensor)
+inplace.view_as_complex = lambda tensor: view_as_complex.apply(tensor)
 
 
 @function("view_as_real")
@@ -203,13 +207,14 @@ def _complex_array(real: Any, imag: Any) -> Any:
     shape = np.broadcast_shapes(real.shape, imag.shape)
     result = module_of(real).empty(shape, np.result_type(real.dtype, np.complex64))
     result.real, result.imag = real, imag
-    return result[()]
+    return laid_out_like(real, result)[()] if real.shape == shape else result[()]
 
 
 complex_: Op = op(
     "complex",
     "ComplexBackward0",
     _complex_array,
+    keeps_layout=True,
     real=lambda grad: real_part(grad),
     imag=lambda grad: imaginary_part(grad),
 )
@@ -219,12 +224,21 @@ def _polar_array(abs: Any, angle: Any) -> Any:
     return _complex_array(abs * np.cos(angle), abs * np.sin(angle))
 
 
+def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
+    grad = conj(grad)
+    return (
+        real_part(grad * sgn(result)) if needs[0] else None,
+        real_part(grad * (result * 1j)) if needs[1] else None,
+    )
+
+
 polar: Op = op(
     "polar",
     "PolarBackward0",
     _polar_array,
-    abs=lambda grad, result: real_part(conj(grad) * sgn(result)),
-    angle=lambda grad, result: real_part(conj(grad) * (result * 1j)),
+    inputs=("abs", "angle"),
+    keeps_layout=True,
+    joint=_polar_rule,
 )
 
 

@@ -17,7 +17,7 @@ _REAL = frozenset({float, int, np.float32, np.float64})
 
 def conj(value: Any) -> Any:
     """The complex conjugate: a real value is its own, and makes no node."""
-    if type(value) in _REAL:
+    if type(value) in _REAL or (type(value) is np.ndarray and value.dtype.kind != "c"):
         return value
     array = value.array if type(value) is Tensor else value
     if getattr(array, "dtype", None) in COMPLEX:
@@ -41,6 +41,7 @@ conjugate: Op = op(
     "_conj",
     "ConjBackward0",
     lambda self: np.conj(self),
+    keeps_layout=True,
     self=lambda grad: conj(grad),
 )
 

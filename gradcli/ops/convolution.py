@@ -18,11 +18,14 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function
+from gradcli.ops.complex import view_as_real
 from gradcli.ops.correlation import correlated, paired, spread
 from gradcli.ops.entry import Op, op
 from gradcli.ops.padding import constant_pad
 from gradcli.ops.reduction import wide
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.ops.shape import expand, reshape, squeeze_dim, unsqueeze
+from gradcli.ops.slicing import select
 from gradcli.ops.windows import Sizes, Windows, per_dimension
 
 
@@ -202,6 +205,7 @@ def _check(
             f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
             f" the weight, not {len(shape)} and {len(kernels)}",
         )
+    check_dtype(name, input.dtype, refusing("bool"))
     check_same_dtype(name, input, weight)
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
@@ -222,6 +226,10 @@ def _check(
             )
 
 
+_NARROW = refusing("uint8", "int8", "int16", "int32")
+"""What a transposed or dilated convolution is not defined for."""
+
+
 def _convolved(
     input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, pad: Sizes = ()
 ) -> Tensor:
@@ -231,8 +239,33 @@ def _convolved(
         input = unsqueeze.apply(input, 0)
     if pad:
         input = constant_pad(input, pad, 0)
-    output = convolution.apply(input, weight, bias, geometry)
+    if geometry.transposed or max(geometry.windows.dilation) > 1:
+        check_dtype("convolution", input.dtype, _NARROW)
+    convolve = _of_complex if input.dtype.is_complex else convolution.apply
+    output = convolve(input, weight, bias, geometry)
     return squeeze_dim.apply(output, 0) if single else output
+
+
+def _of_complex(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
+    """A complex convolution by three of real numbers, as PyTorch makes it."""
+    real, imaginary = _parts(input)
+    weight_real, weight_imaginary = _parts(weight)
+    bias_real = bias_imaginary = bias_sum = None
+    if bias is not None:
+        bias_real, bias_imaginary = _parts(bias)
+        bias_sum = bias_real + bias_imaginary
+    first = convolution.apply(real, weight_real, bias_real, geometry)
+    second = convolution.apply(imaginary, weight_imaginary, None, geometry)
+    third = convolution.apply(real + imaginary, weight_real + weight_imaginary, bias_sum, geometry)
+    whole: Tensor = first - second + (third - first - second) * 1j
+    return whole
+
+
+def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    """The real and the imaginary part."""
+    numbers = view_as_real(tensor)
+    last = numbers.array.ndim - 1
+    return select.apply(numbers, last, 0), select.apply(numbers, last, 1)
 
 
 def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Sizes, Sizes]:

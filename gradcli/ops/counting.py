@@ -8,8 +8,9 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating
+from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.refusing import check_dtype, refusing
 
 
 @function("bincount", method=True)
@@ -18,8 +19,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
     Raises E203 for a vector that is not of integers, E204 for a negative element.
     """
+    check_tensors("bincount", input=input)
+    check_dtype("bincount", input.dtype, refusing("bool", "float", "complex"))
     array = input.array
-    if array.dtype.kind not in "iu" or array.ndim != 1:
+    if array.ndim != 1:
         raise GradcliError("E203", "bincount() needs a vector of integers")
     if array.size and array.min() < 0:
         raise GradcliError("E204", "bincount(): an element is negative", raises="RuntimeError")

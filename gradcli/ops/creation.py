@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, overload
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import located, module_on, moved
 from gradcli.arrays.conversion import as_zero_dim, checked_cast
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device
+from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
@@ -33,7 +34,11 @@ PYTHON_TYPES = {
 # --- arguments ----------------------------------------------------------------------------------
 
 
-def checked_dtype(name: str, dtype: Any, default: DType) -> DType:
+@overload
+def checked_dtype(name: str, dtype: Any, default: DType) -> DType: ...
+@overload
+def checked_dtype(name: str, dtype: Any, default: None) -> DType | None: ...
+def checked_dtype(name: str, dtype: Any, default: DType | None) -> DType | None:
     """The dtype asked for, or the default; Python's number types stand for their widest dtypes.
     Raises E202 for what is no dtype.
     """
@@ -154,6 +159,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
         target = checked_dtype(name, dtype, pattern.dtype)
         place = chosen_device(f"{name}_like", device, pattern)
         array = _filled(pattern.array.shape, value, target, place)
+        array = laid_out_like(pattern.array, array)
         return made(f"{name}_like", array, place, requires_grad)
 
     def new(
@@ -229,13 +235,11 @@ def full_like(
 ) -> Tensor:
     """A tensor of one number, of another one's sizes and dtype."""
     pattern = _pattern("full_like", input)
-    return full(
-        tuple(pattern.array.shape),
-        fill_value,
-        dtype=dtype or pattern.dtype,
-        device=device or pattern.device,
-        requires_grad=requires_grad,
-    )
+    value = plain_number("full_like(): fill_value", fill_value)
+    target = checked_dtype("full_like", dtype, pattern.dtype)
+    place = chosen_device("full_like", device, pattern)
+    array = laid_out_like(pattern.array, _filled(pattern.array.shape, value, target, place))
+    return made("full_like", array, place, requires_grad)
 
 
 @method("new_full")

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import scattered
+from gradcli.arrays.level_sum import level_sum
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_constants, check_floating, check_tensors
@@ -17,7 +18,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.loss import MEAN, NONE, SUM, reduced, reduction_number
 from gradcli.ops.masking import masked_fill_number
-from gradcli.ops.reduction import sum_all, sum_dims, wide
+from gradcli.ops.reduction import sum_all, sum_dims
 from gradcli.ops.shape import view
 from gradcli.ops.softmax import along, log_softmax_
 from gradcli.state import active
@@ -52,10 +53,21 @@ def _nll_array(
     weights = _weights(target, weight, ignore_index, self.dtype)
     # An ignored infinity must not turn into nan.
     losses = np.where(target == ignore_index, 0, -chosen * weights)[()]
-    if reduction != MEAN:
-        return reduced(losses, reduction)
-    total = np.add.reduce(wide(losses), axis=None) / np.add.reduce(wide(weights), axis=None)
-    return total.astype(self.dtype)
+    if reduction == NONE:
+        return losses
+    counted = target != ignore_index
+    total = _added(losses, counted)
+    if reduction == MEAN:
+        count = np.count_nonzero(counted) if weight is None else _added(weights, counted)
+        total = total / self.dtype.type(count)
+    return total
+
+
+def _added(values: Any, counted: Any) -> Any:
+    """The sum of the losses or weights of what is counted."""
+    if type(values) is np.ndarray and values.ndim:
+        return level_sum(values[counted])
+    return np.add.reduce(values, axis=None)
 
 
 def _nll_backward_array(
@@ -64,9 +76,11 @@ def _nll_backward_array(
 ) -> Any:  # fmt: skip
     index, dim = _indices(self, target, ignore_index)
     weights = _weights(target, weight, ignore_index, self.dtype)
+    counted = target != ignore_index
     if reduction == MEAN:
-        weights = weights / np.add.reduce(weights, axis=None)
-    chosen = np.where(target == ignore_index, 0, -weights * grad_output)
+        count = np.count_nonzero(counted) if weight is None else _added(weights, counted)
+        grad_output = grad_output / self.dtype.type(count)
+    chosen = np.where(counted, -grad_output * weights, 0)
     if dim == 1 and type(self) is np.ndarray and self.size >= active.state.defer_from:
         return scattered(index, np.expand_dims(chosen, dim), self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
@@ -109,10 +123,6 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
     """Raise E203 for a target or a weight of the wrong dtype, E301 where shapes do not fit, E302
     for a class that does not exist.
     """
-    if target.dtype.name not in ("int64", "uint8"):
-        raise GradcliError(
-            "E203", f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}"
-        )
     shape, wanted = input.array.shape, target.array.shape
     classes = shape[1] if len(shape) > 1 else shape[0]
     expected = shape[:1] + shape[2:] if len(shape) > 1 else ()
@@ -122,11 +132,16 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             f"nll_loss(): {shape[0]} samples, and targets of shape {tuple(wanted)}",
             raises="ValueError",
         )
+    if target.dtype.name not in ("int64", "uint8"):
+        raise GradcliError(
+            "E203", f"nll_loss(): the target must be torch.int64 or uint8, and is {target.dtype}"
+        )
     if wanted != expected and not (len(shape) == 1 and wanted == (1,)):
         raise GradcliError(
             "E301",
             f"nll_loss(): a target of shape {tuple(expected)} goes with an input of shape"
             f" {tuple(shape)}, not one of shape {tuple(wanted)}",
+            raises="ValueError" if len(shape) == len(wanted) == 1 else None,
         )
     if weight is not None and weight.array.shape != (classes,):
         raise GradcliError(
@@ -227,8 +242,11 @@ def cross_entropy(
     check_constants("cross_entropy", weight=weight)
     shape = input.array.shape
     class_dim = 0 if len(shape) == 1 else 1
+    by_probability = target.array.shape == shape
+    if by_probability:
+        check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
     likelihood = along(log_softmax_, input, class_dim if shape else 0, None)
-    if target.array.shape == shape and target.dtype.category == "float":
+    if by_probability:
         if ignore_index >= 0:
             raise GradcliError(
                 "E204",

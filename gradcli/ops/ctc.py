@@ -76,7 +76,7 @@ def _each(log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank:
 
 @on_the_host
 def _ctc_array_on_host(
-    log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int, zero_infinity: bool
+    log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int
 ) -> Any:
     losses = []
     for extended, steps in _each(log_probs, targets, lengths, sizes, blank):
@@ -85,20 +85,21 @@ def _ctc_array_on_host(
         else:
             total = 0.0 if len(extended) == 1 else -np.inf
         losses.append(-total)
-    result = np.array(losses, log_probs.dtype)
-    return np.where(np.isinf(result), 0, result).astype(result.dtype) if zero_infinity else result
+    return np.array(losses, log_probs.dtype)
 
 
 def _ctc_array(
     log_probs: Any, targets: Any, lengths: Lengths, sizes: Lengths, blank: int, zero_infinity: bool
 ) -> Any:
-    return _ctc_array_on_host(log_probs, targets, lengths, sizes, blank, zero_infinity)
+    # Only the gradient depends on `zero_infinity` here: ctc_loss() replaces infinite losses.
+    return _ctc_array_on_host(log_probs, targets, lengths, sizes, blank)
 
 
 @on_the_host
 def _ctc_gradient_on_host(
     grad: Any,
     log_probs: Any,
+    losses: Any,
     targets: Any,
     lengths: Lengths,
     sizes: Lengths,
@@ -113,7 +114,7 @@ def _ctc_gradient_on_host(
             continue
         alpha = _alphas(steps, extended)
         beta = _alphas(steps[::-1, ::-1], extended[::-1])[::-1, ::-1]
-        loss = -np.logaddexp.reduce(alpha[-1, -2:])
+        loss = losses[n]
         if np.isinf(loss) and zero_infinity:
             continue
         shares = np.full((len(steps), log_probs.shape[2]), -np.inf, log_probs.dtype)
@@ -127,13 +128,16 @@ def _ctc_gradient_on_host(
 def _ctc_gradient(
     grad: Any,
     log_probs: Any,
+    losses: Any,
     targets: Any,
     lengths: Lengths,
     sizes: Lengths,
     blank: int,
     zero_infinity: bool,
 ) -> Any:
-    return _ctc_gradient_on_host(grad, log_probs, targets, lengths, sizes, blank, zero_infinity)
+    return _ctc_gradient_on_host(
+        grad, log_probs, losses, targets, lengths, sizes, blank, zero_infinity
+    )
 
 
 ctc_loss_backward = op(
@@ -143,6 +147,7 @@ ctc_loss_backward = op(
     constant=("targets",),
     grad=_no_second,
     log_probs=_no_second,
+    losses=_no_second,
 )
 
 ctc_loss_: Op = op(
@@ -150,8 +155,8 @@ ctc_loss_: Op = op(
     "CtcLossBackward0",
     _ctc_array,
     constant=("targets",),
-    log_probs=lambda grad, log_probs, targets, lengths, sizes, blank, zero_infinity: (
-        ctc_loss_backward(grad, log_probs, targets, lengths, sizes, blank, zero_infinity)
+    log_probs=lambda grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity: (
+        ctc_loss_backward(grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity)
     ),
 )
 

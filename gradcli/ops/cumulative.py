@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
+from math import prod as product
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.deferred import forced
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import sub, zeros
+from gradcli.ops.arithmetic import ones, sub, zeros
 from gradcli.ops.catalogue import function, refuse_out
-from gradcli.ops.comparison import where
+from gradcli.ops.comparison import logical_xor, where
 from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import to
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.gathering import scatter_add
 from gradcli.ops.joining import cat
-from gradcli.ops.pointwise import exp, log
+from gradcli.ops.multivariate import logaddexp_array
+from gradcli.ops.partial_writes import assign
+from gradcli.ops.pointwise import abs_, exp, is_complex, log
+from gradcli.ops.prod import prod_dim
 from gradcli.ops.rearranging import flip
-from gradcli.ops.reduction import cast_array, check_reduced, reduction, wide
+from gradcli.ops.reduction import cast_array, check_reduced, reduction, sum_dims, wide, wider
+from gradcli.ops.refusing import COMPLEX, INTEGRAL
 from gradcli.ops.return_types import return_type
-from gradcli.ops.slicing import narrow
-
-
-def _reversed(value: Any, dim: int) -> Any:
-    """The elements of a dimension in reverse order: what rules call, on arrays or tensors."""
-    return flip(value, (dim,)) if value.ndim else value
+from gradcli.ops.shape import expand
+from gradcli.ops.slicing import narrow, select, slice_
 
 
 def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
@@ -40,89 +41,113 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
     if self.dtype.kind in "iub":
         target = np.int64 if dtype is None else self.dtype
         return ufunc.accumulate(self, axis=dim, dtype=target)
-    return ufunc.accumulate(wide(self), axis=dim).astype(self.dtype)
+    results = ufunc.accumulate(wider(self), axis=dim)
+    # PyTorch begins with the identity, so that a sum of -0 is 0.
+    return ufunc(results, ufunc.identity, out=results).astype(self.dtype, copy=False)
 
 
 # --- cumsum -------------------------------------------------------------------------------------
+
+
+def _sum_from_the_end(value: Any, dim: int) -> Any:
+    return flip(cumsum(flip(value, (dim,)), dim), (dim,))
+
+
+def _has_one_step(value: Any, dim: int) -> bool:
+    """Whether there is nothing to accumulate."""
+    return bool(value.ndim == 0 or product(value.shape) <= 1 or value.shape[dim] == 1)
+
 
 cumsum: Op = op(
     "cumsum",
     "CumsumBackward0",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
-    self=lambda grad, dim: _reversed(cumsum(_reversed(grad, dim), dim), dim),
+    self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
 )
 
 # --- cumprod ------------------------------------------------------------------------------------
 #
-# No rule here divides by an element, so all are exact where elements are 0.
+# As in PyTorch the formula depends on the values: a quotient where no element is 0. Where one is,
+# products that leave an element out; those written for recording have derivatives in turn.
 
 
-def _recurrence_array(self: Any, coefficients: Any, dim: int, reverse: bool) -> Any:
-    result = module_of(self).zeros(self.shape, self.dtype)
-    sums, factors, running = (np.moveaxis(a, dim, 0) for a in (self, coefficients, result))
-    count = len(sums)
-    steps = range(count - 1, 0, -1) if reverse else range(count - 1)
-    for i in steps:
-        running[i - 1 if reverse else i + 1] = sums[i] + factors[i] * running[i]
-    return result
-
-
-# r[i + 1] = x[i] + c[i] * r[i] from r[0] = 0 on; `reverse` runs from the last element to the
-# first. Its adjoint is the same recurrence run the other way.
-linear_recurrence: Op = op(
-    "linear_recurrence",
-    "LinearRecurrenceBackward0",
-    _recurrence_array,
-    self=lambda grad, coefficients, dim, reverse: linear_recurrence(
-        grad, conj(coefficients), dim, not reverse
-    ),
-    coefficients=lambda grad, coefficients, result, dim, reverse: (
-        linear_recurrence(grad, conj(coefficients), dim, not reverse) * conj(result)
-    ),
-)
-
-
-def _exclusive_cumprod_array(self: Any, dim: int, reverse: bool) -> Any:
-    if not self.ndim:
-        return module_of(self).ones((), self.dtype)[()]
-    result = module_of(self).ones(self.shape, self.dtype)
-    source, target = np.moveaxis(self, dim, 0), np.moveaxis(result, dim, 0)
-    if reverse:
-        source, target = source[::-1], target[::-1]
-    np.multiply.accumulate(source[:-1], axis=0, out=target[1:])
-    return result
-
-
-# The product of the elements before each one; `reverse` takes those after it.
-exclusive_cumprod = op(
-    "exclusive_cumprod",
-    "ExclusiveCumprodBackward0",
-    _exclusive_cumprod_array,
-    self=lambda grad, self, result, dim, reverse: (
-        conj(result) * linear_recurrence(grad, conj(self), dim, not reverse)
-    ),
-)
-
-
-def _cumprod_rule(grad: Any, self: Any, result: Any, dim: int, dtype: DType | None) -> Any:
-    # The result is kept as PyTorch keeps it: a write to it is an error.
-    if not self.ndim:
+def _cumprod_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
+    if _has_one_step(self, dim):
         return grad
-    if dtype is not None:
-        self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
+    grad = _in_dtype_of(grad, self)
     self = conj(self)
-    # Element i stands in every product from the i-th on: after it, each product of a gradient
-    # and of the elements in between.
-    later = grad + linear_recurrence(grad * self, self, dim, True)
-    return exclusive_cumprod(self, dim, False) * later
+    zero = forced(self.array if type(self) is Tensor else self) == 0
+    if not zero.any():
+        return _sum_from_the_end(conj(result) * grad, dim) / self
+    if type(grad) is Tensor:
+        return _cumprod_recorded(grad, self, dim)
+    return _cumprod_computed(grad, self, conj(result), zero, dim)
 
 
-cumprod = op(
+def _in_dtype_of(grad: Any, self: Any) -> Any:
+    if grad.dtype == self.dtype:
+        return grad
+    dtype = self.dtype if type(self) is Tensor else dtypes.of_array(self)
+    return to(grad, dtype) if type(grad) is Tensor else dtypes.cast(grad, dtype)
+
+
+def _cumprod_recorded(grad: Any, self: Any, dim: int) -> Any:
+    """One slice after the other, each from the products that leave its element out."""
+    count = int(self.shape[dim])
+    sizes = tuple(1 if d == dim else size for d, size in enumerate(self.shape))
+    whole = zeros(self, tuple(self.shape))
+    for k in range(count):
+        before = prod_dim(slice_(self, dim, 0, k, 1), dim, True) if k else ones(self, sizes)
+        factors = before
+        if k < count - 1:
+            after = cumprod(slice_(self, dim, k + 1, count, 1), dim)
+            products = expand(before, tuple(after.shape)) * after if k else after
+            factors = cat([before, products], dim)
+        part = sum_dims(slice_(grad, dim, k, count, 1) * factors, (dim,), False)
+        assign(select(whole, dim, k), part)
+    return whole
+
+
+def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) -> Any:
+    """Up to the first zero of a line the quotient holds; at it, the products that leave it out;
+    after it nothing changes.
+    """
+    zeros_so_far = np.cumsum(zero, axis=dim)
+    clear = zeros_so_far == 0
+    weighted = np.where(clear, result * grad, 0).astype(grad.dtype)
+    gradient = np.where(clear, _sum_from_the_end(weighted, dim) / np.where(clear, self, 1), 0)
+    between = (zeros_so_far == 1) & ~zero
+    place = np.argmax(zero, axis=dim, keepdims=True)
+    after = np.multiply.accumulate(np.where(between, self, 1).astype(self.dtype), axis=dim)
+    total = np.sum(after * np.where(zeros_so_far == 1, grad, 0), axis=dim, keepdims=True)
+    before = np.take_along_axis(result, np.maximum(place - 1, 0), axis=dim)
+    at_first = total * np.where(place == 0, 1, before)
+    first = zero & (zeros_so_far == 1)
+    return np.where(first, at_first, gradient).astype(self.dtype)
+
+
+cumprod: Op = op(
     "cumprod",
     "CumprodBackward0",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     self=_cumprod_rule,
 )
+
+
+def prod_gradient_at_zeros(grad: Any, self: Any, dim: int) -> Any:
+    """The gradient of the product along a dimension that divides by no element: the product of
+    those before each one, and of those after it.
+    """
+    count = int(self.shape[dim])
+    if not product(self.shape):
+        return expand(grad, tuple(self.shape))
+    if count == 1:
+        return grad
+    one = ones(self, tuple(1 if d == dim else size for d, size in enumerate(self.shape)))
+    before = cumprod(cat([one, slice_(self, dim, 0, count - 1, 1)], dim), dim)
+    backwards = flip(slice_(self, dim, 1, count, 1), (dim,))
+    after = flip(cumprod(cat([one, backwards], dim), dim), (dim,))
+    return grad * conj(before * after)
 
 
 def _expose_running(entry: Op, words: str) -> None:
@@ -168,6 +193,7 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         outputs=("values", "indices"),
         differentiable=(0,),
         self=rule,
+        refused=COMPLEX,
     )
     result = return_type(name, ("values", "indices"))
 
@@ -190,25 +216,40 @@ cummin = _running_extreme("cummin", "CumminBackward0", np.minimum)
 def _logcumsumexp_array(self: Any, dim: int) -> Any:
     if not self.ndim:
         return self[()]
+    if self.dtype.kind == "c":
+        sums = list(np.moveaxis(self, dim, 0))
+        for place in range(1, len(sums)):
+            sums[place] = logaddexp_array(sums[place - 1], sums[place])
+        return np.stack(sums, dim) if sums else self.copy()
     return np.logaddexp.accumulate(wide(self), axis=dim).astype(self.dtype)
 
 
 def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
-    if not self.ndim:
+    if not self.ndim or not product(self.shape):
         return grad
+
+    def from_the_end(exponents: Any) -> Any:
+        return flip(logcumsumexp(flip(exponents, (dim,)), dim), (dim,))
+
+    if is_complex(grad):
+        return conj(exp(from_the_end(log(conj(grad)) - result) + self))
     lowest = float(np.finfo(np.float16 if result.dtype == np.float16 else np.float32).min)
+    # In logarithms, so that no exponential of an element overflows.
+    magnitude = log(abs_(grad))
 
-    def of_sign(part: Any, present: Any) -> Any:
-        # In logarithms, so that no exponential of an element overflows.
-        logarithm = where(present, log(where(present, part, 1.0)), lowest)
-        summed = logcumsumexp(_reversed(logarithm - result, dim), dim)
-        return exp(_reversed(summed, dim) + self)
+    def of_sign(present: Any) -> Any:
+        shifted = where(present, magnitude, lowest) - result
+        return exp(from_the_end(shifted) + self)
 
-    return of_sign(grad, grad > 0) - of_sign(-grad, grad < 0)
+    return of_sign(grad > 0) - of_sign(grad < 0)
 
 
 logcumsumexp = op(
-    "logcumsumexp", "LogcumsumexpBackward0", _logcumsumexp_array, self=_logcumsumexp_rule
+    "logcumsumexp",
+    "LogcumsumexpBackward0",
+    _logcumsumexp_array,
+    self=_logcumsumexp_rule,
+    refused=INTEGRAL,
 )
 
 
@@ -217,10 +258,6 @@ def logcumsumexp_(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
     """The logarithm of the running sum of exponentials. Raises E203 for integers."""
     refuse_out("logcumsumexp", out)
     check_reduced("logcumsumexp", input)
-    if input.dtype.category in ("int", "bool"):
-        raise GradcliError(
-            "E203", "logcumsumexp() is defined for floating tensors", raises="NotImplementedError"
-        )
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 
 
@@ -237,17 +274,22 @@ def diff(
     *,
     out: Any = None,
 ) -> Tensor:
-    """The n-th differences of neighbours along a dimension. Raises E301 for a 0-dim tensor."""
+    """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
+    E301 for a 0-dim tensor.
+    """
     refuse_out("diff", out)
     check_reduced("diff", input)
     if not input.array.ndim:
         raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
     at = normal_dim("diff", dim, input.array.ndim)
+    if n < 0:
+        raise GradcliError("E204", f"diff(): no {n}-th differences", raises="RuntimeError")
     parts = [part for part in (prepend, input, append) if part is not None]
     if len(parts) > 1:
         input = cat(parts, at)
+    difference = logical_xor if input.dtype.category == "bool" else sub
     for _ in range(n):
         count = max(input.array.shape[at] - 1, 0)
         earlier = narrow(input, at, 0, count)
-        input = sub.apply(narrow(input, at, min(1, input.array.shape[at]), count), earlier)
+        input = difference.apply(narrow(input, at, min(1, input.array.shape[at]), count), earlier)
     return input

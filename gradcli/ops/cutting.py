@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
-import numpy as np
-
+from gradcli.arrays.views import sliced
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -34,7 +33,8 @@ def _rejoined(grads: Sequence[Any], sizes: Sequence[tuple[int, ...]], dim: int, 
 
 
 def _cut(self: Any, sizes: Sequence[int], dim: int) -> list[Any]:
-    return np.split(self, np.cumsum(sizes)[:-1], dim)
+    ends = list(accumulate(sizes, initial=0))
+    return [sliced(self, dim, start, end, 1) for start, end in pairwise(ends)]
 
 
 def _part_sizes(shape: tuple[int, ...], sizes: Sequence[int], dim: int) -> list[tuple[int, ...]]:

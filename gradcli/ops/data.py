@@ -12,7 +12,7 @@ from gradcli.arrays.backend import module_of, to_host
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor, alias, meta_of
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import function, method
+from gradcli.ops.catalogue import function, method, modules
 from gradcli.ops.copying import detach, to
 from gradcli.ops.creation import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.slips import check_copied
@@ -77,7 +77,9 @@ def _counted(count: int) -> str:
 
 
 def _element_dtype(value: Any, nested: bool) -> DType:
-    """The dtype of one number of the data; raises E202 for what is no number."""
+    """The dtype of one number of the data, the first in lists or not; raises E202 for what is no
+    number.
+    """
     if type(value) in PYTHON_TYPES:
         return number_dtype(value)
     if isinstance(value, np.generic):
@@ -96,7 +98,8 @@ def _inferred(flat: list[Any], nested: bool) -> DType:
         return dtypes.default_dtype()
     found: DType | None = None
     for value in flat if len(kinds) > 1 else flat[:1]:
-        dtype = _element_dtype(value, nested)
+        # PyTorch takes a text that comes first for one list more.
+        dtype = _element_dtype(value, nested and value is flat[0])
         found = dtype if found is None else dtypes.promote_types(found, dtype)
     return found or dtypes.default_dtype()
 
@@ -152,7 +155,8 @@ def array_of(data: Any, dtype: DType | None) -> Any:
     # A short list that holds itself twice, over and over, has a great many elements.
     active.state.limits.check_elements(math.prod(shape), raises="RuntimeError")
     flat: list[Any] = []
-    _flatten(data, shape, "the data", flat)
+    if 0 not in shape:  # PyTorch looks no further where the first lists end
+        _flatten(data, shape, "the data", flat)
     inferred = _inferred(flat, bool(shape))
     return _as_array(flat, shape, dtype or inferred)
 
@@ -255,7 +259,30 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if not named:
             raise GradcliError("E204", f"type(): there is no type {dtype!r}")
         return to(self, named[0])
+    for name, named_dtype in _TYPES:
+        if dtype is modules["torch"][name]:
+            return to(self, named_dtype)
+    if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
+        raise GradcliError("E204", f"type(): Python's {dtype} is no type of tensors")
     return to(self, checked_dtype("type", dtype, self.dtype))
+
+
+@function("Buffer", module="torch.nn")
+def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
+    """`torch.nn.Buffer(data)`: a tensor on the data's memory that a module which it is assigned to
+    takes for part of its state.
+    """
+    if data is not None and not isinstance(data, Tensor):
+        raise GradcliError(
+            "E202",
+            f"Buffer() takes a tensor, not {_described(data)}",
+            raises="AttributeError",
+        )
+    result = (
+        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
+    )
+    meta_of(result).persistent = persistent
+    return requires_grad_(result, data is not None and data.requires_grad)
 
 
 @function("Parameter", module="torch.nn")

@@ -27,10 +27,11 @@ from gradcli.ops.linear_systems import (
     linear_algebra_error,
     turned,
 )
+from gradcli.ops.partial_writes import assign, fill, matrix_diagonal_of, scale
 from gradcli.ops.rearranging import diag_embed, tril, triu
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import unsqueeze
-from gradcli.ops.slicing import diagonal
+from gradcli.ops.slicing import slice_
 from gradcli.ops.triangular import solve_triangular
 from gradcli.ops.tridiagonal import eigh_arrays
 
@@ -41,10 +42,6 @@ def converged(name: str, function: Function, *arguments: Any, **options: Any) ->
         return function(*arguments, **options)
     except np.linalg.LinAlgError as failure:
         raise linear_algebra_error(name, f"the algorithm did not converge: {failure}") from failure
-
-
-def _diagonal_of(value: Any) -> Any:
-    return diagonal(value, 0, value.ndim - 2, value.ndim - 1)
 
 
 def _on_diagonal(value: Any) -> Any:
@@ -86,7 +83,8 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
         inner = -through_Q if inner is None else inner - through_Q
     if Q.shape[-2] >= columns:
         upper = triu(inner, 0)
-        symmetric = upper + adjoint_of(upper) - _on_diagonal(_diagonal_of(upper))
+        symmetric = upper + adjoint_of(upper)
+        scale(matrix_diagonal_of(symmetric), 0.5)
         gradient = Q @ symmetric
         if of_Q is not None:
             gradient = gradient + of_Q
@@ -145,14 +143,8 @@ def _eigh_array(A: Any, UPLO: str) -> tuple[Any, Any]:
 def _differences(values: Any) -> Any:
     """Each value less each other one, and 1 on the diagonal."""
     gaps = unsqueeze(values, values.ndim - 1) - unsqueeze(values, values.ndim)
-    return gaps + _identity_like(values)
-
-
-def _identity_like(values: Any) -> Any:
-    """Identity matrices of as many columns as a batch of vectors has elements."""
-    array = getattr(values, "array", values)
-    identity = module_of(array).eye(values.shape[-1], dtype=array.real.dtype)
-    return Tensor(identity) if type(values) is Tensor else identity
+    fill(matrix_diagonal_of(gaps), 1.0)
+    return gaps
 
 
 def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
@@ -163,7 +155,7 @@ def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     # The vectors only turn: the skew part of their change has an effect, with 0 on its diagonal.
     inner = _skew(adjoint_of(V) @ of_vectors) * 0.5 / _differences(eigenvalues)
     if of_values is not None:
-        inner = inner + _on_diagonal(of_values)
+        assign(matrix_diagonal_of(inner), of_values)
     return V @ (inner @ adjoint_of(V))
 
 
@@ -214,35 +206,52 @@ def _svd_array(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
     return column_major(U), S, column_major(Vh)
 
 
-def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any) -> Any:
+def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
     of_U, of_S, of_Vh = grads
     rows, columns, count = U.shape[-2], Vh.shape[-1], S.shape[-1]
-    U, Vh = first(U, -1, count), first(Vh, -2, count)
-    as_row, as_column = unsqueeze(S, S.ndim - 1), unsqueeze(S, S.ndim)
+    if full_matrices:
+        U, Vh = _leading(U, -1, count), _leading(Vh, -2, count)
+        of_U = None if of_U is None else _leading(of_U, -1, count)
+        of_Vh = None if of_Vh is None else _leading(of_Vh, -2, count)
+
+    def as_row() -> Any:
+        return unsqueeze(S, S.ndim - 1)
+
+    def as_column() -> Any:
+        return unsqueeze(S, S.ndim)
+
     if of_U is None and of_Vh is None:
         if of_S is None:
             return None
         if rows >= columns:
             return U @ (unsqueeze(of_S, of_S.ndim) * Vh)
         return (U * unsqueeze(of_S, of_S.ndim - 1)) @ Vh
-    inner = None if of_S is None else _on_diagonal(of_S)
+    turned_U = None if of_U is None else _skew(adjoint_of(U) @ of_U)
+    turned_V = None if of_Vh is None else _skew(Vh @ adjoint_of(of_Vh))
     gaps = _differences(S * S)
-    if of_U is not None:
-        of_U = first(of_U, -1, count)
-        part = (_skew(adjoint_of(U) @ of_U) / gaps) * as_row
-        inner = part if inner is None else part + inner
-    if of_Vh is not None:
-        of_Vh = first(of_Vh, -2, count)
-        part = as_column * (_skew(Vh @ adjoint_of(of_Vh)) / gaps)
-        inner = part if inner is None else inner + part
-    if rows > count and of_U is not None:
+    if turned_V is None:
+        inner = (turned_U / gaps) * as_row()
+    elif turned_U is None:
+        inner = as_column() * (turned_V / gaps)
+    else:
+        inner = (turned_U * as_row() + as_column() * turned_V) / gaps
+    if of_S is not None:
+        inner = inner + _on_diagonal(of_S)
+    if rows > columns and of_U is not None:
         # The part of U's gradient that lies outside the columns of U.
-        scaled = of_U / as_row
-        return (U @ inner + (scaled - U @ (adjoint_of(U) @ scaled))) @ Vh
-    if columns > count and of_Vh is not None:
-        scaled = of_Vh / as_column
-        return U @ (inner @ Vh + (scaled - (scaled @ adjoint_of(Vh)) @ Vh))
+        whole = U @ inner
+        scaled = of_U / as_row()
+        return (whole + scaled - U @ (adjoint_of(U) @ scaled)) @ Vh
+    if rows < columns and of_Vh is not None:
+        whole = inner @ Vh
+        scaled = of_Vh / as_column()
+        return U @ (whole + scaled - (scaled @ adjoint_of(Vh)) @ Vh)
     return U @ (inner @ Vh) if rows >= columns else (U @ inner) @ Vh
+
+
+def _leading(value: Any, dim: int, count: int) -> Any:
+    """The first positions along a dimension, counted from the back: a node even where all are."""
+    return slice_(value, value.ndim + dim, 0, count, 1)
 
 
 svd: Op = op(

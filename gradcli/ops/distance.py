@@ -9,17 +9,18 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors
 from gradcli.ops.arithmetic import div, no_derivative
 from gradcli.ops.bounds import clamp_min
 from gradcli.ops.catalogue import function
-from gradcli.ops.copying import clone, to
+from gradcli.ops.copying import clone, contiguous, to
 from gradcli.ops.dimensions import Dims, normal_dims
 from gradcli.ops.entry import op
 from gradcli.ops.norms import norm_gradient, vector_norm
 from gradcli.ops.reduction import sum_dims
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.ops.reshaping import broadcast_tensors
-from gradcli.ops.shape import expand_as, transpose
+from gradcli.ops.shape import expand, expand_as, transpose
 
 # --- angles -------------------------------------------------------------------------------------
 
@@ -39,10 +40,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     check_tensors("cosine_similarity", x1=x1, x2=x2)
     dtype = dtypes.result_dtype((x1.array, x2.array))
-    x1, x2 = broadcast_tensors(to(x1, dtype), to(x2, dtype))
+    x1, x2 = to(x1, dtype), to(x2, dtype)
+    if x1.array.shape != x2.array.shape:
+        common = broadcast_tensors(x1, x2)[0].array.shape
+        x1, x2 = expand.apply(x1, common), expand.apply(x2, common)
     check_floating("cosine_similarity", x1, "RuntimeError")
-    if dtype.is_complex:
-        raise GradcliError("E203", "cosine_similarity() is not defined for complex tensors")
     dims = normal_dims("cosine_similarity", x1, dim)
     directions = (x1 / _length(x1, dims, eps)) * (x2 / _length(x2, dims, eps))
     return sum_dims.apply(directions, dims, False)
@@ -52,7 +54,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> Tensor:
     """The vectors along a dimension divided by their p-norm, which counts as at least `eps`."""
     check_tensors("normalize", input=input)
-    check_floating("normalize", input, "RuntimeError")
+    check_not_integral("normalize", input, "RuntimeError")
     length = vector_norm.apply(input, float(p), normal_dims("normalize", input, dim), True)
     return div.apply(input, expand_as(clamp_min(length, eps), input))
 
@@ -99,7 +101,11 @@ def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> 
     return np.add.reduce(slope, axis=-2)
 
 
-_no_second = no_derivative("cdist_backward", "use (x.unsqueeze(-2) - y.unsqueeze(-3)).norm(dim=-1)")
+_no_second = no_derivative(
+    "cdist_backward",
+    "use (x.unsqueeze(-2) - y.unsqueeze(-3)).norm(dim=-1)",
+    "NotImplementedError",
+)
 
 cdist_backward = op(
     "_cdist_backward",
@@ -113,7 +119,8 @@ cdist_backward = op(
 
 
 def _swapped(value: Any) -> Any:
-    return transpose(value, value.ndim - 2, value.ndim - 1)
+    turned = transpose(value, value.ndim - 2, value.ndim - 1)
+    return contiguous(turned) if type(turned) is Tensor else turned
 
 
 cdist_ = op(
@@ -146,7 +153,9 @@ def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     return result
 
 
-_no_second_pdist = no_derivative("pdist_backward", "use cdist() of the two halves, or norm()")
+_no_second_pdist = no_derivative(
+    "pdist_backward", "use norm() of the differences", "NotImplementedError"
+)
 
 pdist_backward = op(
     "_pdist_backward",
@@ -165,6 +174,9 @@ pdist_ = op(
 )
 
 
+_SINGLE_ONLY = refusing("bool", "int", "complex", raises="RuntimeError") | refusing("half")
+
+
 @function("pdist", module="torch.nn.functional")
 @function("pdist")
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
@@ -176,7 +188,7 @@ def pdist(input: Tensor, p: float = 2.0) -> Tensor:
         raise GradcliError(
             "E301", f"pdist(): a matrix is needed, not shape {tuple(input.array.shape)}"
         )
-    check_floating("pdist", input, "RuntimeError")
+    check_dtype("pdist", input.dtype, _SINGLE_ONLY)
     if p < 0:
         raise GradcliError("E204", "pdist(): p must not be negative", raises="RuntimeError")
     return pdist_.apply(input, float(p))
@@ -197,7 +209,7 @@ def cdist(
     """
     check_tensors("cdist", x1=x1, x2=x2)
     for x in (x1, x2):
-        check_floating("cdist", x, "RuntimeError")
+        check_dtype("cdist", x.dtype, _SINGLE_ONLY)
         if x.array.ndim < 2:
             raise GradcliError(
                 "E301", f"cdist(): matrices are needed, not shape {tuple(x.array.shape)}"

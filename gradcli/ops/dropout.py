@@ -5,6 +5,9 @@ random.
 from __future__ import annotations
 
 from math import sqrt
+from typing import Any
+
+import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -12,7 +15,9 @@ from gradcli.ops.activation import activation
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import add, mul
 from gradcli.ops.catalogue import function, in_place, modules
-from gradcli.ops.random import bernoulli_array
+from gradcli.ops.random import bernoulli_array, drawn_over
+from gradcli.ops.reduction import wide
+from gradcli.ops.refusing import COMPLEX, check_dtype, refusing
 from gradcli.ops.shape import squeeze_dim, unsqueeze
 
 
@@ -28,23 +33,36 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     itself without `training`, or with p = 0. Raises E204 where p is no probability.
     """
     _check_probability("dropout", input, p)
-    return _dropped(input, p, training, tuple(input.array.shape))
+    return _dropped(input, p, training, input.array)
 
 
-def _dropped(input: Tensor, p: float, training: bool, sizes: tuple[int, ...]) -> Tensor:
-    """The tensor times noise of the given sizes."""
+_REFUSED = refusing("bool", "int", raises="RuntimeError") | COMPLEX
+
+
+def _kept(over: Any, p: float, input: Tensor) -> Any:
+    """Which elements stay: ones and zeros over an array, in the tensor's dtype."""
+    check_dtype("dropout", input.dtype, _REFUSED)
+    device = input.device.type
+    kept = drawn_over(over, lambda sizes: bernoulli_array(sizes, 1 - p, device=device))
+    return kept.astype(input.array.dtype)
+
+
+def _dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
+    """The tensor times noise that lies in memory as an array does."""
     if not training or p == 0 or not input.array.size:
         return input
-    kept = bernoulli_array(sizes, 1 - p, device=input.device.type).astype(input.array.dtype)
-    return mul.apply(input, Tensor(kept / kept.dtype.type(1 - p) if p < 1 else kept))
+    kept = _kept(over, p, input)
+    if p < 1:  # the number keeps its digits beside half precision
+        kept = (wide(kept) / (1 - p)).astype(kept.dtype)
+    return mul.apply(input, Tensor(kept))
 
 
-def _channel_sizes(name: str, input: Tensor) -> tuple[int, ...]:
-    """The sizes of noise that is one number per channel; raises E301 where there are none."""
+def _channels(name: str, input: Tensor) -> Any:
+    """An array of one number per channel, for the noise; raises E301 where there are none."""
     shape = tuple(input.array.shape)
     if len(shape) < 2:
         raise GradcliError("E301", f"{name}(): the shape {shape} has no channels")
-    return (*shape[:2], *(1,) * (len(shape) - 2))
+    return np.empty((*shape[:2], *(1,) * (len(shape) - 2)))
 
 
 @function("feature_dropout")
@@ -53,7 +71,7 @@ def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Ten
     _check_probability("feature_dropout", input, p)
     if not training or p == 0:
         return input
-    return _dropped(input, p, training, _channel_sizes("feature_dropout", input))
+    return _dropped(input, p, training, _channels("feature_dropout", input))
 
 
 modules["torch"]["feature_dropout_"] = in_place("feature_dropout", feature_dropout)
@@ -62,10 +80,10 @@ modules["torch"]["feature_dropout_"] = in_place("feature_dropout", feature_dropo
 _ALPHA = 1.7580993408473766
 
 
-def _alpha_dropped(input: Tensor, p: float, training: bool, sizes: tuple[int, ...]) -> Tensor:
+def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
     if not training or p == 0:
         return input
-    kept = bernoulli_array(sizes, 1 - p, device=input.device.type).astype(input.array.dtype)
+    kept = _kept(over, p, input)
     if p == 1:
         return mul.apply(input, Tensor(kept.dtype.type(0)))
     scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
@@ -79,7 +97,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
     Raises E204 where p is no probability.
     """
     _check_probability("alpha_dropout", input, p)
-    return _alpha_dropped(input, p, training, tuple(input.array.shape))
+    return _alpha_dropped(input, p, training, input.array)
 
 
 @activation("feature_alpha_dropout", torch=True, inplace=True)
@@ -88,7 +106,7 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
     _check_probability("feature_alpha_dropout", input, p)
     if not training or p == 0:
         return input
-    return _alpha_dropped(input, p, training, _channel_sizes("feature_alpha_dropout", input))
+    return _alpha_dropped(input, p, training, _channels("feature_alpha_dropout", input))
 
 
 def _expose_channels() -> None:

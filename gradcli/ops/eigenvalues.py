@@ -6,50 +6,61 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.complex import real_part
 from gradcli.ops.conjugate import conj
+from gradcli.ops.decompositions import converged
 from gradcli.ops.entry import Op, op
 from gradcli.ops.linalg import solve_ex
 from gradcli.ops.linear_systems import adjoint_of, check_matrices, column_major
+from gradcli.ops.partial_writes import assign, fill, matrix_diagonal_of
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import unsqueeze
-from gradcli.ops.slicing import diagonal
 
 
 def _eig_array(A: Any) -> tuple[Any, Any]:
+    return _eig_on_host(A)
+
+
+@on_the_host
+def _eig_on_host(A: Any) -> tuple[Any, Any]:
+    # LAPACK in the matrix's own precision, which the signs of the vectors depend on: NumPy's is
+    # that of double precision.
+    import scipy.linalg
+
     dtype = np.result_type(A.dtype, np.complex64)
-    if not A.size:
-        xp = module_of(A)
-        return xp.zeros(A.shape[:-1], dtype), xp.zeros(A.shape, dtype)
-    values, vectors = np.linalg.eig(A)
-    return values.astype(dtype), column_major(vectors.astype(dtype))
-
-
-def _eye(value: Any) -> Any:
-    array = value.array if type(value) is Tensor else value
-    identity = module_of(array).eye(array.shape[-1], dtype=array.dtype)
-    return Tensor(identity) if type(value) is Tensor else identity
+    values, vectors = np.zeros(A.shape[:-1], dtype), np.zeros(A.shape, dtype)
+    if not np.isfinite(A).all():
+        raise GradcliError(
+            "E204", "eig(): the matrices hold nan or infinite elements", raises="RuntimeError"
+        )
+    for place in np.ndindex(A.shape[:-2] if A.size else (0,)):
+        values[place], vectors[place] = converged(
+            "eig", scipy.linalg.eig, A[place], check_finite=False
+        )
+    return values, column_major(vectors)
 
 
 def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
     of_values, of_vectors = grads
     L, V = eigenvalues, eigenvectors
-    adjoint = adjoint_of(V)
     if of_vectors is None:
-        return solve_ex(adjoint, unsqueeze(of_values, L.ndim) * adjoint, True, False)[0]
-    overlap = adjoint @ of_vectors
+        inner = unsqueeze(of_values, L.ndim) * adjoint_of(V)
+        return solve_ex(adjoint_of(V), inner, True, False)[0]
+    overlap = adjoint_of(V) @ of_vectors
     # Vectors have length 1, so the part of a gradient along its own vector changes nothing.
-    own = real_part(diagonal(overlap, 0, L.ndim - 1, L.ndim))
-    identity = _eye(L)
-    inner = overlap - (adjoint @ V) * unsqueeze(own, L.ndim - 1)
-    gaps = conj(unsqueeze(L, L.ndim - 1) - unsqueeze(L, L.ndim)) + identity
-    inner = inner / gaps * (1 - identity)
+    own = real_part(matrix_diagonal_of(overlap))
+    inner = overlap - adjoint_of(V) @ (V * unsqueeze(own, L.ndim - 1))
+    conjugates = conj(L)
+    gaps = unsqueeze(conjugates, L.ndim - 1) - unsqueeze(conjugates, L.ndim)
+    fill(matrix_diagonal_of(gaps), 1.0)
+    inner = inner / gaps
     if of_values is not None:
-        inner = inner + unsqueeze(of_values, L.ndim) * identity
-    return solve_ex(adjoint, inner @ adjoint, True, False)[0]
+        assign(matrix_diagonal_of(inner), of_values)
+    return solve_ex(adjoint_of(V), inner @ adjoint_of(V), True, False)[0]
 
 
 eig: Op = op(

@@ -8,14 +8,20 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.inplace import overwrite
+from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
+from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.gathering import check_range
-from gradcli.ops.reduction import sum_dims, wide
-from gradcli.ops.shape import reshape, unsqueeze
+from gradcli.ops.index_select import index_select
+from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.norms import vector_norm
+from gradcli.ops.reduction import wide
+from gradcli.ops.shape import reshape, view
 
 # --- embedding ----------------------------------------------------------------------------------
 
@@ -35,18 +41,13 @@ def _added_rows(
     return table.astype(grad_output.dtype, copy=False)
 
 
-def _read_rows(
-    grad_weight: Any, indices: Any, num_weights: int, padding_idx: int, scale_by_freq: bool
-) -> Any:
-    """The transpose of `_added_rows`."""
-    where = module_of(indices).asarray(indices)
-    rows = grad_weight[where]
+def _read_rows(grad: Any, indices: Any, padding_idx: int) -> Any:
+    """The transpose of `_added_rows`, composed as PyTorch does it: it leaves the frequency out."""
+    rows = index_select(grad, 0, reshape(indices, (-1,)))
     if padding_idx >= 0:
-        rows = rows * (where != padding_idx)[..., None]
-    if scale_by_freq:
-        counts = np.bincount(where.reshape(-1), minlength=num_weights)
-        rows = rows / counts[where][..., None]
-    return rows.astype(grad_weight.dtype, copy=False)
+        mask = reshape(indices == padding_idx, (-1, 1))
+        rows = masked_fill_number(rows, mask, 0)
+    return view(rows, (*indices.shape, int(grad.shape[-1])))
 
 
 embedding_dense_backward: Op = op(
@@ -54,19 +55,7 @@ embedding_dense_backward: Op = op(
     "EmbeddingDenseBackwardBackward0",
     _added_rows,
     constant=("indices",),
-    grad_output=lambda grad, indices, num_weights, padding_idx, scale_by_freq: (
-        embedding_double_backward(grad, indices, num_weights, padding_idx, scale_by_freq)
-    ),
-)
-
-embedding_double_backward: Op = op(
-    "embedding_dense_double_backward",
-    "EmbeddingDenseDoubleBackwardBackward0",
-    _read_rows,
-    constant=("indices",),
-    grad_weight=lambda grad, indices, num_weights, padding_idx, scale_by_freq: (
-        embedding_dense_backward(grad, indices, num_weights, padding_idx, scale_by_freq)
-    ),
+    grad_output=lambda grad, indices, padding_idx: _read_rows(grad, indices, padding_idx),
 )
 
 embedding: Op = op(
@@ -111,6 +100,18 @@ def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
     return padding_idx % count
 
 
+def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are read and too long down to a norm, outside the graph."""
+    with NoGrad():
+        table = weight.array.copy()
+        for number in np.unique(indices.array):
+            row = table[number]
+            norm = float(vector_norm(row, float(norm_type), None, False))
+            if norm > max_norm:
+                row *= table.dtype.type(max_norm / (norm + 1e-7))
+        overwrite(weight, table)
+
+
 @function("embedding", module="torch.nn.functional")
 def functional_embedding(
     input: Tensor,
@@ -125,14 +126,17 @@ def functional_embedding(
 
     Args:
         padding_idx: a row that gets no gradient.
+        max_norm: the rows that are read and whose norm is larger are scaled down to it first, in
+            the table itself.
+        norm_type: which norm.
         scale_grad_by_freq: whether a row's gradient is divided by how often it was read.
 
     Raises E203, E204, E205, E301 or E302 where the operands do not go together.
     """
     _check("embedding", input, weight, sparse)
-    if max_norm is not None:
-        raise GradcliError("E205", "embedding(): max_norm is outside the catalogue")
     row = _padding_row("embedding", padding_idx, weight.array.shape[0])
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
     return embedding.apply(weight, input, row, scale_grad_by_freq)
 
 
@@ -163,19 +167,37 @@ def _bags_array(
     return result.astype(weight.dtype, copy=False)
 
 
-def _bag_rows(grad: Any, bags: Any, share: Any) -> Any:
-    """The gradient of every row that was read, by its share of its bag."""
-    return embedding(grad, bags, -1, False) * share
-
-
-def _bag_weight_rule(
-    grad: Any, weight_sizes: Any, indices: Any, bags: Any, share: Any, per_sample_weights: Any
+def _bag_backward_array(
+    grad: Any, indices: Any, bags: Any, share: Any, count: int, per_sample_weights: Any = None
 ) -> Any:
-    rows = _bag_rows(grad, bags, share)
+    """The gradient of a table of `count` rows: each row that was read gets its share of its bag."""
+    rows = grad[bags] * share
     if per_sample_weights is not None:
-        rows = rows * unsqueeze(per_sample_weights, 1)
-    return embedding_dense_backward(rows, indices, weight_sizes[0], -1, False)
+        rows = rows * per_sample_weights[:, None]
+    return _added_rows(rows, indices, count, -1, False)
 
+
+_HELP = "differentiate once, or compose the bags of embedding() and sum()"
+_no_second = no_derivative("embedding_bag's gradient", _HELP, "NotImplementedError")
+_no_second_by_weights = no_derivative("embedding_bag's gradient in per_sample_weights", _HELP)
+
+embedding_bag_backward: Op = op(
+    "_embedding_bag_backward",
+    "EmbeddingBagBackwardBackward0",
+    _bag_backward_array,
+    constant=("indices", "bags", "share"),
+    grad=_no_second,
+    per_sample_weights=_no_second,
+)
+
+embedding_bag_weights_backward: Op = op(
+    "_embedding_bag_per_sample_weights_backward",
+    "NotImplemented",
+    lambda grad, weight, indices, bags, share: np.sum(grad[bags] * share * weight[indices], axis=1),
+    constant=("indices", "bags", "share"),
+    grad=_no_second_by_weights,
+    weight=_no_second_by_weights,
+)
 
 # The share of an element in its bag is one for a sum, one over the size for a mean, and for the
 # largest one where it is that.
@@ -184,9 +206,11 @@ embedding_bag_: Op = op(
     "EmbeddingBagBackward0",
     _bags_array,
     constant=("indices", "bags", "share"),
-    weight=_bag_weight_rule,
-    per_sample_weights=lambda grad, weight, indices, bags, share: sum_dims(
-        _bag_rows(grad, bags, share) * embedding(weight, indices, -1, False), (1,), False
+    weight=lambda grad, weight_sizes, indices, bags, share, per_sample_weights: (
+        embedding_bag_backward(grad, indices, bags, share, weight_sizes[0], per_sample_weights)
+    ),
+    per_sample_weights=lambda grad, weight, indices, bags, share: embedding_bag_weights_backward(
+        grad, weight, indices, bags, share
     ),
 )
 

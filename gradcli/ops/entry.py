@@ -23,6 +23,7 @@ from typing import Any
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
+from gradcli.ops.refusing import NOTHING, Refused
 
 Function = Callable[..., Any]
 
@@ -60,8 +61,12 @@ class Op:
             a view, in row order.
         keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
             raises E404 where one was written to.
+        exact_numbers: a second operand that is a number keeps its value in float32 beside half
+            precision, as does a 0-dim one of a wider dtype.
         deferrable: the forward function and the rules read deferred arrays without asking for their
             values: see `gradcli.arrays.deferred`.
+        refused: the dtypes that the differentiable operands may not have, and the classes raised:
+            see `gradcli.ops.refusing`.
         apply: records the op on tensors; generated when it is first called.
     """
 
@@ -70,6 +75,7 @@ class Op:
         "bindings",
         "deferrable",
         "differentiable",
+        "exact_numbers",
         "floating",
         "forward",
         "inputs",
@@ -83,6 +89,7 @@ class Op:
         "outputs",
         "parameters",
         "pointwise",
+        "refused",
         "rules",
         "tensors",
         "view",
@@ -107,6 +114,8 @@ class Op:
         keeps_layout: bool,
         keeps: tuple[str, ...],
         deferrable: bool,
+        exact_numbers: bool,
+        refused: Refused,
     ) -> None:
         self.name = name
         self.node_name = node_name
@@ -125,6 +134,8 @@ class Op:
         self.keeps_layout = keeps_layout
         self.keeps = keeps
         self.deferrable = deferrable
+        self.exact_numbers = exact_numbers
+        self.refused = refused
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
         self._check()
@@ -189,6 +200,14 @@ registry: dict[str, Op] = {}
 """Every entry by `name`, or `name.node` where several entries share PyTorch's name."""
 
 
+def given_tensors(function: Function) -> Function:
+    """Mark a function that is called with tensors where rules are read with arrays too: the entries
+    that it names stay what they are. See `gradcli.ops.generate_node.on_arrays`.
+    """
+    vars(function)["given_tensors"] = True
+    return function
+
+
 def op(
     name: str,
     node_name: str,
@@ -206,6 +225,8 @@ def op(
     keeps_layout: bool = False,
     keeps: tuple[str, ...] = (),
     deferrable: bool = False,
+    exact_numbers: bool = False,
+    refused: Refused = NOTHING,
     **rules: Function,
 ) -> Op:
     """Add an entry to the catalogue.
@@ -220,7 +241,8 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, deferrable: see `Op`.
+        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused: see
+            `Op`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -249,6 +271,8 @@ def op(
         keeps_layout=keeps_layout or pointwise or view,
         keeps=keeps,
         deferrable=deferrable or pointwise,
+        exact_numbers=exact_numbers,
+        refused=refused,
     )
     key = name if name not in registry else f"{name}.{node_name}"
     if key in registry:

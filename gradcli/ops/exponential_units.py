@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import activation
@@ -21,22 +22,22 @@ from gradcli.ops.pointwise import exp
 
 
 def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    below = np.expm1(self * input_scale) * (alpha * scale)
+    below = elementary.expm1(self * input_scale) * (alpha * scale)
     return np.where(self <= 0, below, self * scale)[()]
 
 
-def _elu_slope(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
-    # At 0 it is the slope below; the second derivative is 0 there.
-    below = exp(self * input_scale) * (alpha * scale * input_scale)
-    return where(self <= 0, below, scale)
+def _elu_gradient(
+    grad_output: Any, self: Any, alpha: float, scale: float, input_scale: float
+) -> Any:
+    # At 0 it is the gradient below; the second derivative is 0 there.
+    below = grad_output * input_scale * (alpha * scale) * exp(self * input_scale)
+    return where(self <= 0, below, grad_output * scale)
 
 
 elu_backward: Op = pointwise(
     "elu_backward",
     "EluBackwardBackward0",
-    lambda grad_output, self, alpha, scale, input_scale: (
-        grad_output * _elu_slope(self, alpha, scale, input_scale)
-    ),
+    _elu_gradient,
     grad_output=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, self, alpha, scale, input_scale
     ),
@@ -114,11 +115,16 @@ def selu(input: Tensor) -> Tensor:
     return _elu(elu_, "selu", input, _SELU_ALPHA, _SELU_SCALE)
 
 
+def _inverse(alpha: float) -> float:
+    """One over alpha, which PyTorch's derivative takes in single precision."""
+    return 1 / float(np.float32(alpha))
+
+
 celu_ = pointwise(
     "celu",
     "CeluBackward0",
     lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
-    self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, 1 / alpha),
+    self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, _inverse(alpha)),
 )
 
 
@@ -126,7 +132,9 @@ celu_written = pointwise(
     "celu_",
     "CeluBackward1",
     celu_.forward,
-    self=lambda grad, result, alpha: elu_backward_of_result(grad, result, alpha, 1.0, 1 / alpha),
+    self=lambda grad, result, alpha: elu_backward_of_result(
+        grad, result, alpha, 1.0, _inverse(alpha)
+    ),
 )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_real, check_tensors
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.bounds import maximum, minimum
 from gradcli.ops.catalogue import refuse_out
@@ -22,6 +22,7 @@ from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.gathering import scatter_tensor
 from gradcli.ops.masking import masked_fill_tensor
 from gradcli.ops.reduction import check_reduced, fold, kept_sizes, reduction, sum_all, sum_dims
+from gradcli.ops.refusing import COMPLEX, refusing
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import reshape, unsqueeze
 
@@ -41,9 +42,7 @@ def put_selected(
     grad: Any, dim: int, indices: Any, self_sizes: tuple[int, ...], keepdim: bool
 ) -> Any:
     """The gradient of values picked along a dimension: it goes to the elements at the indices."""
-    if not self_sizes:
-        return grad
-    if not keepdim:
+    if self_sizes and not keepdim:
         grad = unsqueeze(grad, dim)
         indices = unsqueeze(indices, dim)
     return scatter_tensor(zeros(grad, self_sizes), dim, indices, grad)
@@ -64,11 +63,7 @@ def _shared_by_count(
 
 
 def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) -> None:
-    """Raise where there is no element to pick: E302 for a dimension of size 0, else E204; E203 for
-    complex elements, which have no order.
-    """
-    if array.dtype.kind == "c":
-        check_real(name, array)
+    """Raise where there is no element to pick: E302 for a dimension of size 0, else E204."""
     empty = [dim for dim in dims or () if not array.shape[dim]]
     if empty:
         raise GradcliError("E302", f"{name}(): dimension {empty[0]} has no elements")
@@ -85,7 +80,7 @@ def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
         check_not_empty(name, self)
         return fold(ufunc, self, None)
 
-    return op(name, node_name, forward, self=shared_evenly)
+    return op(name, node_name, forward, self=shared_evenly, refused=COMPLEX)
 
 
 max_all = _extreme_of_all("max", "MaxBackward1", np.maximum)
@@ -118,6 +113,7 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
             grads[0], dim, indices, self_sizes, keepdim
         ),
+        refused=refusing("complex", raises="RuntimeError"),
     )
 
 
@@ -169,13 +165,13 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
         check_not_empty(name, self, dims)
         return fold(ufunc, self, dims, keepdim)
 
-    entry = op(name, node_name, forward, self=_shared_by_count)
+    entry = op(name, node_name, forward, self=_shared_by_count, refused=COMPLEX)
 
     @reduction(name)
     def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
         refuse_out(name, out)
         check_reduced(name, input, keepdim)
-        if dim == () or dim == []:
+        if type(dim) in (tuple, list) and not dim:
             check_not_empty(name, input.array)
         return entry.apply(input, normal_dims(name, input, dim), keepdim)
 
@@ -208,7 +204,12 @@ def _aminmax_rule(
 
 
 aminmax = op(
-    "aminmax", "AminmaxBackward0", _aminmax_array, outputs=("min", "max"), self=_aminmax_rule
+    "aminmax",
+    "AminmaxBackward0",
+    _aminmax_array,
+    outputs=("min", "max"),
+    self=_aminmax_rule,
+    refused=COMPLEX,
 )
 _AMINMAX = return_type("aminmax", ("min", "max"))
 
@@ -232,14 +233,18 @@ def aminmax_(
 
 def _index_of_extreme(name: str, argument: Function) -> Function:
     def forward(self: Any, dim: int | None, keepdim: bool) -> Any:
-        if self.dtype == np.bool_:
-            raise GradcliError("E203", f"{name}() is not defined for bool tensors")
         if not (self.size if dim is None or not self.ndim else self.shape[dim]):
             raise GradcliError("E302", f"{name}(): there are no elements to choose from")
         index = argument(self, axis=dim if self.ndim else None, keepdims=keepdim)
         return index if isinstance(index, np.ndarray) else np.int64(index)
 
-    entry = op(name, "", forward, constant=("self",))
+    entry = op(
+        name,
+        "",
+        forward,
+        constant=("self",),
+        refused=refusing("bool", "complex", raises="RuntimeError"),
+    )
 
     @reduction(name)
     def index_of(

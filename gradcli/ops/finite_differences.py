@@ -30,19 +30,23 @@ def _last(input: Tensor, dim: int, count: int) -> list[Tensor]:
 
 def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
     """The slopes where the points are `spacing` apart."""
+    # In PyTorch's order: the middle first, and of two terms the second.
     size = input.array.shape[dim]
+    earlier = slice_.apply(input, dim, 0, size - 2, 1)
+    inner = div_number.apply(slice_.apply(input, dim, 2, size, 1) - earlier, spacing)
     if edge_order == 1:
-        x0, x1 = _first(input, dim, 2)
-        y0, y1 = _last(input, dim, 2)
-        front, back = div_number.apply(x1 - x0, spacing), div_number.apply(y0 - y1, spacing)
+        x0 = narrow(input, dim, 0, 1)
+        front = div_number.apply(narrow(input, dim, 1, 1) - x0, spacing)
+        y1 = narrow(input, dim, size - 2, 1)
+        back = div_number.apply(narrow(input, dim, size - 1, 1) - y1, spacing)
     else:
-        x0, x1, x2 = _first(input, dim, 3)
-        y0, y1, y2 = _last(input, dim, 3)
-        front = div_number.apply(x0 * -1.5 + x1 * 2 - x2 * 0.5, spacing)
-        back = div_number.apply(y0 * 1.5 - y1 * 2 + y2 * 0.5, spacing)
-    inner = slice_.apply(input, dim, 2, size, 1) - slice_.apply(input, dim, 0, size - 2, 1)
-    middle = div_number.apply(div_number.apply(inner, spacing), 2)
-    result: Tensor = cat.apply((front, middle, back), dim)
+        x2 = narrow(input, dim, 2, 1) * 0.5
+        x1 = narrow(input, dim, 1, 1) * 2
+        front = div_number.apply(narrow(input, dim, 0, 1) * -1.5 + x1 - x2, spacing)
+        y0 = narrow(input, dim, size - 1, 1) * 1.5
+        y1 = narrow(input, dim, size - 2, 1) * 2
+        back = div_number.apply(narrow(input, dim, size - 3, 1) * 0.5 - y1 + y0, spacing)
+    result: Tensor = cat.apply((front, div_number.apply(inner, 2), back), dim)
     return result
 
 

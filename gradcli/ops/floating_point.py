@@ -15,11 +15,13 @@ from gradcli.ops.comparison import where
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, op, pointwise
 from gradcli.ops.power import power
+from gradcli.ops.refusing import NOT_FLOATING
 from gradcli.ops.return_types import return_type
 
 
 def _power_of_two(value: Any) -> Any:
-    return power(2.0, value) if type(value) is Tensor else in_single(np.exp2, value)
+    # As in PyTorch, integers give an integer: 0 where they are negative.
+    return power(2, value) if type(value) is Tensor else in_single(np.exp2, value)
 
 
 ldexp: Op = pointwise(
@@ -46,6 +48,7 @@ frexp = op(
     _mantissa_and_exponent,
     outputs=("mantissa", "exponent"),
     differentiable=(0,),
+    keeps_layout=True,
     self=lambda grads, exponent: grads[0] / _power_of_two(exponent),
 )
 _FREXP = return_type("frexp", ("mantissa", "exponent"))
@@ -67,7 +70,8 @@ nextafter: Op = pointwise(
     "NextafterBackward0",
     lambda self, other: np.nextafter(self, other),
     # The step is constant; where there is none the result is `other`, which is read as constant.
-    self=lambda grad, self, other: where(self == other, 0.0, grad),
+    self=lambda grad, self, other: where(self != other, grad, 0.0),
     other=lambda grad: zeros_like(grad),
+    refused=NOT_FLOATING,
 )
-expose_of_tensors(nextafter, inplace=True, refused=("int", "bool", "complex"))
+expose_of_tensors(nextafter, inplace=True)

@@ -1,21 +1,24 @@
 """Fourier transforms: the entries that the functions of `torch.fft` and `stft` are made of.
 
 The transform of complex numbers, that of real ones, which keeps the non-negative frequencies alone
-where it is one-sided, and its inverse. NumPy computes them, in the input's precision.
+where it is one-sided, and its inverse.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic import mul_number, zeros
 from gradcli.ops.complex import real_part
 from gradcli.ops.copying import copy_
 from gradcli.ops.entry import Op, op
+from gradcli.ops.shape import inverse_permutation
 from gradcli.ops.slicing import along, slice_
 
 Dims = tuple[int, ...]
@@ -26,16 +29,56 @@ _INVERSE: dict[str, Any] = {"none": "forward", "root": "ortho", "full": "backwar
 words, which name the direction that is divided."""
 
 
+def _library(array: Any) -> Any:
+    """What transforms an array: SciPy, which computes in single precision what is given in it, as
+    PyTorch does and NumPy does not; on a GPU what takes NumPy's place there.
+    """
+    if module_of(array) is not np:
+        return np.fft
+    import scipy.fft
+
+    return scipy.fft
+
+
+# --- how results lie in memory ------------------------------------------------------------------
+#
+# As MKL's transforms leave them: the transformed dimensions innermost, the others by the size of
+# their strides in the input.
+
+
+def _order(strides: Sequence[int], dim: Dims) -> list[int]:
+    """The dimensions of a result from the outermost to the innermost; `dim` in that order."""
+    others = [d for d in range(len(strides)) if d not in dim]
+    return [*sorted(others, key=lambda d: -strides[d]), *dim]
+
+
+def _by_stride(strides: Sequence[int], dim: Dims) -> Dims:
+    return tuple(sorted(dim, key=lambda d: -strides[d]))
+
+
+def _laid_out(result: Any, order: Sequence[int]) -> Any:
+    """The array with its dimensions in an order, from the outermost in memory to the innermost."""
+    inner = module_of(result).ascontiguousarray(result.transpose(order))
+    return inner.transpose(inverse_permutation(order))
+
+
+# --- the entries --------------------------------------------------------------------------------
+
+
 def _complex_to_complex(self: Any, dim: Dims, normalization: str, inverse: bool) -> Any:
-    transform = np.fft.ifftn if inverse else np.fft.fftn
+    if not dim:
+        return self.copy()
+    transform = _library(self).ifftn if inverse else _library(self).fftn
     norm = (_INVERSE if inverse else _FORWARD)[normalization]
-    return transform(self, axes=dim, norm=norm).astype(self.dtype) if dim else self.copy()
+    result = transform(self, axes=dim, norm=norm).astype(self.dtype)
+    return _laid_out(result, _order(self.strides, _by_stride(self.strides, dim)))
 
 
 complex_to_complex: Op = op(
     "_fft_c2c",
     "FftC2CBackward0",
     _complex_to_complex,
+    keeps_layout=True,
     self=lambda grad, dim, normalization, inverse: complex_to_complex(
         grad, dim, normalization, not inverse
     ),
@@ -44,14 +87,15 @@ complex_to_complex: Op = op(
 
 def _real_to_complex(self: Any, dim: Dims, normalization: str, onesided: bool) -> Any:
     dtype = np.result_type(self.dtype, np.complex64)
-    half = np.fft.rfftn(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
+    half = _library(self).rfftn(self, axes=dim, norm=_FORWARD[normalization]).astype(dtype)
+    order = _order(self.strides, (*_by_stride(self.strides, dim[:-1]), dim[-1]))
     if onesided:
-        return half
+        return _laid_out(half, order)
     # The negative frequencies of real numbers are the conjugates of the positive ones.
     (last,) = dim
     size = self.shape[last]
     negative = half[along(half.ndim, last, slice((size - 1) // 2, 0, -1))]
-    return np.concatenate([half, np.conj(negative)], last)
+    return _laid_out(np.concatenate([half, np.conj(negative)], last), order)
 
 
 def _to_real_sizes(
@@ -71,13 +115,20 @@ def _to_real_sizes(
     return real_part(complex_to_complex(grad, dim, normalization, True))
 
 
-real_to_complex: Op = op("_fft_r2c", "FftR2CBackward0", _real_to_complex, self=_to_real_sizes)
+real_to_complex: Op = op(
+    "_fft_r2c", "FftR2CBackward0", _real_to_complex, keeps_layout=True, self=_to_real_sizes
+)
 
 
 def _complex_to_real(self: Any, dim: Dims, normalization: str, last_dim_size: int) -> Any:
     sizes = [*(self.shape[d] for d in dim[:-1]), last_dim_size]
-    result = np.fft.irfftn(self, sizes, dim, _INVERSE[normalization])
-    return result.astype(self.real.dtype)
+    whole = _library(self).irfftn(self, sizes, dim, _INVERSE[normalization])
+    result = whole.astype(self.real.dtype)
+    strides = list(self.strides)
+    if len(dim) > 1:  # the last dimension's transform reads what the others' left
+        others = _order(strides, _by_stride(strides, dim[:-1]))
+        strides = [-others.index(d) for d in range(self.ndim)]
+    return _laid_out(result, _order(strides, dim[-1:]))
 
 
 def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
@@ -94,4 +145,6 @@ def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
     return result
 
 
-complex_to_real: Op = op("_fft_c2r", "FftC2RBackward0", _complex_to_real, self=_to_half_sizes)
+complex_to_real: Op = op(
+    "_fft_c2r", "FftC2RBackward0", _complex_to_real, keeps_layout=True, self=_to_half_sizes
+)

@@ -10,11 +10,12 @@ import numpy as np
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_tensors, plain_integer
 from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Op, pointwise
 from gradcli.ops.pointwise import exp, log
+from gradcli.ops.refusing import NOT_FLOATING, refusing
 from gradcli.ops.special import digamma, lgamma
 
 # --- the incomplete gamma functions -------------------------------------------------------------
@@ -33,13 +34,16 @@ def _density(self: Any, other: Any) -> Any:
     return exp((self - 1) * log(other) - other - lgamma(self))
 
 
-_no_shape = no_derivative("igamma and igammac by the first argument", "detach it")
+_no_shape = no_derivative(
+    "igamma and igammac by the first argument", "detach it", "NotImplementedError"
+)
 
 igamma: Op = pointwise(
     "igamma",
     "IgammaBackward0",
     _incomplete("gammainc"),
     floating=True,
+    refused=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: grad * _density(self, other),
 )
@@ -49,6 +53,7 @@ igammac: Op = pointwise(
     "IgammacBackward0",
     _incomplete("gammaincc"),
     floating=True,
+    refused=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: -grad * _density(self, other),
 )
@@ -90,7 +95,7 @@ def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
     array = self.array if type(self) is Tensor else self
     steps = _steps(p).astype(array.dtype)
     if type(self) is Tensor:
-        return grad * sum_dims(digamma(unsqueeze(self, -1) + Tensor(steps)), (array.ndim,), False)
+        return grad * sum_dims(digamma(Tensor(steps) + unsqueeze(self, -1)), (array.ndim,), False)
     return grad * digamma(self[..., None] + steps).sum(-1)
 
 
@@ -107,8 +112,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     """
     refuse_out("mvlgamma", out)
     check_tensors("mvlgamma", input=input)
-    if type(p) is not int:
-        raise GradcliError("E202", "mvlgamma(): `p` must be an integer")
+    p = plain_integer("mvlgamma", "p", p)
     if p < 1:
         raise GradcliError("E204", f"mvlgamma(): p is 1 or more, not {p}", raises="RuntimeError")
     return mvlgamma_entry.apply(input, p)
@@ -124,13 +128,14 @@ def _zeta_array(self: Any, other: Any) -> Any:
     return on_the_host(scipy.special.zeta)(self, other).astype(dtype)[()]
 
 
-_no_exponent = no_derivative("zeta by its exponent", "detach it")
+_no_exponent = no_derivative("zeta by its exponent", "detach it", "NotImplementedError")
 
 zeta: Op = pointwise(
     "special_zeta",
     "SpecialZetaBackward0",
     _zeta_array,
     floating=True,
+    refused=refusing("half", "complex"),
     self=_no_exponent,
     other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
 )
@@ -140,6 +145,7 @@ zeta_of_number: Op = pointwise(
     "SpecialZetaBackward1",
     lambda other, self: _zeta_array(self, other),
     floating=True,
+    refused=refusing("half", "complex"),
     other=lambda grad, other, self: grad * -self * zeta_of_number(other, self + 1),
 )
 
@@ -148,6 +154,7 @@ zeta_by_number: Op = pointwise(
     "SpecialZetaBackward2",
     _zeta_array,
     floating=True,
+    refused=refusing("half", "complex"),
     self=_no_exponent,
 )
 

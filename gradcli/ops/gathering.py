@@ -11,17 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.inplace import check_distinct
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import zeros
+from gradcli.ops.arithmetic import no_derivative, zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.indexing import add_at
 from gradcli.ops.operands import wrong_operand
+from gradcli.ops.reduction import wide
 from gradcli.ops.shape import expand, reshape
 
 Sizes = tuple[int, ...]
@@ -44,7 +46,9 @@ def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
 
 
 def in_index_shape(array: Any, index: Any) -> Any:
-    """The part of an array that an index has places for."""
+    """The part of an array that an index has places for; one without places has any shape."""
+    if not index.size:
+        return np.zeros(index.shape, array.dtype)
     return array[tuple(slice(0, size) for size in index.shape)]
 
 
@@ -77,9 +81,12 @@ def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any 
     """
     if source is not None and not isinstance(source, Tensor):
         raise wrong_operand(scatter_tensor, "src", source)
-    checked_index(name, index)
-    shape, places = tensor.array.shape, index.array.shape
+    if not isinstance(index, Tensor):
+        raise wrong_operand(gather, "index", index)
+    shape = tensor.array.shape
     at = normal_dim(name, dim, len(shape))
+    checked_index(name, index)
+    places = index.array.shape
     if not index.array.size:
         return at
     fits = len(places or (1,)) == len(shape or (1,)) and all(
@@ -152,6 +159,10 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     count from the end. Without `dim` both are taken as vectors, and no position is negative.
     """
     checked_index("take_along_dim", indices)
+    if indices.dtype is dtypes.int32:
+        raise GradcliError(
+            "E203", "take_along_dim(): the index must be torch.int64", help="use `.long()`"
+        )
     if dim is None:
         input = reshape(input, (input.array.size,))
         flat = alias(indices)  # a write to it shows
@@ -180,7 +191,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     common[at] = input.array.shape[at]
     input = expand.apply(input, tuple(common))
     extent = input.array.shape[at]
-    wrapped = np.where(indices.array < 0, indices.array + extent, indices.array)
+    wrapped = np.remainder(indices.array, max(extent, 1))  # what lies beyond the end wraps around
     check_range("take_along_dim", wrapped, extent, at, "RuntimeError")
     return gather.apply(input, at, Tensor(wrapped))
 
@@ -217,33 +228,82 @@ scatter_number: Op = op(
 )
 
 
+_REDUCTIONS = {"add": np.add, "multiply": np.multiply}
+
+_no_reduced = no_derivative("scatter() with `reduce`", "use scatter_reduce() or scatter_add()")
+
+
+def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    whole = module_of(self).array(self, order="C")
+    flat, places = whole.reshape(-1), positions_along(whole.shape, dim, index)
+    values = in_index_shape(src, index) if np.ndim(src) else np.full(index.shape, src, whole.dtype)
+    _REDUCTIONS[reduce].at(flat, places.reshape(-1), values.reshape(-1))
+    return whole
+
+
+scatter_into_by_tensor: Op = op(
+    "scatter.reduce",
+    "NotImplemented",
+    lambda self, dim, index, src, reduce: _scattered_into(self, dim, index, src, reduce),
+    constant=("index",),
+    self=_no_reduced,
+    src=_no_reduced,
+)
+
+scatter_into_by_number: Op = op(
+    "scatter.value_reduce",
+    "NotImplemented",
+    lambda self, dim, index, value, reduce: _scattered_into(self, dim, index, value, reduce),
+    constant=("index",),
+    self=_no_reduced,
+)
+
+
+def _reduced_scatter(input: Tensor, dim: int, index: Any, source: Any, reduce: Any) -> Tensor:
+    """`scatter` that adds to what is there, or multiplies it; PyTorch defines no derivative."""
+    if reduce not in _REDUCTIONS:
+        raise GradcliError(
+            "E204",
+            f"scatter(): `reduce` is 'add' or 'multiply', not {reduce!r}",
+            raises="RuntimeError",
+            help="scatter_reduce() takes 'sum', 'prod', 'mean', 'amax' and 'amin'",
+        )
+    if not isinstance(source, Tensor):
+        number = checked_cast(source, input.dtype)
+        return scatter_into_by_number.apply(input, dim, index, number, reduce)
+    same_dtype("scatter", input, source)
+    return scatter_into_by_tensor.apply(input, dim, index, source, reduce)
+
+
 @function("scatter", method=True, inplace=True, check=check_distinct)
 def scatter(
     input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
-    """The tensor with the source's elements, or a number, at the places that the index says.
+    """The tensor with the source's elements, or a number, at the places that the index says; with
+    `reduce` "add" or "multiply" joined to what is there.
 
-    Raises E203, E301 or E302 where index or source do not fit, E205 for `reduce`.
+    Raises E203, E301 or E302 where index or source do not fit, E204 for another `reduce`.
     """
-    if reduce is not None:
-        raise GradcliError(
-            "E205", "scatter(): `reduce` is outside the catalogue", help="use scatter_reduce()"
-        )
     source = value if src is None else src
     if not isinstance(source, Tensor):
         if source is None:
             raise GradcliError("E201", "scatter() needs a source or a value")
         at = checked_places("scatter", input, dim, index)
+        if reduce is not None:
+            return _reduced_scatter(input, at, index, source, reduce)
         return scatter_number.apply(input, at, index, checked_cast(source, input.dtype))
     at = checked_places("scatter", input, dim, index, source)
+    if reduce is not None:
+        return _reduced_scatter(input, at, index, source, reduce)
     same_dtype("scatter", input, source)
     return scatter_tensor.apply(input, at, index, source)
 
 
 def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
-    whole = module_of(self).array(self, order="C")
-    add_at(whole, positions_along(whole.shape, dim, index), in_index_shape(src, index))
-    return whole
+    # Half precision is rounded once for all that is added, unlike in `index_add`.
+    whole = module_of(self).array(wide(self), order="C")
+    add_at(whole, positions_along(whole.shape, dim, index), wide(in_index_shape(src, index)))
+    return whole.astype(self.dtype, copy=False)
 
 
 scatter_add: Op = op(

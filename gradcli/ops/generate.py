@@ -1,9 +1,8 @@
 """From an entry of the catalogue to straight-line Python.
 
 Each op's `apply` and its node's `run` are written once, at the op's first call, from the entry's
-own signature and
-rules: no loop over inputs and no dictionary is left in them. The text is made from the catalogue
-    alone, never from a program's input. For `mul` it reads, shortened:
+own signature and rules: no loop over inputs and no dictionary is left in them. The text is made
+from the catalogue alone, never from a program's input. For `mul` it reads, shortened:
 
     def apply(input, other):
         if type(input) is Tensor and type(other) is Tensor:
@@ -33,6 +32,7 @@ from typing import Any
 from gradcli.arrays.deferred import DEFERRED, deferred, forced
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import Storage
+from gradcli.arrays.strides import laid_out_like_first
 from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
     Tensor,
@@ -46,21 +46,27 @@ from gradcli.autograd.tensor import (
 from gradcli.ops import operands
 from gradcli.ops.entry import Op
 from gradcli.ops.generate_node import node_class
+from gradcli.ops.half_precision import with_exact_number
 from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.ops.refusing import WITHOUT_COMPLEX_GRADIENT, check_operand, no_complex_gradient
 from gradcli.ops.slips import metadata_of_pair
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
     "ARRAYS": ARRAYS,
+    "laid_out_like_first": laid_out_like_first,
     "SCALAR_METADATA": SCALAR_METADATA,
     "Storage": Storage,
     "DEFERRED": DEFERRED,
+    "EVERYDAY": operands.EVERYDAY,
+    "NUMBERS": operands.NUMBERS,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
     "accumulator": accumulator,
     "active": active,
     "base_of": operands.base_of,
     "check_devices": operands.check_devices,
+    "check_operand": check_operand,
     "creation_of": operands.creation_of,
     "deferred": deferred,
     "devices_differ": operands.devices_differ,
@@ -71,11 +77,13 @@ _FIXED: dict[str, Any] = {
     "mark_inference": mark_inference,
     "misfit": operands.misfit,
     "new": object.__new__,
+    "no_complex_gradient": no_complex_gradient,
     "number_of": operands.number_of,
     "number_and_array": operands.number_and_array,
     "promoted": operands.promoted,
     "refresh": refresh,
     "storage_of": storage_of,
+    "with_exact_number": with_exact_number,
     "wrong_operand": operands.wrong_operand,
 }
 
@@ -117,7 +125,7 @@ class _ApplyWriter:
         results = "result" if self.single else "results"
         lines += [
             "    try:",
-            f"        {results} = forward({values})",
+            f"        {results} = {self._computed(values)}",
             "    except (ValueError, TypeError) as failure:",
             f"        raise misfit(op, {everything}, failure) from failure",
             "    state = active.state",
@@ -144,6 +152,12 @@ class _ApplyWriter:
             "    return out",
         ]
         return lines
+
+    def _computed(self, values: str) -> str:
+        """The call of the forward function."""
+        if self.op.exact_numbers:
+            return f"with_exact_number(forward, {values}) if mixed else forward({values})"
+        return f"forward({values})"
 
     def _arrays(self) -> list[str]:
         """Lines that check the operands and read their arrays, promoted where the op promotes."""
@@ -213,6 +227,7 @@ class _ApplyWriter:
             alike = " is ".join(f"type(a_{t})" for t in op.tensors)
             arrays = tuple_of([f"a_{t}" for t in op.tensors])
             lines += [f"    if not ({alike}):", f"        check_devices(op, {arrays})"]
+        lines += self.layout.refusals()
         if op.floating:
             for t in self.promoted:
                 lines += [
@@ -238,6 +253,13 @@ class _ApplyWriter:
 
     def _in_row_order(self) -> list[str]:
         """Lines that lay a result out as PyTorch does where NumPy keeps the operand's order."""
+        if self.op.pointwise and len(self.promoted) == 2:
+            first, second = (f"a_{t}" for t in self.promoted)
+            # Where operands lie differently NumPy takes row order, PyTorch the first one's.
+            return [
+                f"    if type({first}) in ARRAYS and not {first}.flags.c_contiguous:",
+                f"        result = laid_out_like_first(result, {first}, {second})",
+            ]
         if self.op.keeps_layout:
             return []
         return [
@@ -317,7 +339,17 @@ class _ApplyWriter:
             body.append("nrs = " + tuple_of([f"r{i}" for i in range(count)]))
             test = " or ".join(f"n{i} is not None" for i in range(count))
         body.append(f"if {test}:")
-        inner = [
+        if op.name in WITHOUT_COMPLEX_GRADIENT:
+            body.append("    if result.dtype.kind == 'c':")
+            body.append("        raise no_complex_gradient(op.name)")
+        inner: list[str] = []
+        if op.node_name == "NotImplemented":  # it has no edges for constants
+            inner += [
+                "edges = [edge for edge in zip(nodes, nrs) if edge[0] is not None]",
+                "nodes = tuple([edge[0] for edge in edges])",
+                "nrs = tuple([edge[1] for edge in edges])",
+            ]
+        inner += [
             "node = new(node_class)",
             "node.next_nodes = nodes",
             "node.input_nrs = nrs",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from types import FunctionType
+from collections.abc import Iterator
+from types import CodeType, FunctionType
 from typing import Any
 
 from gradcli.arrays.deferred import deferred
@@ -19,6 +20,7 @@ from gradcli.state import active
 _FIXED: dict[str, Any] = {
     "ARRAYS": ARRAYS,
     "FREED": FREED,
+    "NATIVE_SCALARS": operands.NATIVE_SCALARS,
     "Tensor": Tensor,
     "active": active,
     "brought_home": operands.brought_home,
@@ -27,7 +29,7 @@ _FIXED: dict[str, Any] = {
     "deferred": deferred,
     "freed": freed,
     "promoted": operands.promoted,
-    "run_mixed": operands.run_mixed,
+    "run_on_tensors": operands.run_on_tensors,
     "saved_array": operands.saved_array,
     "saved_result": operands.saved_result,
     "saved_tensor": operands.saved_tensor,
@@ -45,9 +47,9 @@ def node_class(op: Op) -> type[Node]:
     namespace.update(rules)
     lines = [*writer.run(recorded=True), *writer.result_storage()]
     exec(compile("\n".join(lines), f"<recorded backward of {op.name}>", "exec"), namespace)
-    on_arrays = namespace | {name: _on_arrays(rule) for name, rule in rules.items()}
+    with_arrays = namespace | {name: on_arrays(rule) for name, rule in rules.items()}
     lines = writer.run(recorded=False)
-    exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), on_arrays)
+    exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), with_arrays)
     body: dict[str, Any] = {
         "__slots__": tuple(layout.slots()),
         "node_name": op.node_name,
@@ -56,7 +58,7 @@ def node_class(op: Op) -> type[Node]:
         "op": op,
         "deferrable": op.deferrable,
         "fresh": True,
-        "run": on_arrays["run"],
+        "run": with_arrays["run"],
         "run_recorded": namespace["run_recorded"],
         "language_getattr": operands.saved_attribute,
     }
@@ -65,22 +67,44 @@ def node_class(op: Op) -> type[Node]:
     return type(op.node_name, (Node,), body)
 
 
-def _on_arrays(rule: Function) -> Function:
-    """A rule as it is read with arrays: the entries that it names are their forward functions, as
-    asking each for a tensor among its operands would cost more than many of them do.
+_on_arrays: dict[Function, Function] = {}
+"""Functions as they are read with arrays."""
+
+
+def on_arrays(function: Function) -> Function:
+    """A rule as it is read with arrays: the entries that it names, and the functions of ours that
+    it calls name, are their forward functions, as asking each for a tensor among its operands would
+    cost more than many of them do.
     """
-    names = rule.__globals__
-    known = _names_on_arrays.get(names["__name__"])
-    if known is None:
-        known = {
-            name: value.forward if type(value) is Op else value for name, value in names.items()
-        }
-        _names_on_arrays[names["__name__"]] = known
-    return FunctionType(rule.__code__, known, rule.__name__, rule.__defaults__, rule.__closure__)
+    if not isinstance(function, FunctionType):
+        return function
+    given = function.__globals__
+    if not given.get("__name__", "").startswith(_OURS) or hasattr(function, "given_tensors"):
+        return function
+    made = _on_arrays.get(function)
+    if made is None:
+        names = {name: given[name] for name in ("__builtins__", "__name__")}
+        made = FunctionType(
+            function.__code__, names, function.__name__, function.__defaults__, function.__closure__
+        )
+        made.__kwdefaults__ = function.__kwdefaults__
+        _on_arrays[function] = made  # before its names, of which it may be one
+        for name in _names(function.__code__):
+            if name in given:
+                value = given[name]
+                names[name] = on_arrays(value.forward if type(value) is Op else value)
+    return made
 
 
-_names_on_arrays: dict[str, dict[str, Any]] = {}
-"""The names of the modules that rules stand in, with forward functions for entries."""
+_OURS = "gradcli.ops."
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """The names that a function looks up, those of functions inside it among them."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 class _RunWriter:
@@ -95,13 +119,8 @@ class _RunWriter:
         op = self.op
         grad = "grad" if self.single else "grads"
         lines = [f"def {'run_recorded' if recorded else 'run'}(node, {grad}, keep):"]
-        if op.deferrable and self.single and not recorded:
-            lines += [
-                "    if type(grad) in ARRAYS and grad.size >= active.state.defer_from:",
-                "        grad = deferred(grad)",
-            ]
-        if len(self.layout.promoted) > 1 and not recorded:
-            lines += ["    if node.mixed:", f"        return run_mixed(node, {grad}, keep)"]
+        if not recorded:
+            lines += self._arriving(grad)
         lines.append("    nodes = node.next_nodes")
         for t in self.layout.saved_tensors:
             lines += when(self.layout.condition(t, "nodes[{}]"), self._unpack(t, recorded), "    ")
@@ -115,7 +134,9 @@ class _RunWriter:
                 f"    check_result(node, {r!r}, node.storage_{r}, node.version_{r})",
             ]
             if recorded:
-                check.append(f"{r} = saved_result(node, {r}, {number})")
+                carries = number in op.differentiable or op.outputs == ("*",)
+                value = f"saved_result(node, {r}, {number})" if carries else f"Tensor({r})"
+                check.append(f"{r} = {value}")
             lines += ["    " + line for line in check]
         for a in self.layout.arguments:
             lines.append(f"    {local(a)} = node.argument_{a}")
@@ -145,6 +166,29 @@ class _RunWriter:
                 f"        return brought_home(node, {values})",
             ]
         lines.append(f"    return {values}")
+        return lines
+
+    def _arriving(self, grad: str) -> list[str]:
+        """Lines that make a large gradient the beginning of a plan, and that run the rules with
+        tensors where arrays would not do: for operands of several dtypes, and for half precision,
+        of which PyTorch rounds each op of a rule once.
+        """
+        on_tensors = f"return run_on_tensors(node, {grad}, keep)"
+        if self.single:
+            lines = [
+                "    if type(grad) not in NATIVE_SCALARS:",
+                "        if grad.dtype.itemsize == 2:",
+                f"            {on_tensors}",
+            ]
+            if self.op.deferrable:
+                lines += [
+                    "        if type(grad) in ARRAYS and grad.size >= active.state.defer_from:",
+                    "            grad = deferred(grad)",
+                ]
+        else:
+            lines = ["    if node.metadata[0][1].itemsize == 2:", f"        {on_tensors}"]
+        if len(self.layout.promoted) > 1:
+            lines += ["    if node.mixed:", f"        {on_tensors}"]
         return lines
 
     def _gradients(self, lines: list[str]) -> str:

@@ -15,10 +15,10 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
-from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import sizes_of
 from gradcli.ops.entry import Op, op
+from gradcli.ops.grid_curvature import constant, of_slopes, straight
 from gradcli.ops.matmul import bmm
 from gradcli.ops.shape import reshape, transpose
 
@@ -123,19 +123,23 @@ def _kept_inside(position: Any, size: int, padding: str, align_corners: bool) ->
 _CUBIC = -0.75
 
 
-def _cubic_weights(t: Any) -> tuple[list[Any], list[Any]]:
-    """The weights of the four elements around a position, t behind the second, and their slopes."""
+def _cubic_weights(t: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """The weights of the four elements around a position, t behind the second, their slopes and
+    their curvatures.
+    """
     a = _CUBIC
-    weights, slopes = [], []
+    weights, slopes, curvatures = [], [], []
     # The distance to each element, whether it is the near side of the kernel, and its direction.
     for x, near, sign in ((t + 1, False, 1), (t, True, 1), (1 - t, True, -1), (2 - t, False, -1)):
         if near:
             weights.append(((a + 2) * x - (a + 3)) * x * x + 1)
             slopes.append(sign * (3 * (a + 2) * x - 2 * (a + 3)) * x)
+            curvatures.append(6 * (a + 2) * x - 2 * (a + 3))
         else:
             weights.append(((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
             slopes.append(sign * ((3 * a * x - 10 * a) * x + 8 * a))
-    return weights, slopes
+            curvatures.append(6 * a * x - 10 * a)
+    return weights, slopes, curvatures
 
 
 def _taps(
@@ -147,7 +151,7 @@ def _taps(
     position, scale = _position(place, size, align_corners)
     if mode == "bicubic":
         start = np.floor(position)
-        weights, slopes = _cubic_weights(position - start)
+        weights, slopes, _ = _cubic_weights(position - start)
         found = []
         for offset, weight, slope in zip(range(-1, 3), weights, slopes, strict=True):
             index, _ = _kept_inside(start + offset, size, padding, align_corners)
@@ -227,22 +231,72 @@ def _sampled_backward(
     return of_input.reshape(input.shape), of_grid
 
 
-def _sampler(ndim: int) -> Op:
-    refuse = no_derivative("grid_sample's gradient", "differentiate once")
+def _bent_taps(
+    place: Any, size: int, mode: str, padding: str, align_corners: bool
+) -> list[tuple[Any, Any, Any, Any, Any]]:
+    """The taps along one dimension as functions of the place, an array or a tensor, with their
+    curvature.
+    """
+    position, scale = _position(
+        place.array if type(place) is Tensor else place, size, align_corners
+    )
+    found: list[tuple[Any, Any, Any, Any]] = []
+    if mode == "bicubic":
+        start = np.floor(position)
+        behind = straight(place, position - start, np.full_like(position, scale))
+        weights, slopes, curvatures = _cubic_weights(behind)
+        for offset in range(4):
+            index, _ = _kept_inside(start + (offset - 1), size, padding, align_corners)
+            slope, curvature = slopes[offset] * scale, curvatures[offset] * scale**2
+            found.append((index, weights[offset], slope, curvature))
+    else:
+        position, inner = _kept_inside(position, size, padding, align_corners)
+        start, inner = np.floor(position), inner * scale
+        behind = straight(place, position - start, inner)
+        slope = constant(inner, place)
+        found = [(start, 1 - behind, -slope, None), (start + 1, behind, slope, None)]
+    taps = []
+    for index, weight, slope, curvature in found:
+        inside = (index >= 0) & (index < size)
+        kept = np.where(inside, index, 0).astype(np.int64)
+        taps.append((kept, inside, weight, slope, curvature))
+    return taps
 
-    def second(grads: Any) -> Any:
-        return refuse(grads)
+
+def _sampler(ndim: int) -> Op:
+    def second(
+        grads: Any,
+        grad_output: Any,
+        input: Any,
+        grid: Any,
+        mode: str,
+        padding: str,
+        align_corners: bool,
+    ) -> tuple[Any, Any, Any]:
+        of_input, of_grid = grads
+        how = (mode, padding, align_corners)
+        to_output = to_image = to_grid = None
+        if of_input is not None:
+            to_output = sampler(of_input, grid, *how)
+            _, to_grid = backward(grad_output, of_input, grid, *how)
+        if of_grid is None or mode == "nearest":
+            return to_output, to_image, to_grid
+        more_output, to_image, more_grid = of_slopes(
+            of_grid, grad_output, input, grid, lambda place, size: _bent_taps(place, size, *how)
+        )
+        if of_input is None:
+            return more_output, to_image, more_grid
+        return to_output + more_output, to_image, to_grid + more_grid
 
     backward = op(
         f"grid_sampler_{ndim}d_backward",
         f"GridSampler{ndim}DBackwardBackward0",
         _sampled_backward,
         outputs=("of_input", "of_grid"),
-        grad_output=second,
-        input=second,
-        grid=second,
+        inputs=("grad_output", "input", "grid"),
+        joint=second,
     )
-    return op(
+    sampler = op(
         f"grid_sampler_{ndim}d",
         f"GridSampler{ndim}DBackward0",
         _sampled,
@@ -251,6 +305,7 @@ def _sampler(ndim: int) -> Op:
         ),
         inputs=("input", "grid"),
     )
+    return sampler
 
 
 _SAMPLERS = {2: _sampler(2), 3: _sampler(3)}

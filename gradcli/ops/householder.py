@@ -13,9 +13,10 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.conjugate import conj
-from gradcli.ops.entry import Op, op
+from gradcli.ops.entry import Op, given_tensors, op
 from gradcli.ops.linear_systems import adjoint_of
 from gradcli.ops.rearranging import tril
+from gradcli.ops.refusing import INTEGRAL, refusing
 from gradcli.ops.shape import unsqueeze
 from gradcli.ops.slicing import slice_
 from gradcli.state import active
@@ -29,6 +30,7 @@ def _vectors(input: Any) -> Any:
     return tril(input, -1) + (Tensor(ones) if type(input) is Tensor else ones)
 
 
+@given_tensors
 def reflected(input: Any, tau: Any, other: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """`Q @ other`, or `other @ Q`, of arrays or tensors, with Q or its adjoint the product of the
     reflections `1 - tau v v.mH`.
@@ -58,7 +60,11 @@ def _identity(input: Any) -> Any:
 def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
     """The gradients of a function that is composed of other entries, for arrays or tensors."""
     if type(grad) is Tensor:
-        return tuple(gradient_of(body(*operands), list(operands), grad, create_graph=True))
+        wanted = [operand for operand in operands if operand.requires_grad]
+        if not wanted:
+            return tuple(None for _ in operands)
+        each = iter(gradient_of(body(*operands), wanted, grad, create_graph=True))
+        return tuple(next(each) if operand.requires_grad else None for operand in operands)
     leaves = [Tensor(array, True) for array in operands]
     before = active.state.grad_enabled
     active.state.grad_enabled = True
@@ -78,6 +84,7 @@ householder_product: Op = op(
         lambda input, tau: reflected(input, tau, _identity(input)), grad, input, tau
     ),
     inputs=("input", "tau"),
+    refused=INTEGRAL | refusing("half"),
 )
 
 
@@ -95,6 +102,7 @@ ormqr_: Op = op(
         input3,
     ),
     inputs=("self", "input2", "input3"),
+    refused=INTEGRAL | refusing("half"),
 )
 
 

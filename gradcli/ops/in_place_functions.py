@@ -76,6 +76,7 @@ polygamma_written = pointwise(
     "PolygammaBackward1",
     polygamma.forward,
     floating=True,
+    refused=polygamma.refused,
     self=polygamma.rules["self"],
 )
 methods["polygamma_"] = in_place("polygamma", polygamma_written.apply)

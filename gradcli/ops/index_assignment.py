@@ -66,18 +66,23 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         shown, picked = apply_slicing(tensor, (key,) if kind is slice else key)
         if not picked:
             _copy_to(shown, value)
-        elif _is_mask(picked) and value.array.size == 1 and not value.requires_grad:
+        elif _fills(picked, value) and not value.requires_grad:
             number = as_zero_dim(value.array.item(), shown.dtype)
             _put(shown, numpy_key(picked, shown, key), Tensor(number))
         else:
-            _put(shown, numpy_key(picked, shown, key), _without_leading_ones(value))
+            values = _without_leading_ones(value)
+            any_dtype = _fills(picked, value)
+            _put(shown, numpy_key(picked, shown, key), values, any_dtype=any_dtype)
 
 
 operators["[]="] = setitem
 
 
-def _is_mask(picked: dict[int, Any]) -> bool:
-    return len(picked) == 1 and next(iter(picked.values())).dtype == np.bool_
+def _fills(picked: dict[int, Any], value: Tensor) -> bool:
+    """Whether one element is put where a mask is true: PyTorch fills, which takes any dtype."""
+    if value.array.size != 1 or len(picked) != 1:
+        return False
+    return bool(next(iter(picked.values())).dtype == np.bool_)
 
 
 def _leading_ones_cut(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -105,17 +110,19 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
         copy_(part, cut)
 
 
-def _put(tensor: Tensor, key: Key, values: Tensor, accumulate: bool = False) -> None:
-    _check_values(tensor, key, values)
+def _put(
+    tensor: Tensor, key: Key, values: Tensor, accumulate: bool = False, any_dtype: bool = False
+) -> None:
+    _check_values(tensor, key, values, any_dtype)
     check_apart(tensor, values)
     check_graph(tensor)
     storage_of(tensor)
     write(tensor, index_put_in_place.apply(tensor, values, key, accumulate))
 
 
-def _check_values(tensor: Tensor, key: Key, values: Tensor) -> None:
+def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = False) -> None:
     """Raise E203 or E301 unless the values can be put at an index of the tensor."""
-    if values.array.dtype is not tensor.array.dtype:
+    if values.array.dtype is not tensor.array.dtype and not any_dtype:
         raise GradcliError(
             "E203",
             f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
@@ -137,8 +144,10 @@ def _check_values(tensor: Tensor, key: Key, values: Tensor) -> None:
 # --- index_put ----------------------------------------------------------------------------------
 
 
-def _key_of(name: str, tensor: Tensor, indices: Any, values: Any) -> Key:
-    """The index that a sequence of tensors means; checks it and the values."""
+def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bool) -> Key:
+    """The index that a sequence of tensors means; checks it and the values, of which one alone may
+    have any dtype where a mask takes it.
+    """
     if not isinstance(indices, (tuple, list)):
         raise GradcliError("E202", f"{name}(): the indices must be a tuple of tensors")
     for number, part in enumerate(indices):
@@ -153,7 +162,7 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any) -> Key:
     parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
     shown, picked = apply_slicing(tensor, parts)
     key = numpy_key(picked, shown, indices)
-    _check_values(tensor, key, values)
+    _check_values(tensor, key, values, _fills(picked, values) and not accumulate)
     return key
 
 
@@ -162,7 +171,7 @@ def index_put_(
     input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """The tensor with the values at an index, a tuple of index tensors, or added there."""
-    key = _key_of("index_put", input, indices, values)
+    key = _key_of("index_put", input, indices, values, accumulate)
     return index_put.apply(input, values, key, accumulate)
 
 
@@ -171,7 +180,8 @@ def put_in_place(
     self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write the values at an index of the tensor itself, or add them there."""
-    _put(self, _key_of("index_put_", self, indices, values), values, accumulate)
+    key = _key_of("index_put_", self, indices, values, accumulate)
+    _put(self, key, values, accumulate, any_dtype=True)
     return self
 
 

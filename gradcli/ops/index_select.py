@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
+from gradcli.arrays.strides import copied_in_order
 from gradcli.autograd.inplace import check_distinct, check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, method, refuse_out
 from gradcli.ops.dimensions import normal_dim
@@ -92,7 +95,7 @@ index_copy: Op = op(
 
 
 def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
-    whole = module_of(self).array(self, order="C")
+    whole = copied_in_order(self)
     if whole.ndim:
         np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
     elif index.size:
@@ -105,6 +108,7 @@ index_fill_number: Op = op(
     "IndexFillBackward0",
     _fill_parts,
     constant=("index",),
+    keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
 )
 
@@ -120,6 +124,7 @@ index_fill_tensor: Op = op(
     "IndexFillBackward1",
     _fill_parts,
     constant=("index",),
+    keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     # A part that is filled twice counts once. The engine sums to the value's shape, 0-dim.
     value=lambda grad, dim, index: index_select(grad, dim, _unique(index)),
@@ -130,10 +135,11 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
     """The dimension counted from the front; raises E202, E203 or E302 unless the index is a vector
     of positions in it.
     """
-    checked_index(name, index)
+    check_tensors(name, input=tensor, index=index)
+    at = normal_dim(name, dim, tensor.array.ndim)
     if index.array.ndim > 1:
         raise GradcliError("E302", f"{name}(): the index must be a vector")
-    at = normal_dim(name, dim, tensor.array.ndim)
+    checked_index(name, index)
     extent = tensor.array.shape[at] if tensor.array.ndim else 1
     check_range(name, index.array, extent, at, raises)
     return at
@@ -143,7 +149,10 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
 def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
     """The parts at the given positions of a dimension. Raises E302 for one that does not exist."""
     refuse_out("index_select", out)
-    raises = "IndexError" if input.array.size else "RuntimeError"
+    check_tensors("index_select", input=input)
+    # PyTorch selects along dimension 1 by another route, which has its own error.
+    other_route = dim in (1, 1 - input.array.ndim) or not input.array.size
+    raises = "RuntimeError" if other_route else "IndexError"
     at = _checked_parts("index_select", input, dim, index, raises)
     return index_select.apply(input, at, index)
 
@@ -154,8 +163,9 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
     """
     if not isinstance(source, Tensor):
         raise wrong_operand(index_add, "source", source)
-    at = _checked_parts(name, input, dim, index, raises)
+    normal_dim(name, dim, input.array.ndim)
     same_dtype(name, input, source)
+    at = _checked_parts(name, input, dim, index, raises)
     wanted = list(input.array.shape)
     if wanted:
         wanted[at] = index.array.size
@@ -171,13 +181,19 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
 @function("index_add", method=True, inplace=True, check=check_distinct)
 def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The tensor with `alpha` times the parts of the source added at the positions of the index."""
-    at = checked_source("index_add", input, dim, index, source, "RuntimeError")
+    check_tensors("index_add", input=input)
+    raises = "RuntimeError" if input.array.ndim == 2 else "IndexError"
+    at = checked_source("index_add", input, dim, index, source, raises)
     return index_add.apply(input, at, index, source, alpha)
 
 
 @function("index_copy", method=True, inplace=True, check=check_distinct)
 def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The tensor with the parts of the source at the positions of the index."""
+    if type(index) is Tensor and index.dtype is dtypes.int32:
+        raise GradcliError(
+            "E203", "index_copy(): the index must be torch.int64", help="use `.long()`"
+        )
     at = checked_source("index_copy", input, dim, index, source, "IndexError")
     return index_copy.apply(input, at, index, source)
 
@@ -185,7 +201,7 @@ def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 @function("index_fill", method=True)
 def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
-    checked_index("index_fill", index)
+    check_tensors("index_fill", input=input, index=index)
     if index.array.dtype != np.int64:
         raise GradcliError(
             "E203",

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.strides import in_order, outermost_first
+from gradcli.arrays.views import strides_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -52,10 +54,30 @@ _FULL = slice(None)
 # --- index: positions in several dimensions at once ---------------------------------------------
 
 
+def _picked(self: Any, indices: Key) -> Any:
+    """The elements at the positions, in memory as PyTorch lays them: NumPy brings the dimensions of
+    the positions to the front.
+    """
+    picked = self[indices]
+    if picked.ndim < 2:
+        return picked[()]
+    given = [part for part in indices if part is not _FULL]
+    if self.flags.c_contiguous and all(part.ndim < 2 for part in given):
+        return module_of(picked).ascontiguousarray(picked)
+    places = np.broadcast_arrays(*given)
+    dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
+    width = places[0].ndim
+    source = (*kept[:first], *(0,) * width, *kept[first:])
+    others = [(*(0,) * first, *part.strides, *(0,) * (len(kept) - first)) for part in places]
+    return in_order(picked, outermost_first(picked.shape, source, *others))
+
+
 index: Op = op(
     "index",
     "IndexBackward0",
-    lambda self, indices: self[indices][()],
+    lambda self, indices: _picked(self, indices),
     keeps_layout=True,
     keeps=("indices",),
     # A position that is indexed twice gets both gradients.

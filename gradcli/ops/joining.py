@@ -17,7 +17,7 @@ from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.operands import listed
 from gradcli.ops.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
-from gradcli.ops.shape import view
+from gradcli.ops.shape import squeeze_dim, view
 from gradcli.ops.slicing import select, slice_
 
 # --- cat and stack ------------------------------------------------------------------------------
@@ -174,7 +174,9 @@ def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any
     for sizes, (rows, columns) in zip(tensors_sizes, _corners(tensors_sizes), strict=True):
         part = slice_(grad, 0, rows.start, rows.stop, 1)
         part = slice_(part, 1, columns.start, columns.stop, 1)
-        parts.append(view(part, tuple(sizes)) if len(sizes) < 2 else part)
+        for _ in range(2 - len(sizes)):
+            part = squeeze_dim(part, part.ndim - 1)
+        parts.append(part)
     return parts
 
 

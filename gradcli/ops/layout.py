@@ -54,6 +54,20 @@ class Layout:
             names.append("mixed")
         return names
 
+    def refusals(self) -> list[str]:
+        """Lines that refuse operands of dtypes that the op is not defined for."""
+        op = self.op
+        lines = []
+        for t in [t for t in op.tensors if t in op.inputs or not op.inputs] if op.refused else []:
+            guard = f"a_{t} is not None and " if self.optional(t) else ""
+            if len(self.promoted) > 1:
+                guard = f"type(a_{t}) not in NUMBERS and "
+            lines += [
+                f"    if {guard}a_{t}.dtype not in EVERYDAY:",
+                f"        check_operand(op, a_{t})",
+            ]
+        return lines
+
     def optional(self, tensor: str) -> bool:
         """Whether a tensor operand may be None."""
         defaults = self.op.forward.__defaults__ or ()

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import add, div, mul
 from gradcli.ops.catalogue import function
 from gradcli.ops.copying import clone
@@ -31,13 +31,16 @@ def kl_div(
     by the size of the first dimension.
     """
     check_tensors("kl_div", input=input, target=target)
-    by_batch = reduction == "batchmean"
+    for each in (input, target):
+        check_floating("kl_div", each, "RuntimeError")
+    by_batch = type(reduction) is str and reduction == "batchmean"
     number = SUM if by_batch else reduction_number(reduction)
     if log_target:
         difference = target - input
         losses = exp(target) * difference
     else:
-        losses = xlogy.apply(target, target) - target * input
+        expected = target * input
+        losses = xlogy.apply(target, target) - expected
     loss = reduced(losses, number)
     return div.apply(loss, input.array.shape[0]) if by_batch and input.array.ndim else loss
 
@@ -107,7 +110,7 @@ def gaussian_nll_loss(
         raise GradcliError("E204", "gaussian_nll_loss(): a variance is negative")
     var = clone.apply(var)
     # Outside the graph: the gradient passes as if nothing had been clamped.
-    var.array = np.maximum(var.array, eps)
+    var.array = np.maximum(var.array, var.array.dtype.type(eps))
     width = log.apply(var)
     deviation = div.apply(power(input - target, 2), var)
     losses = mul.apply(add.apply(width, deviation), 0.5)

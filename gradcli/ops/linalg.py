@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -16,7 +17,8 @@ from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import choose
 from gradcli.ops.complex import imaginary_part
 from gradcli.ops.conjugate import conj
-from gradcli.ops.cumulative import exclusive_cumprod
+from gradcli.ops.copying import cast_to
+from gradcli.ops.cumulative import prod_gradient_at_zeros
 from gradcli.ops.decompositions import svd
 from gradcli.ops.entry import Op, op
 from gradcli.ops.linear_systems import (
@@ -104,7 +106,9 @@ def _solution_array(A: Any, B: Any, left: bool, vector: bool) -> tuple[Any, Any]
         solution, info = solved(A.swapaxes(-2, -1), right.swapaxes(-2, -1))
         solution = module_of(solution).ascontiguousarray(solution.swapaxes(-2, -1))
     if vector:
-        return solution[..., 0].copy(), info[()]
+        # As PyTorch lays a matrix out, though these are vectors.
+        vectors = solution[..., 0]
+        return column_major(vectors) if vectors.ndim > 1 else vectors.copy(), info[()]
     return column_major(solution) if left else solution, info[()]
 
 
@@ -197,21 +201,19 @@ def _determinant_array(A: Any) -> Any:
     return (np.prod(diagonal, axis=-1) * permutation_sign(pivots).astype(A.dtype))[()]
 
 
-def _adjugate(A: Any) -> Any:
-    """The adjugate's adjoint, from the singular values: what the gradient is at a singular matrix
-    too.
-    """
-    U, S, Vh = svd(A, False)
-    last = S.ndim - 1
-    others = exclusive_cumprod(S, last, False) * exclusive_cumprod(S, last, True)
-    sign = conj(det(U) * det(Vh))
-    scale = unsqueeze(sign, sign.ndim) * others
-    return (U * unsqueeze(scale, scale.ndim - 1)) @ Vh
+def _singular_gradient(grad: Any, A: Any) -> Any:
+    """The determinant's gradient from the singular values: it is there at a singular matrix too."""
+    U, S, Vh = svd(A, True)
+    sign = conj(det(U) * det(Vh)) * grad
+    others = prod_gradient_at_zeros(unsqueeze(sign, sign.ndim), S, S.ndim - 1)
+    return (U * unsqueeze(others, others.ndim - 1)) @ Vh
 
 
 def _det_rule(grad: Any, A: Any, result: Any) -> Any:
+    size = int(A.shape[-1])
+    if size == 1:
+        return expand(unsqueeze(unsqueeze(grad, grad.ndim), grad.ndim + 1), tuple(A.shape))
     scale = grad * conj(result)
-    size = A.shape[-1]
     if type(grad) is not Tensor:
         # A pivot of 0 is replaced by the rounding unit, so that a singular matrix has a gradient,
         # of 0, as in PyTorch.
@@ -223,8 +225,7 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
         )
     limit = 100 * float(np.finfo(A.array.dtype).eps)
     if bool((np.abs(result.array) < limit).any()):
-        number = unsqueeze(unsqueeze(grad, grad.ndim), grad.ndim + 1)
-        return number * _adjugate(A)
+        return _singular_gradient(grad, A)
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
 
@@ -260,13 +261,13 @@ def _slogdet_rule(grads: Any, A: Any, sign: Any) -> Any:
     of_sign, grad = grads
     # A real determinant's sign is constant wherever it has a derivative; a complex one turns.
     if of_sign is not None and is_complex(A):
-        turn = imaginary_part(of_sign * conj(sign)) * 1j
-        grad = turn if grad is None else grad + turn
+        turn = imaginary_part(conj(of_sign) * sign)
+        grad = turn * -1j if grad is None else grad - turn * 1j
     if grad is None:
         return None
     if is_complex(A) and not is_complex(grad):
-        grad = grad * complex(1)
-    return solve_ex(adjoint_of(A), _scaled_identity(grad, A.shape[-1]), True, False)[0]
+        grad = cast_to(grad, A.dtype if type(A) is Tensor else dtypes.of_array(A))
+    return solve_ex(adjoint_of(A), turned(_scaled_identity(grad, A.shape[-1])), True, False)[0]
 
 
 slogdet: Op = op(

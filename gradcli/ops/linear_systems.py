@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.conjugate import conj
+from gradcli.ops.refusing import INTEGRAL, check_dtype, refusing
 from gradcli.ops.shape import transpose
 from gradcli.ops.slicing import slice_
 
@@ -44,15 +45,26 @@ def check_square(name: str, tensor: Tensor) -> None:
         raise GradcliError("E301", f"{name}(): a tensor of shape {shape} holds no square matrices")
 
 
+_INTEGRAL = refusing("bool", "int", raises="RuntimeError")
+_ANY = refusing("bool", "int", "half", raises="RuntimeError")
+_REFUSED = {
+    **dict.fromkeys(
+        ("cholesky", "cholesky_ex", "cond", "det", "eig", "eigvals", "qr", "solve", "svd",
+         "tensorsolve"),
+        _INTEGRAL | refusing("half"),
+    ),
+    **dict.fromkeys(
+        ("cholesky_inverse", "cholesky_solve", "eigh", "eigvalsh", "lu", "lu_factor",
+         "solve_triangular", "triangular_solve"),
+        INTEGRAL | refusing("half"),
+    ),
+}  # fmt: skip
+"""What functions raise for dtypes that LAPACK does not compute in, where it is not RuntimeError."""
+
+
 def check_precision(name: str, tensor: Tensor) -> None:
     """Raise E203 unless the dtype is one that LAPACK computes in."""
-    if str(tensor.array.dtype) not in ("float32", "float64", "complex64", "complex128"):
-        raise GradcliError(
-            "E203",
-            f"{name}() is defined for float32 and float64, and this tensor is {tensor.dtype}",
-            raises="RuntimeError",
-            help="convert it: `x.float()`",
-        )
+    check_dtype(name, tensor.dtype, _REFUSED.get(name, _ANY))
 
 
 def linear_algebra_error(name: str, why: str) -> GradcliError:
@@ -89,7 +101,7 @@ def adjoint_of(value: Any) -> Any:
 
 def column_major(array: Any) -> Any:
     """A copy whose columns lie in one piece, as LAPACK leaves its results."""
-    return module_of(array).ascontiguousarray(array.swapaxes(-2, -1)).swapaxes(-2, -1)
+    return module_of(array).array(array.swapaxes(-2, -1), order="C").swapaxes(-2, -1)
 
 
 def first(value: Any, dim: int, count: int) -> Any:

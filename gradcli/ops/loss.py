@@ -13,7 +13,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors, in_dtype_of
+from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors, in_dtype_of
 from gradcli.ops.catalogue import function
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.entry import op
@@ -29,7 +29,7 @@ _NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
 
 def reduction_number(reduction: Any) -> int:
     """PyTorch's number for a reduction. Raises E204 for what is none."""
-    if reduction not in _NUMBERS:
+    if type(reduction) is not str or reduction not in _NUMBERS:
         raise GradcliError("E204", f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}")
     return _NUMBERS[reduction]
 
@@ -38,7 +38,11 @@ def reduced(losses: Any, reduction: int) -> Any:
     """The losses, their mean or their sum; on arrays or tensors."""
     if reduction == NONE:
         return losses
-    return mean_all(losses) if reduction == MEAN else sum_all(losses)
+    if reduction == SUM:
+        return sum_all(losses)
+    if type(losses) is Tensor:
+        check_not_integral("mean", losses, "RuntimeError")
+    return mean_all(losses)
 
 
 def shared(gradient: Any, reduction: int) -> Any:
@@ -48,17 +52,22 @@ def shared(gradient: Any, reduction: int) -> Any:
     return gradient / max(1, prod(gradient.shape)) if reduction == MEAN else gradient
 
 
+def _part(losses: Any, reduction: int, count: int = 1) -> float:
+    """What `count` losses make of their mean, or `count` for the other reductions: PyTorch's
+    gradients begin with it.
+    """
+    return count / max(1, prod(losses.shape)) if reduction == MEAN else float(count)
+
+
 def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
     """Input and target, expanded to one shape, integers in the other's dtype. Raises E301 where
     they have none, E203 where both are integers.
     """
     check_tensors(name, input=input, target=target)
     input, target = in_dtype_of(input, target), in_dtype_of(target, input)
-    check_floating(name, input)
-    if name != "l1_loss" and "complex" in (input.dtype.category, target.dtype.category):
-        raise GradcliError(
-            "E203", f"{name}() is not defined for complex tensors", raises="NotImplementedError"
-        )
+    if name != "l1_loss":
+        check_floating(name, input)
+        check_floating(name, target)
     check_same_shape(name, input, target)
     return broadcast_tensors(input, target)  # type: ignore[return-value]
 
@@ -68,8 +77,8 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
 mse_loss_backward = op(
     "mse_loss_backward",
     "MseLossBackwardBackward0",
-    lambda grad_output, self, target, reduction: shared(
-        (self - target) * 2 * grad_output, reduction
+    lambda grad_output, self, target, reduction: (
+        (self - target) * _part(self, reduction, 2) * grad_output
     ),
     grad_output=lambda grad, self, target, reduction: shared((self - target) * 2 * grad, reduction),
     self=lambda grad, grad_output, reduction: shared(grad * 2 * grad_output, reduction),
@@ -117,10 +126,20 @@ def _smooth_l1_array(self: Any, target: Any, reduction: int, beta: float) -> Any
     return reduced(losses[()], reduction)
 
 
-def _smooth_l1_slope(self: Any, target: Any, beta: float) -> Any:
+def _smooth_l1_slope(self: Any, target: Any, grad: Any, beta: float) -> Any:
     difference = self - target
     # A nan is within no distance, and stays nan.
-    return where(abs_(difference) >= beta, sgn(difference), difference / beta)
+    far = abs_(difference) >= beta
+    return where(far, sgn(difference) * grad, difference * grad / beta)
+
+
+def _smooth_l1_gradient(
+    grad_output: Any, self: Any, target: Any, reduction: int, beta: float
+) -> Any:
+    difference, part = self - target, _part(self, reduction)
+    near = difference / beta * part * grad_output
+    far = np.sign(difference) * (grad_output * part)
+    return np.where(np.abs(difference) >= beta, far, near)[()]
 
 
 def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
@@ -130,11 +149,9 @@ def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
 smooth_l1_loss_backward = op(
     "smooth_l1_loss_backward",
     "SmoothL1LossBackwardBackward0",
-    lambda grad_output, self, target, reduction, beta: shared(
-        _smooth_l1_slope(self, target, beta) * grad_output, reduction
-    ),
+    _smooth_l1_gradient,
     grad_output=lambda grad, self, target, reduction, beta: shared(
-        _smooth_l1_slope(self, target, beta) * grad, reduction
+        _smooth_l1_slope(self, target, grad, beta), reduction
     ),
     self=lambda grad, grad_output, self, target, reduction, beta: shared(
         _smooth_l1_bend(self, target, grad * grad_output, beta), reduction
@@ -187,6 +204,12 @@ def _huber_slope(self: Any, target: Any, delta: float) -> Any:
     return where(abs_(difference) > delta, sgn(difference) * delta, difference)
 
 
+def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+    difference, part = self - target, _part(self, reduction)
+    far = np.sign(difference) * (grad_output * part * delta)
+    return np.where(np.abs(difference) > delta, far, difference * part * grad_output)[()]
+
+
 def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
     difference = self - target
     return where(logical_and(difference > -delta, difference < delta), grad, 0.0)
@@ -195,9 +218,7 @@ def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
 huber_loss_backward = op(
     "huber_loss_backward",
     "HuberLossBackwardBackward0",
-    lambda grad_output, self, target, reduction, delta: shared(
-        _huber_slope(self, target, delta) * grad_output, reduction
-    ),
+    _huber_gradient,
     grad_output=lambda grad, self, target, reduction, delta: shared(
         _huber_slope(self, target, delta) * grad, reduction
     ),

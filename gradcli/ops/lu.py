@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -41,55 +43,114 @@ def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
     return xp.ascontiguousarray((order[..., None, :] == places).astype(dtype))
 
 
-def _constant(array: Any, like: Any) -> Any:
-    """An array for a rule that is read with arrays or with tensors, as `like` is."""
-    return Tensor(array) if type(like) is Tensor else array
-
-
-def _plain(value: Any) -> Any:
-    return value.array if type(value) is Tensor else value
-
-
 def _lower(lu: Any) -> Any:
     """L, of as many columns as there are pivots, with ones on the diagonal."""
     rows, columns = lu.shape[-2:]
     count = min(rows, columns)
-    ones = module_of(_plain(lu)).eye(rows, count, dtype=_plain(lu).dtype)
-    return tril(first(lu, -1, count), -1) + _constant(ones, lu)
+    return np.tril(lu[..., :count], -1) + module_of(lu).eye(rows, count, dtype=lu.dtype)
 
 
 def _upper(lu: Any) -> Any:
-    return triu(first(lu, -2, min(lu.shape[-2:])), 0)
+    return np.triu(lu[..., : min(lu.shape[-2:]), :])
+
+
+def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
+    P = _permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
+    xp = module_of(LU_data)
+    return xp.ascontiguousarray(_lower(LU_data)), xp.ascontiguousarray(_upper(LU_data)), P
+
+
+def _part(value: Any, dim: int, start: int, end: int) -> Any:
+    """The positions between two along a dimension: a node even where these are all."""
+    return slice_(value, value.ndim + dim, start, end, 1)
 
 
 def _rest(value: Any, dim: int, start: int) -> Any:
     """The positions from one on along a dimension."""
-    return slice_(value, value.ndim + dim, start, value.shape[dim], 1)
+    return _part(value, dim, start, int(value.shape[dim]))
+
+
+def _product_less(first_term: Any, second_term: Any) -> Any:
+    """The difference of two terms, either of which may be missing."""
+    if second_term is None:
+        return first_term
+    return -second_term if first_term is None else first_term - second_term
 
 
 def _factors_gradient(of_L: Any, of_U: Any, P: Any, L: Any, U: Any) -> Any:
-    """The gradient of a matrix from those of its factors L and U; either may be missing."""
-    rows, columns = L.shape[-2], U.shape[-1]
+    """The gradient of a matrix from those of its factors L and U; one may be missing.
+
+    L's gradient counts below the diagonal, U's on it and above.
+    """
+    rows, columns = int(L.shape[-2]), int(U.shape[-1])
+    if rows == columns:
+        below = None if of_L is None else tril(adjoint_of(L) @ of_L, -1)
+        above = None if of_U is None else triu(of_U @ adjoint_of(U), 0)
+        inner = above if below is None else below if above is None else below + above
+        inner = solve_triangular(adjoint_of(U), inner, False, False, False)
+        return P @ solve_triangular(adjoint_of(L), inner, True, True, True)
+    if rows < columns:
+        below = None if of_L is None else adjoint_of(L) @ of_L
+        above = None if of_U is None else triu(of_U, 0) @ adjoint_of(U)
+        inner = tril(_product_less(below, above), -1)
+        square = adjoint_of(first(U, -1, rows))
+        inner = solve_triangular(square, inner, False, False, False)
+        if of_U is None:
+            rest = zeros(U, (*U.shape[:-1], columns - rows))
+        else:
+            inner = inner + triu(first(of_U, -1, rows), 0)
+            rest = _rest(of_U, -1, rows)
+            inner = cat([inner, rest], inner.ndim - 1)
+        inner = solve_triangular(adjoint_of(L), inner, True, True, True)
+        return P @ (cat([inner, rest], inner.ndim - 1) if of_U is None else inner)
+    above = None if of_U is None else of_U @ adjoint_of(U)
+    below = None if of_L is None else adjoint_of(L) @ tril(of_L, -1)
+    inner = triu(_product_less(above, below), 0)
+    inner = solve_triangular(adjoint_of(first(L, -2, columns)), inner, True, True, True)
+    if of_L is None:
+        rest = zeros(L, (*L.shape[:-2], rows - columns, columns))
+    else:
+        inner = inner + tril(first(of_L, -2, columns), -1)
+        rest = _rest(of_L, -2, columns)
+        inner = cat([inner, rest], inner.ndim - 2)
+    inner = solve_triangular(adjoint_of(U), inner, False, False, False)
+    return P @ (cat([inner, rest], inner.ndim - 2) if of_L is None else inner)
+
+
+def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
+    of_L, of_U, _ = grads
+    rows, columns = LU_data_sizes[-2:]
     count = min(rows, columns)
-    of_L = zeros(L, tuple(L.shape)) if of_L is None else of_L
-    of_U = zeros(U, tuple(U.shape)) if of_U is None else of_U
-    square_L, square_U = first(L, -2, count), first(U, -1, count)
-    below = adjoint_of(square_L) @ first(of_L, -2, count)
-    above = first(of_U, -1, count) @ adjoint_of(square_U)
-    # What lies beyond the square part of one factor bears on the other one.
-    if columns > count:
-        below = below - _rest(of_U, -1, count) @ adjoint_of(_rest(U, -1, count))
-    if rows > count:
-        above = above - adjoint_of(_rest(L, -2, count)) @ _rest(of_L, -2, count)
-    inner = tril(below, -1) + triu(above, 0)
-    if columns > count:
-        inner = solve_triangular(adjoint_of(square_U), inner, False, False, False)
-        inner = cat([inner, _rest(of_U, -1, count)], inner.ndim - 1)
-        return P @ solve_triangular(adjoint_of(square_L), inner, True, True, True)
-    inner = solve_triangular(adjoint_of(square_L), inner, True, True, True)
-    if rows > count:
-        inner = cat([inner, _rest(of_L, -2, count)], inner.ndim - 2)
-    return P @ solve_triangular(adjoint_of(square_U), inner, False, False, False)
+    if of_L is not None and of_U is not None:
+        if rows == columns:
+            return tril(of_L, -1) + triu(of_U, 0)
+        square = tril(first(of_L, -2, count), -1) + triu(first(of_U, -1, count), 0)
+        if rows > columns:
+            return cat([square, _rest(of_L, -2, count)], square.ndim - 2)
+        return cat([square, _rest(of_U, -1, count)], square.ndim - 1)
+    if of_L is not None:
+        triangle = tril(of_L, -1)
+        blank = (*LU_data_sizes[:-1], columns - count)
+        dim = triangle.ndim - 1
+    else:
+        triangle = triu(of_U, 0)
+        blank = (*LU_data_sizes[:-2], rows - count, columns)
+        dim = triangle.ndim - 2
+    return cat([triangle, zeros(triangle, blank)], dim) if 0 not in blank[-2:] else triangle
+
+
+# P comes last: it has no gradient, and edges count the outputs that have one.
+lu_unpack: Op = op(
+    "lu_unpack",
+    "LuUnpackBackward0",
+    _unpacked,
+    keeps_layout=True,
+    constant=("LU_pivots",),
+    outputs=("L", "U", "P"),
+    differentiable=(0, 1),
+    LU_data=_unpacked_rule,
+)
+_LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
 
 
 def _factored(A: Any) -> tuple[Any, Any, Any]:
@@ -100,9 +161,8 @@ def _factored(A: Any) -> tuple[Any, Any, Any]:
 def _factored_rule(grads: Any, LU: Any, pivots: Any) -> Any:
     grad = grads[0]
     count = min(LU.shape[-2:])
-    of_L, of_U = tril(first(grad, -1, count), -1), triu(first(grad, -2, count), 0)
-    P = _constant(_permutation(_plain(pivots), LU.shape[-2], _plain(LU).dtype), LU)
-    return _factors_gradient(of_L, of_U, P, _lower(LU), _upper(LU))
+    L, U, P = lu_unpack(LU, pivots)
+    return _factors_gradient(_part(grad, -1, 0, count), _part(grad, -2, 0, count), P, L, U)
 
 
 lu_factor: Op = op(
@@ -161,42 +221,6 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
     return tuple(found) if get_infos else tuple(found[:2])
 
 
-def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
-    P = _permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
-    xp = module_of(LU_data)
-    return P, xp.ascontiguousarray(_lower(LU_data)), xp.ascontiguousarray(_upper(LU_data))
-
-
-def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
-    _, of_L, of_U = grads
-    rows, columns = LU_data_sizes[-2:]
-    if of_L is not None:
-        of_L = tril(of_L, -1)
-        if columns > rows:
-            of_L = cat([of_L, zeros(of_L, (*LU_data_sizes[:-1], columns - rows))], of_L.ndim - 1)
-    if of_U is not None:
-        of_U = triu(of_U, 0)
-        if rows > columns:
-            blank = zeros(of_U, (*LU_data_sizes[:-2], rows - columns, columns))
-            of_U = cat([of_U, blank], of_U.ndim - 2)
-    if of_L is None or of_U is None:
-        return of_U if of_L is None else of_L
-    return of_L + of_U
-
-
-lu_unpack: Op = op(
-    "lu_unpack",
-    "LuUnpackBackward0",
-    _unpacked,
-    keeps_layout=True,
-    constant=("LU_pivots",),
-    outputs=("P", "L", "U"),
-    differentiable=(1, 2),
-    LU_data=_unpacked_rule,
-)
-_LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
-
-
 @function("lu_unpack")
 def lu_unpack_(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
@@ -204,7 +228,7 @@ def lu_unpack_(
     """P, L and U from lu_factor()'s results; what is not to be unpacked is empty."""
     check_matrices("lu_unpack", square=False, LU_data=LU_data)
     check_tensors("lu_unpack", LU_pivots=LU_pivots)
-    P, L, U = lu_unpack.apply(LU_data, LU_pivots)
+    L, U, P = lu_unpack.apply(LU_data, LU_pivots)
     empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
     data = (L, U) if unpack_data else (empty, empty)
     return _LU_UNPACK((P if unpack_pivots else empty, *data))
@@ -215,15 +239,9 @@ linalg_lu_entry: Op = op(
     "LinalgLuBackward0",
     lambda A: _unpacked(*lu_arrays(A)[:2]),
     keeps_layout=True,
-    outputs=("P", "L", "U"),
-    differentiable=(1, 2),
-    A=lambda grads, P, L, U: _factors_gradient(
-        grads[1],
-        grads[2],
-        _constant(_plain(P), L),
-        L,
-        U,
-    ),
+    outputs=("L", "U", "P"),
+    differentiable=(0, 1),
+    A=lambda grads, L, U, P: _factors_gradient(grads[0], grads[1], P, L, U),
 )
 _LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
 
@@ -234,7 +252,8 @@ def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     refuse_out("lu", out)
     check_matrices("lu", square=False, A=A)
     _refuse_no_pivot("lu", pivot)
-    return _LINALG_LU(linalg_lu_entry.apply(A))
+    L, U, P = linalg_lu_entry.apply(A)
+    return _LINALG_LU((P, L, U))
 
 
 # --- solutions from the factors -----------------------------------------------------------------
@@ -257,16 +276,23 @@ def _solved_rule(
     adjoint: bool,
     needs: list[bool],
 ) -> tuple[Any, Any]:
-    of_B = lu_solve(LU, pivots, grad, left, not adjoint)
-    if not needs[0]:
-        return None, of_B
-    of_matrix = of_B @ adjoint_of(result) if left else adjoint_of(result) @ of_B
-    if adjoint:
-        of_matrix = adjoint_of(of_matrix)
-    P = _constant(_permutation(_plain(pivots), LU.shape[-1], _plain(LU).dtype), LU)
-    ordered = turned(P) @ -of_matrix
-    of_L = tril(ordered @ adjoint_of(_upper(LU)), -1)
-    return of_L + triu(adjoint_of(_lower(LU)) @ ordered, 0), of_B
+    of_LU = _solved_gradient(grad, LU, pivots, result, left, adjoint) if needs[0] else None
+    of_B = lu_solve(LU, pivots, grad, left, not adjoint) if needs[1] else None
+    return of_LU, of_B
+
+
+def _solved_gradient(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
+    L, U, P = lu_unpack(LU, pivots)
+    if left != adjoint:
+        of_product = -((grad if left else adjoint_of(grad)) @ (adjoint_of(X) if left else X))
+        inner = solve_triangular(adjoint_of(U), of_product, False, True, False)
+        of_L = solve_triangular(adjoint_of(L), inner @ adjoint_of(U), True, True, True)
+        return tril(of_L, -1) + triu(inner, 0)
+    inner = turned(P) @ (X if left else adjoint_of(X))
+    inner = -(inner @ (adjoint_of(grad) if left else grad) @ P)
+    inner = solve_triangular(adjoint_of(L), inner, True, False, True)
+    of_U = solve_triangular(adjoint_of(U), adjoint_of(L) @ inner, False, False, False)
+    return tril(inner, -1) + triu(of_U, 0)
 
 
 lu_solve: Op = op(

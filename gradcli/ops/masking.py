@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.cutting import unbind_
 from gradcli.ops.entry import Op, op
 from gradcli.ops.indexing import add_at
 from gradcli.ops.operands import wrong_operand
@@ -78,6 +79,8 @@ def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
         raise GradcliError(
             "E301", f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
         )
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise GradcliError("E203", f"masked_fill(): a complex value does not fit {input.dtype}")
     return masked_fill_tensor.apply(input, mask, value)
 
 
@@ -255,6 +258,35 @@ def take_(input: Tensor, index: Any) -> Tensor:
     """The elements at flat positions, in the index's shape."""
     _checked_flat("take", input, index)
     return take.apply(input, index)
+
+
+@function("unravel_index")
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+    """The indices along each dimension of a shape that flat positions in it stand for.
+
+    Raises E203 unless the positions are integers, E202 or E204 for what is no shape.
+    """
+    if not isinstance(indices, Tensor):
+        raise GradcliError(
+            "E202", "unravel_index(): the indices must be a tensor", raises="AttributeError"
+        )
+    if indices.dtype.category != "int":
+        raise GradcliError(
+            "E203",
+            f"unravel_index(): the indices must be integers, not {indices.dtype}",
+            raises="TypeError",
+        )
+    sizes = (shape,) if type(shape) is int else shape
+    if not isinstance(sizes, (tuple, list)) or any(type(size) is not int for size in sizes):
+        raise GradcliError("E202", "unravel_index(): the shape must be one integer or several")
+    if any(size < 0 for size in sizes):
+        raise GradcliError("E204", f"unravel_index(): {tuple(sizes)} has a negative size")
+    positions = module_of(indices.array).asarray(indices.array).astype(np.int64)
+    if not sizes:
+        return ()
+    steps = np.append(np.cumprod(np.array(sizes[:0:-1], np.int64))[::-1], 1)
+    places = positions[..., None] // steps % np.array(sizes, np.int64)
+    return unbind_(Tensor(places), -1)
 
 
 @function("put", method=True, inplace=True, check=check_distinct)

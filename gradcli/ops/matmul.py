@@ -74,15 +74,18 @@ def _misfit(name: str, left: Any, right: Any) -> GradcliError:
 
 def _product(left: Any, right: Any) -> Any:
     """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
-    if left.dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
-        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(left.dtype)
+    dtype = left.dtype
+    if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
+        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
     if left.ndim != 2 or right.ndim != 2:
         return np.matmul(left, right)
     columns = right.shape[1]
+    if left.shape[1] == 1 < columns and len(left) > 1:
+        return left * right  # a matrix of single products adds nothing: a zero keeps its sign
     if (
-        type(left) is np.ndarray  # not that of a GPU
-        and 1 < columns <= _NARROW
-        and left.dtype == np.float32
+        1 < columns <= _NARROW
+        and type(left) is np.ndarray  # not that of a GPU
+        and dtype.char == "f"
         and left.size * columns <= _FEW
         and right.flags.c_contiguous
     ):
@@ -149,7 +152,8 @@ def _column_times_row(column: Any, row: Any) -> Any:
 def _mm_array(self: Any, mat2: Any) -> Any:
     if self.ndim != 2 or mat2.ndim != 2:
         _check_ranks("mm", (self, 2), (mat2, 2))
-    check_dtypes("mm", self, mat2)
+    if self.dtype is not mat2.dtype or self.dtype.kind != "f":
+        check_dtypes("mm", self, mat2)
     if self.shape[1] != mat2.shape[0]:
         raise _misfit("mm", self, mat2)
     return _product(self, mat2)
@@ -261,7 +265,7 @@ addmv = op(
 
 def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     _check_ranks("addr", (vec1, 1), (vec2, 1))
-    return _added("addr", self, _column_times_row(vec1, vec2), beta, alpha)
+    return _added("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
 
 
 addr = op(
@@ -289,30 +293,7 @@ baddbmm = op(
 )
 
 
-def _addbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    product = np.add.reduce(_bmm_array(batch1, batch2), axis=0)
-    return _added("addbmm", self, product, beta, alpha)
-
-
-def _of_each(grad: Any, batch: Any) -> Any:
-    """The gradient of a sum over a batch of products, for every product of it."""
-    return expand(unsqueeze(grad, 0), (batch.shape[0], *grad.shape))
-
-
-addbmm = op(
-    "addbmm",
-    "AddbmmBackward0",
-    _addbmm_array,
-    self=lambda grad, beta: scaled(grad, conj(beta)),
-    batch1=lambda grad, batch2, alpha: scaled(
-        bmm(_of_each(grad, batch2), conj(transpose(batch2, 1, 2))), conj(alpha)
-    ),
-    batch2=lambda grad, batch1, alpha: scaled(
-        bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), conj(alpha)
-    ),
-)
-
-for _entry in (addmm, addmv, addr, baddbmm, addbmm):
+for _entry in (addmm, addmv, addr, baddbmm):
     expose(_entry, inplace=True)
 
 # --- matmul -------------------------------------------------------------------------------------

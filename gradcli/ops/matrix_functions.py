@@ -10,17 +10,16 @@ import numpy as np
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import reciprocal, zeros_like
-from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.arithmetic import reciprocal, zeros
+from gradcli.ops.catalogue import function, methods, refuse_out
 from gradcli.ops.copying import clone, copy_
 from gradcli.ops.decompositions import svdvals
 from gradcli.ops.entry import Op, op
-from gradcli.ops.joining import cat
 from gradcli.ops.linalg import inv_ex, inverted
 from gradcli.ops.linear_systems import adjoint_of, check_matrices, check_square
-from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.matmul import matmul
 from gradcli.ops.norms import matrix_norm
+from gradcli.ops.partial_writes import assign, block_of
 from gradcli.ops.reduction import sum_dims
 from gradcli.ops.rounding import nan_to_num
 from gradcli.ops.sequences import eye
@@ -48,11 +47,13 @@ def _exponential(self: Any) -> Any:
 def _exponential_rule(grad: Any, self: Any) -> Any:
     # exp of [[A, G], [0, A]] holds the derivative of exp at A in the direction G.
     matrices = adjoint_of(self)
-    size, ndim = matrices.shape[-1], matrices.ndim
-    above = cat([matrices, grad], ndim - 1)
-    below = cat([zeros_like(grad), matrices], ndim - 1)
-    whole = matrix_exp(cat([above, below], ndim - 2))
-    return slice_(slice_(whole, ndim - 2, 0, size, 1), ndim - 1, size, 2 * size, 1)
+    size = int(matrices.shape[-1])
+    start, end = (0, size), (size, 2 * size)
+    whole = zeros(grad, (*matrices.shape[:-2], 2 * size, 2 * size))
+    assign(block_of(whole, start, start), matrices)
+    assign(block_of(whole, end, end), matrices)
+    assign(block_of(whole, start, end), grad)
+    return block_of(matrix_exp(whole), start, end)
 
 
 matrix_exp: Op = op(
@@ -132,6 +133,7 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
         return sum_dims.apply(values, last, False) * inverted
     inverse, info = inv_ex.apply(A)
     singular = Tensor((info.array != 0)[..., None, None])
-    inverse = masked_fill_number.apply(inverse, singular, math.inf)
+    # As in PyTorch the inverse itself is written to, which its own derivative needs: E404.
+    methods["masked_fill_"](inverse, singular, math.inf)
     number = matrix_norm(A, p) * matrix_norm(inverse, p)
     return nan_to_num.apply(number, math.inf, math.inf, -math.inf)

@@ -8,15 +8,16 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
+from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import (
-    check_floating,
+    check_not_integral,
     check_number,
     check_same_dtype,
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.arithmetic import reciprocal, zeros_like
+from gradcli.ops.arithmetic import div, reciprocal, zeros_like
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import logical_and
 from gradcli.ops.conjugate import conj
@@ -25,16 +26,19 @@ from gradcli.ops.entry import pointwise
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import exp
 from gradcli.ops.power import power
-
-_ALL_BUT_FLOAT = ("bool", "int", "complex")
+from gradcli.ops.refusing import COMPLEX, INTEGRAL, NOT_FLOATING, refusing
 
 # --- the plane ----------------------------------------------------------------------------------
 
 
-def _inverse_square(self: Any, other: Any) -> Any:
+def _atan2_rule(grad: Any, self: Any, other: Any, needs: list[bool]) -> tuple[Any, Any]:
     # The gradient at the origin is 0.
     inverse = reciprocal(self * self + other * other)
-    return masked_fill_number(inverse, logical_and(self == 0, other == 0), 0)
+    inverse = masked_fill_number(inverse, logical_and(self == 0, other == 0), 0)
+    return (
+        grad * other * inverse if needs[0] else None,
+        grad * -self * inverse if needs[1] else None,
+    )
 
 
 atan2 = pointwise(
@@ -42,8 +46,9 @@ atan2 = pointwise(
     "Atan2Backward0",
     lambda self, other: np.arctan2(self, other),
     floating=True,
-    self=lambda grad, self, other: grad * other * _inverse_square(self, other),
-    other=lambda grad, self, other: grad * -self * _inverse_square(self, other),
+    inputs=("self", "other"),
+    joint=_atan2_rule,
+    refused=COMPLEX,
 )
 
 hypot = pointwise(
@@ -52,10 +57,11 @@ hypot = pointwise(
     lambda self, other: np.hypot(self, other),
     self=lambda grad, self, result: grad * self / result,
     other=lambda grad, other, result: grad * other / result,
+    refused=NOT_FLOATING,
 )
 
-expose_of_tensors(atan2, "arctan2", inplace=True, refused=("complex",))
-expose_of_tensors(hypot, inplace=True, refused=_ALL_BUT_FLOAT)
+expose_of_tensors(atan2, "arctan2", inplace=True)
+expose_of_tensors(hypot, inplace=True)
 
 # --- the sign of another ------------------------------------------------------------------------
 
@@ -96,12 +102,26 @@ def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
 
 # --- sums of exponentials -----------------------------------------------------------------------
 
+
+def logaddexp_array(self: Any, other: Any) -> Any:
+    """log(exp(self) + exp(other)) without overflow; of complex elements that of the greater real
+    part is taken out.
+    """
+    if self.dtype.kind != "c":
+        return np.logaddexp(self, other)
+    swapped = np.real(self) < np.real(other)
+    greater, less = np.where(swapped, other, self), np.where(swapped, self, other)
+    alike = (self == other) & ~np.isfinite(self)
+    return np.where(alike, self, greater + np.log1p(np.exp(less - greater)))[()]
+
+
 logaddexp = pointwise(
     "logaddexp",
     "LogaddexpBackward0",
-    lambda self, other: np.logaddexp(self, other),
-    self=lambda grad, self, other: grad / (exp(other - self) + 1),
-    other=lambda grad, self, other: grad / (exp(self - other) + 1),
+    logaddexp_array,
+    self=lambda grad, self, other: grad / conj(exp(other - self) + 1),
+    other=lambda grad, self, other: grad / conj(exp(self - other) + 1),
+    refused=INTEGRAL,
 )
 
 logaddexp2 = pointwise(
@@ -110,10 +130,11 @@ logaddexp2 = pointwise(
     lambda self, other: np.logaddexp2(self, other),
     self=lambda grad, self, other: grad / (2 ** (other - self) + 1),
     other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
+    refused=NOT_FLOATING,
 )
 
-expose_of_tensors(logaddexp, refused=_ALL_BUT_FLOAT)
-expose_of_tensors(logaddexp2, refused=_ALL_BUT_FLOAT)
+expose_of_tensors(logaddexp)
+expose_of_tensors(logaddexp2)
 
 # --- between two --------------------------------------------------------------------------------
 
@@ -121,24 +142,34 @@ expose_of_tensors(logaddexp2, refused=_ALL_BUT_FLOAT)
 def _lerp_array(self: Any, end: Any, weight: Any) -> Any:
     # From the nearer end, so that weight 1 gives `end` itself.
     step = end - self
-    return np.where(np.abs(weight) < 0.5, self + step * weight, end - step * (1 - weight))[()]
+    if type(weight) is float and self.dtype.kind == "f":
+        share = self.dtype.type(weight)
+        return (
+            multiply_add(self, step, share)
+            if abs(weight) < 0.5
+            else multiply_add(end, step, share - 1)
+        )
+    near = np.abs(weight) < 0.5
+    return np.where(
+        near, multiply_add(self, step, weight), multiply_add(end, step, weight - 1)
+    ).astype(self.dtype)[()]
 
 
 lerp_number = pointwise(
     "lerp",
     "LerpBackward0",
     _lerp_array,
-    self=lambda grad, weight: grad * (1 - weight),
-    end=lambda grad, weight: grad * weight,
+    self=lambda grad, weight: grad * conj(1 - weight),
+    end=lambda grad, weight: grad * conj(weight),
 )
 
 lerp_tensor = pointwise(
     "lerp",
     "LerpBackward1",
     _lerp_array,
-    self=lambda grad, weight: grad * (1 - weight),
-    end=lambda grad, weight: grad * weight,
-    weight=lambda grad, self, end: grad * (end - self),
+    self=lambda grad, weight: grad * conj(1 - weight),
+    end=lambda grad, weight: grad * conj(weight),
+    weight=lambda grad, self, end: grad * conj(end - self),
 )
 
 
@@ -150,11 +181,12 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     refuse_out("lerp", out)
     check_tensors("lerp", input=input, end=end)
     check_same_dtype("lerp", input, end)
-    check_floating("lerp", input)
+    check_not_integral("lerp", input)
     if type(weight) is Tensor:
         check_same_dtype("lerp", input, weight)
         return lerp_tensor.apply(input, end, weight)
-    check_number("lerp", "weight", weight)
+    if not (type(weight) is complex and input.dtype.is_complex):
+        check_number("lerp", "weight", weight)
     return lerp_number.apply(input, end, weight)
 
 
@@ -163,18 +195,19 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
 addcmul_ = pointwise(
     "addcmul",
     "AddcmulBackward0",
-    lambda self, tensor1, tensor2, value=1: self + tensor1 * tensor2 * value,
+    lambda self, tensor1, tensor2, value=1: multiply_add(self, tensor1 * value, tensor2),
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
+    refused=refusing("bool"),
 )
 
 addcdiv_ = pointwise(
     "addcdiv",
     "AddcdivBackward0",
-    lambda self, tensor1, tensor2, value=1: self + tensor1 / tensor2 * value,
+    lambda self, tensor1, tensor2, value=1: self + tensor1 * value / tensor2,
     self=lambda grad: grad,
-    tensor1=lambda grad, tensor2, value: grad * conj(value / tensor2),
+    tensor1=lambda grad, tensor2, value: grad * conj(div(value, tensor2)),
     tensor2=lambda grad, tensor1, tensor2, value: (
         -grad * conj((tensor1 * value) / (tensor2 * tensor2))
     ),
@@ -205,7 +238,7 @@ def addcdiv(
     refuse_out("addcdiv", out)
     check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
-        check_floating("addcdiv", tensor1, "RuntimeError")
+        check_not_integral("addcdiv", tensor1, "RuntimeError")
     return addcdiv_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 

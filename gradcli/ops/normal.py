@@ -12,6 +12,7 @@ from gradcli.ops.arguments import check_tensors, in_single
 from gradcli.ops.catalogue import expose, function, refuse_out
 from gradcli.ops.entry import Op, pointwise
 from gradcli.ops.pointwise import exp, log
+from gradcli.ops.refusing import COMPLEX, refusing
 from gradcli.ops.special import by_scipy, erf
 
 
@@ -28,6 +29,7 @@ ndtri = pointwise(
     "SpecialNdtriBackward0",
     by_scipy("ndtri"),
     floating=True,
+    refused=refusing("half", "complex"),
     self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result**2 / 2),
 )
 
@@ -36,6 +38,7 @@ log_ndtr = pointwise(
     "SpecialLogNdtrBackward0",
     by_scipy("log_ndtr"),
     floating=True,
+    refused=refusing("half", "complex"),
     self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
 )
 
@@ -44,6 +47,7 @@ erfcx: Op = pointwise(
     "SpecialErfcxBackward0",
     by_scipy("erfcx"),
     floating=True,
+    refused=refusing("half", "complex"),
     self=lambda grad, self, result: (self * 2 * result - 2 / math.sqrt(math.pi)) * grad,
 )
 
@@ -59,6 +63,7 @@ entr = pointwise(
     "SpecialEntrBackward0",
     lambda self: in_single(_entropy, self),
     floating=True,
+    refused=COMPLEX,
     self=lambda grad, self: grad * -(log(self) + 1),
 )
 

@@ -1,7 +1,7 @@
-"""Normalisation: `layer_norm group_norm rms_norm`, and the formula that `batch_norm` shares.
+"""The formula that layer, group and batch norm share.
 
-Layer, group and batch norm are one formula over different dimensions: the elements less their
-mean, times one over their standard deviation, times a weight, plus a bias.
+They differ in the dimensions: the elements less their mean, times one over their standard
+deviation, times a weight, plus a bias.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays.multiply_add import multiply_add
+from gradcli.arrays.summation import LARGEST
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
-from gradcli.ops.arithmetic import add_number, mul, zeros
-from gradcli.ops.catalogue import function
-from gradcli.ops.copying import to
-from gradcli.ops.dimensions import sizes_of
-from gradcli.ops.entry import Op, op
-from gradcli.ops.pointwise import rsqrt
-from gradcli.ops.power import power
-from gradcli.ops.reduction import mean_dims, sum_dims, wide
+from gradcli.ops.arguments import (
+    check_floating,
+    check_same_dtype,
+    check_tensors,
+)
+from gradcli.ops.arithmetic import zeros
+from gradcli.ops.entry import Function, Op, op
+from gradcli.ops.reduction import sum_dims, wide
 from gradcli.ops.shape import expand, reshape
 
 Sizes = tuple[int, ...]
@@ -74,6 +74,10 @@ class Statistics:
             return value
         return value - self.average(value) - normal * self.average(value * normal)
 
+    def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
+        """The gradient of the input, in the shape to see it in."""
+        return _input_gradient(grad, wide(input).reshape(self.shape), mean, rstd, weight, self)
+
     def average(self, value: Any) -> Any:
         """The mean over the dimensions, which stay."""
         count = prod(self.shape[dim] for dim in self.dims)
@@ -90,17 +94,39 @@ class Statistics:
 # --- the formula --------------------------------------------------------------------------------
 
 
-def _normal_array(
+def normalised(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The normalised elements, the mean, and one over the standard deviation."""
     values = wide(input).reshape(statistics.shape)
     mean, rstd = statistics.of(values)
     result = (values - mean) * rstd
+    slope = None if weight is None else wide(weight).reshape(statistics.weight_shape)
+    offset = None if bias is None else wide(bias).reshape(statistics.weight_shape)
+    if slope is not None and offset is not None and values.size < LARGEST:
+        result = multiply_add(offset, result, slope)
+    else:
+        if slope is not None:
+            result *= slope
+        if offset is not None:
+            result += offset
+    return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
+
+
+def _normalised_by_channel(
+    input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
+) -> tuple[Any, Any, Any]:
+    """The same as a line for each channel, a slope and an offset: as PyTorch's batch norm does."""
+    values = wide(input).reshape(statistics.shape)
+    mean, rstd = statistics.of(values)
+    slope, offset = rstd, zeros(mean, mean.shape)
     if weight is not None:
-        result *= wide(weight).reshape(statistics.weight_shape)
+        slope = rstd * wide(weight).reshape(statistics.weight_shape)
     if bias is not None:
-        result += wide(bias).reshape(statistics.weight_shape)
+        offset = wide(bias).reshape(statistics.weight_shape)
+    offset = multiply_add(offset, -mean, slope)
+    few = values.size < LARGEST
+    result = multiply_add(offset, values, slope) if few else values * slope + offset
     return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
 
 
@@ -109,13 +135,15 @@ def _mean(values: Any, dims: Sizes) -> Any:
 
 
 def _input_gradient(
-    grad: Any, centred: Any, rstd: Any, weights: Any, statistics: Statistics
+    grad: Any, values: Any, mean: Any, rstd: Any, weight: Any, statistics: Statistics
 ) -> Any:
     """The gradient of the input. Sums are taken in float64 and rounded, and a weight that is one
     for all the elements of a sum stays out of it, as in PyTorch: what is left where terms cancel
     depends on it.
     """
     factor = None
+    centred = values - mean
+    weights = None if weight is None else wide(weight).reshape(statistics.weight_shape)
     if weights is not None:
         if all(statistics.weight_shape[dim] == 1 for dim in statistics.dims):
             factor = weights
@@ -128,7 +156,7 @@ def _input_gradient(
     return grad if factor is None else grad * factor
 
 
-def _backward_array(
+def normalised_backward(
     grad_out: Any,
     input: Any,
     mean: Any,
@@ -145,8 +173,7 @@ def _backward_array(
     unused = np.empty(0, dtype)
     grads = [unused, unused, unused]
     if output_mask[0]:
-        weights = None if weight is None else wide(weight).reshape(statistics.weight_shape)
-        grads[0] = _input_gradient(grad, centred, rstd, weights, statistics).reshape(input.shape)
+        grads[0] = statistics.input_gradient(grad, input, mean, rstd, weight).reshape(input.shape)
     if output_mask[1]:
         grads[1] = statistics.to_weight(grad * (centred * rstd), weight.shape)
     if output_mask[2]:
@@ -161,7 +188,7 @@ def _backward_array(
 def _double_backward(
     grads: Any, grad_out: Any, input: Any, mean: Any, rstd: Any, weight: Any, statistics: Any
 ) -> dict[str, Any]:
-    """The gradients of what `_backward_array` computes, by the name of its operand.
+    """The gradients of what `normalised_backward` computes, by the name of its operand.
 
     With n the normalised elements, r one over the deviation, g the gradient times the weight and P
     the projection of `Statistics`, it computes r P(g), the sums of grad_out n, and of grad_out.
@@ -218,7 +245,9 @@ def _plus(total: Any, term: Any) -> Any:
     return term if total is None else total + term
 
 
-def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
+def normalising(
+    name: str, node_name: str, operands: tuple[str, ...], forward: Function = normalised
+) -> Op:
     """An entry of the formula, and of its backward, whose node has its edges in the order of
     `operands`. Mean and deviation get no gradient of their own: what they owe the input is in its.
     """
@@ -232,7 +261,7 @@ def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
     backward: Op = op(
         f"{name}_backward",
         f"{node_name.removesuffix('0')}Backward0",
-        _backward_array,
+        normalised_backward,
         outputs=("result0", "result1", "result2"),
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
@@ -270,7 +299,7 @@ def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
     return op(
         name,
         node_name,
-        _normal_array,
+        forward,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
@@ -279,13 +308,9 @@ def _normalising(name: str, node_name: str, operands: tuple[str, ...]) -> Op:
 
 
 _OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
-_native_layer_norm = _normalising(
-    "native_layer_norm",
-    "NativeLayerNormBackward0",
-    ("grad_out", "input", "mean", "rstd", "weight", "bias"),
+native_batch_norm = normalising(
+    "native_batch_norm", "NativeBatchNormBackward0", _OPERANDS, _normalised_by_channel
 )
-_native_group_norm = _normalising("native_group_norm", "NativeGroupNormBackward0", _OPERANDS)
-native_batch_norm = _normalising("native_batch_norm", "NativeBatchNormBackward0", _OPERANDS)
 
 # --- arguments ----------------------------------------------------------------------------------
 
@@ -307,140 +332,7 @@ def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None
             )
 
 
-def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
-    """The sizes to normalise over; raises E301 unless they are the input's last."""
-    check_tensors(name, input=input)
-    if not isinstance(normalized_shape, (tuple, list)):
-        raise GradcliError("E202", f"{name}(): normalized_shape must be a tuple of integers")
-    sizes = sizes_of(name, (normalized_shape,))
-    shape = input.array.shape
-    if not sizes or tuple(shape[-len(sizes) :]) != sizes:
-        raise GradcliError("E301", f"{name}(): {sizes} is not how the shape {tuple(shape)} ends")
-    return sizes
-
-
 def check_several(name: str, first: int, others: Sizes) -> None:
     """Raise E204 where there is one value per channel, which has no deviation."""
     if first * prod(others) == 1:
         raise GradcliError("E204", f"{name}(): more than one value per channel is needed")
-
-
-# --- layer norm and root mean square ------------------------------------------------------------
-
-
-@function("layer_norm", module="torch.nn.functional")
-def layer_norm(
-    input: Tensor,
-    normalized_shape: Any,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """The input normalised over its last dimensions, then times `weight` plus `bias`.
-
-    Raises E203 or E301 where the operands do not go together.
-    """
-    sizes = _normalized_sizes("layer_norm", input, normalized_shape)
-    check_affine("layer_norm", input, sizes, weight=weight, bias=bias)
-    shape = input.array.shape
-    first = len(shape) - len(sizes)
-    statistics = Statistics(shape, tuple(range(first, len(shape))), (1,) * first + sizes, eps)
-    return _native_layer_norm.apply(input, weight, bias, statistics)[0]
-
-
-@function("layer_norm")
-def torch_layer_norm(
-    input: Tensor,
-    normalized_shape: Any,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    cudnn_enable: bool = True,
-) -> Tensor:
-    """`torch.layer_norm`; see `layer_norm`."""
-    return layer_norm(input, normalized_shape, weight, bias, eps)
-
-
-@function("rms_norm")
-@function("rms_norm", module="torch.nn.functional")
-def rms_norm(
-    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
-) -> Tensor:
-    """The input over the root of the mean of its squares over its last dimensions."""
-    sizes = _normalized_sizes("rms_norm", input, normalized_shape)
-    check_floating("rms_norm", input)
-    if weight is not None:
-        check_tensors("rms_norm", weight=weight)
-        if weight.array.shape != sizes:
-            raise GradcliError(
-                "E301",
-                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}",
-            )
-    dtype = input.dtype
-    if dtype.itemsize == 2:
-        input = to(input, dtypes.float32)
-    if eps is None:
-        eps = float(np.finfo(input.array.dtype).eps)
-    ndim = input.array.ndim
-    squares = mean_dims.apply(power(input, 2), tuple(range(ndim - len(sizes), ndim)), True)
-    result = mul.apply(input, rsqrt.apply(add_number.apply(squares, eps)))
-    if weight is not None:
-        result = mul.apply(result, weight)
-    return result if dtype is result.dtype else to(result, dtype)
-
-
-# --- group norm ---------------------------------------------------------------------------------
-
-
-@function("group_norm", module="torch.nn.functional")
-def group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-) -> Tensor:
-    """Each sample's channels normalised in groups, then times a weight per channel plus a bias.
-
-    Raises E203, E204 or E301 where the operands do not go together.
-    """
-    check_tensors("group_norm", input=input)
-    shape = input.array.shape
-    if len(shape) < 2:
-        raise GradcliError("E301", "group_norm(): expected two dimensions or more")
-    channels = shape[1]
-    if type(num_groups) is not int or not num_groups:
-        raise GradcliError(
-            "E204",
-            "group_norm(): num_groups must be a positive integer",
-            raises="ZeroDivisionError" if num_groups == 0 else "TypeError",
-        )
-    check_several("group_norm", shape[0] * channels // num_groups, shape[2:])
-    if num_groups < 0 or channels % num_groups:
-        raise GradcliError(
-            "E204",
-            f"group_norm(): {channels} channels do not make {num_groups} groups",
-            raises="RuntimeError",
-        )
-    check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
-    grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
-    statistics = Statistics(
-        grouped,
-        tuple(range(2, len(grouped))),
-        (1, num_groups, channels // num_groups, *(1,) * (len(shape) - 2)),
-        eps,
-    )
-    return _native_group_norm.apply(input, weight, bias, statistics)[0]
-
-
-@function("group_norm")
-def torch_group_norm(
-    input: Tensor,
-    num_groups: int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
-    eps: float = 1e-5,
-    cudnn_enabled: bool = True,
-) -> Tensor:
-    """`torch.group_norm`; see `group_norm`."""
-    return group_norm(input, num_groups, weight, bias, eps)

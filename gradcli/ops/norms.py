@@ -9,10 +9,13 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.norm_sums import sum_in_turn, sum_of_squares
+from gradcli.arrays.summation import LARGEST
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.copying import to
+from gradcli.ops.creation import checked_dtype
 from gradcli.ops.decompositions import svdvals
 from gradcli.ops.dimensions import Dims, normal_dims
 from gradcli.ops.entry import op
@@ -22,15 +25,16 @@ from gradcli.ops.operands import type_name
 from gradcli.ops.pointwise import abs_, sgn
 from gradcli.ops.reduction import (
     cast_array,
-    check_floating_dtype,
     check_reduced,
     fold,
+    kept_sizes,
     reduced_count,
     reduction,
     sum_all,
     sum_dims,
     wide,
 )
+from gradcli.ops.refusing import check_floating_dtype
 from gradcli.ops.shape import inverse_permutation, permute, restore_dims, unsqueeze
 
 Axes = tuple[int, ...] | None
@@ -48,6 +52,8 @@ def _norm_array(
             f"vector_norm(): the {ord:g} norm of no elements does not exist",
             raises="RuntimeError",
         )
+    if _adds_in_order(self, ord):
+        return _ordered_norm(self, ord, dims, keepdim)
     magnitude = np.abs(wide(self))
     if ord == math.inf:
         result = fold(np.maximum, magnitude, dims, keepdim)
@@ -63,6 +69,32 @@ def _norm_array(
         total = fold(np.add, np.power(magnitude, ord), dims, keepdim)
         result = np.power(total, 1 / ord)
     return result.astype(self.real.dtype)
+
+
+def _adds_in_order(self: Any, ord: float) -> bool:
+    """Whether a norm is a sum of few enough elements to add them up in PyTorch's order."""
+    return (
+        type(self) is np.ndarray
+        and self.dtype.kind == "f"
+        and self.dtype.itemsize > 2
+        and 0 < self.size < LARGEST
+        and ord != 0
+        and not math.isinf(ord)
+    )
+
+
+def _ordered_norm(self: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
+    if ord == 2:
+        result = np.sqrt(sum_of_squares(self, dims))
+    elif ord == 1:
+        result = sum_in_turn(np.abs(self), dims)
+    else:
+        # Each power is rounded once.
+        double = np.abs(self).astype(np.float64)
+        total = sum_in_turn((double**ord).astype(self.dtype), dims)
+        inverse = self.dtype.type(1 / ord)
+        result = np.power(total, inverse, dtype=np.float64).astype(self.dtype)
+    return result.reshape(kept_sizes(self.shape, dims))[()] if keepdim else result
 
 
 def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
@@ -101,7 +133,7 @@ def _vector_norm(
     name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
 ) -> Tensor:
     check_reduced(name, input, keepdim)
-    check_floating_dtype(name, dtype or input.dtype)
+    check_floating_dtype(name, input.dtype)
     if type(ord) not in (int, float):
         raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
     dims = None if dim is None else normal_dims(name, input, dim)
@@ -183,7 +215,8 @@ def matrix_norm(
     sign.
     """
     refuse_out("matrix_norm", out)
-    return _matrix_norm("matrix_norm", A, ord, dim, keepdim, dtype)
+    target = checked_dtype("matrix_norm", dtype, None)
+    return _matrix_norm("matrix_norm", A, ord, dim, keepdim, target)
 
 
 @function("norm", module="torch.linalg")
@@ -198,6 +231,7 @@ def linalg_norm(
 ) -> Tensor:
     """A vector norm, or a matrix norm where an order and two dimensions are given."""
     refuse_out("norm", out)
+    dtype = checked_dtype("norm", dtype, None)
     if ord is None:
         return _vector_norm("norm", A, 2, dim, keepdim, dtype)
     check_reduced("norm", A, keepdim)

@@ -14,7 +14,7 @@ from gradcli.arrays.deferred import deferred
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import fitting
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
-from gradcli.autograd.tensor import Tensor, with_history
+from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
@@ -84,19 +84,23 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     by our own rules. A large array is the beginning of a plan.
     """
     kind = type(number)
-    if kind is not float and kind is not int:
+    if kind is int:
+        if not _LEAST <= number <= _MOST:
+            check_width(number)
+    elif kind is not float:
         return True, array, number
-    if type(array) in _NATIVE_SCALARS:
+    if type(array) in NATIVE_SCALARS:
         return False, array, number
-    if array.dtype not in _NATIVE_FLOATS:
+    if array.dtype not in EVERYDAY:
         return True, array, number
     if array.size >= active.state.defer_from:
         array = deferred(array)
     return False, array, number
 
 
-_NATIVE_SCALARS = frozenset({np.float32, np.float64})
-_NATIVE_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+NATIVE_SCALARS = frozenset({np.float32, np.float64})
+_HALF = (dtypes.float16, dtypes.bfloat16)
+EVERYDAY = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def promoted(
@@ -111,7 +115,7 @@ def promoted(
     for name, operand in zip(names, operands, strict=True):
         if type(operand) is Tensor:
             arrays.append(operand.array)
-        elif type(operand) in _NUMBERS:
+        elif type(operand) in NUMBERS or isinstance(operand, np.generic):
             arrays.append(operand)
         else:
             raise wrong_operand(op, name, operand)
@@ -122,13 +126,17 @@ def promoted(
         type(operand) is Tensor and operand.array.dtype is not dtype.numpy_dtype
         for operand in operands
     )
-    homes = tuple([None if type(each) in _NUMBERS else device_of(each) for each in arrays])
+    homes = tuple([None if type(each) in NUMBERS else device_of(each) for each in arrays])
     if len({home for home in homes if home is not None}) > 1:
         check_devices(op, arrays)
         device = next(home for home in homes if home is not None and home.type != "cpu")
         cast = [dtypes.cast(array, dtype) for array in arrays]
         return tuple([each if home is None else moved(each, device)
                       for each, home in zip(cast, homes, strict=True)]), homes  # fmt: skip
+    if op.exact_numbers and dtype in _HALF:
+        first, second = arrays
+        if type(second) in NUMBERS or not second.ndim:
+            return (dtypes.cast(first, dtype), float(second)), True
     return tuple(dtypes.cast(array, dtype) for array in arrays), mixed
 
 
@@ -168,6 +176,25 @@ def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(result)
 
 
+_LEAST, _MOST = -(2**63), 2**64 - 1
+
+
+def check_width(number: int) -> None:
+    """Raise E204 for a Python integer of more than 64 bits."""
+    if not _LEAST <= number <= _MOST:
+        raise GradcliError("E204", "the integer does not fit 64 bits", raises="OverflowError")
+
+
+def check_alpha(self: Any, other: Any, alpha: Any) -> None:
+    """Raise E202 for a factor that is no number, E203 where arrays of integers, or bools, are added
+    with one that is a float.
+    """
+    if type(alpha) not in NUMBERS and not isinstance(alpha, np.generic):
+        raise GradcliError("E202", f"alpha must be a number, not {type_name(alpha)}")
+    if type(alpha) is float and np.result_type(self, other).kind in "iub":
+        raise GradcliError("E203", "alpha must be an integer for tensors of integers")
+
+
 def check_subtraction(*operands: Any) -> None:
     """Raise E203 where a bool is subtracted, or subtracted from: a number, or an array's dtype."""
     for operand in operands:
@@ -179,12 +206,12 @@ def check_subtraction(*operands: Any) -> None:
             )
 
 
-_NUMBERS = frozenset({bool, int, float, complex})
+NUMBERS = frozenset({bool, int, float, complex})
 
 
 def floating(array: Any) -> Any:
     """The array of an integer operand in the default floating dtype; any other as it is."""
-    if type(array) in _NUMBERS:
+    if type(array) in NUMBERS:
         return float(array) if type(array) is not complex else array
     if array.dtype.kind in "iub":
         return dtypes.cast(array, dtypes.default_dtype())
@@ -228,7 +255,8 @@ def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
     if source is None:
         return Tensor(tensor.array) if tensor.requires_grad else tensor
     if isinstance(source, AccumulateGrad):
-        return source.variable
+        # What a hook unpacked has another value, and stands in the leaf's place.
+        return tensor if gradient_edge(tensor)[0] is source else source.variable
     assert edge is not None
     made_by = tensor.grad_fn
     if made_by is source or (made_by is not None and made_by.next_nodes == (source,)):
@@ -236,19 +264,31 @@ def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
     return with_history(tensor.array, source, node.input_nrs[edge])
 
 
-def saved_array(node: Node, number: Any) -> Tensor:
-    """A saved number as the 0-dim tensor that PyTorch wraps it in."""
-    return Tensor(np.asarray(number).astype(node.metadata[0][1])[()])
+def saved_array(node: Node, number: Any) -> Any:
+    """A saved number as the 0-dim tensor that PyTorch wraps it in; beside half precision, which
+    would take digits from it, as it is where nothing is recorded.
+    """
+    shape, dtype = node.metadata[0]
+    if dtype.itemsize == 2:
+        if not active.state.grad_enabled:
+            return number
+        if shape:
+            return Tensor(np.asarray(number)[()])
+    return Tensor(np.asarray(number).astype(dtype)[()])
 
 
 def saved_result(node: Node, array: Any, output_nr: int) -> Tensor:
-    """A saved result as a tensor whose history is the node itself."""
-    return with_history(array, node, output_nr)
+    """A saved result as a tensor whose history is the node itself; where it was written to a view,
+    the view's history, as long as there is a view.
+    """
+    extra = node.extra
+    renewed = None if extra is None or extra.renewed is None else extra.renewed()
+    return with_history(array, node, output_nr) if renewed is None else with_history(array, renewed)
 
 
-def run_mixed(node: Node, grads: Any, keep: bool) -> tuple[Any, ...]:
-    """Run a node whose operands had several dtypes: with tensors, so that PyTorch's promotion
-    applies.
+def run_on_tensors(node: Node, grads: Any, keep: bool) -> tuple[Any, ...]:
+    """Run a node's rules with tensors that are not recorded, so that PyTorch's promotion applies
+    and each op rounds as it does in a program.
     """
     state = active.state
     before = state.grad_enabled

@@ -16,6 +16,8 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.copying import copy_
 from gradcli.ops.dimensions import sizes_of
 from gradcli.ops.entry import Op, op
+from gradcli.ops.operands import type_name
+from gradcli.ops.refusing import refusing
 from gradcli.ops.slicing import slice_
 
 Sizes = tuple[int, ...]
@@ -112,6 +114,7 @@ def _by_source(name: str, node_name: str, source: Any) -> Op:
         node_name,
         pad_array,
         self=lambda grad, self, pad: backward(grad, self, pad),
+        refused=refusing("bool"),
     )
     return padded
 
@@ -164,6 +167,8 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
 
     Raises E204 for any other mode, E301 where the sizes do not fit.
     """
+    if not isinstance(pad, (tuple, list)):
+        raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))
     if len(sizes) % 2:
         raise GradcliError("E301", f"pad(): sizes come in pairs, and {sizes} is odd")

@@ -26,6 +26,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.creation import plain_number
 from gradcli.ops.entry import Op, op, pointwise
+from gradcli.ops.refusing import COMPLEX, refusing
 from gradcli.ops.shape import view
 
 # --- relu and threshold -------------------------------------------------------------------------
@@ -44,6 +45,7 @@ relu_ = pointwise(
     # In this order NumPy keeps the sign of a negative zero, as PyTorch does.
     lambda self: np.maximum(0, self),
     self=lambda grad, result: threshold_backward(grad, result, 0),
+    refused=refusing("bool", raises="RuntimeError") | COMPLEX,
 )
 
 
@@ -51,10 +53,6 @@ relu_ = pointwise(
 def relu(input: Tensor) -> Tensor:
     """The input where it is positive, 0 elsewhere. Raises E203 for bools."""
     check_tensors("relu", input=input)
-    if input.dtype.category == "bool":
-        raise GradcliError("E203", "relu() is not defined for bool tensors")
-    if input.dtype.is_complex:
-        check_real("relu", input.array)
     return relu_.apply(input)
 
 
@@ -227,6 +225,7 @@ hardtanh_ = pointwise(
     "HardtanhBackward0",
     lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
     self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
+    refused=refusing("bool", raises="RuntimeError") | COMPLEX,
 )
 
 
@@ -237,8 +236,8 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
         raise GradcliError("E203", f"{name}() takes real bounds", raises="RuntimeError")
     if min_val > max_val:
         raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
-    if input.dtype.category == "bool":
-        raise GradcliError("E203", f"{name}() is not defined for bool tensors")
+    if input.dtype is dtypes.uint8 and int(min_val) < 0:
+        raise GradcliError("E203", f"{name}() of uint8 has no negative bound")
     low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)
     return hardtanh_.apply(input, low.item(), high.item())
 
@@ -255,12 +254,14 @@ def relu6(input: Tensor) -> Tensor:
     return _bounded("relu6", input, 0.0, 6.0)
 
 
+_SIXTH = float(np.float32(1 / 6))
 _no_slope = no_derivative("hardsigmoid_backward", "use sigmoid(), or differentiate once")
 
 hardsigmoid_backward = pointwise(
     "hardsigmoid_backward",
     "NotImplemented",
-    lambda grad_output, self: np.where((self > -3) & (self < 3), grad_output / 6, 0)[()],
+    # A sixth in single precision, as in PyTorch.
+    lambda grad_output, self: np.where((self > -3) & (self < 3), grad_output * _SIXTH, 0)[()],
     grad_output=_no_slope,
     self=_no_slope,
 )
@@ -431,6 +432,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     check_tensors("prelu", input=input, weight=weight)
     check_same_dtype("prelu", input, weight)
+    check_floating("prelu", input)
     shape, weights = input.array.shape, weight.array.shape
     if len(weights) > 1:
         raise GradcliError(

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, in_single
@@ -18,13 +19,14 @@ from gradcli.ops.arithmetic import no_derivative, zeros_like
 from gradcli.ops.catalogue import expose, in_place, methods
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, pointwise
+from gradcli.ops.refusing import refusing
 
 # --- exponentials -------------------------------------------------------------------------------
 
 exp = pointwise(
     "exp",
     "ExpBackward0",
-    lambda self: np.exp(self),
+    lambda self: elementary.exp(self),
     floating=True,
     self=lambda grad, result: grad * conj(result),
 )
@@ -32,7 +34,7 @@ exp = pointwise(
 exp2 = pointwise(
     "exp2",
     "Exp2Backward0",
-    lambda self: np.exp2(self),
+    lambda self: elementary.exp2(self),
     floating=True,
     self=lambda grad, result: grad * conj(result) * math.log(2),
 )
@@ -40,7 +42,7 @@ exp2 = pointwise(
 expm1 = pointwise(
     "expm1",
     "Expm1Backward0",
-    lambda self: np.expm1(self),
+    lambda self: elementary.expm1(self),
     floating=True,
     self=lambda grad, result: grad * (conj(result) + 1),
 )
@@ -50,7 +52,7 @@ expm1 = pointwise(
 log = pointwise(
     "log",
     "LogBackward0",
-    lambda self: np.log(self),
+    lambda self: elementary.log(self),
     floating=True,
     self=lambda grad, self: grad / conj(self),
 )
@@ -58,7 +60,7 @@ log = pointwise(
 log2 = pointwise(
     "log2",
     "Log2Backward0",
-    lambda self: np.log2(self),
+    lambda self: elementary.log2(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(2)),
 )
@@ -66,7 +68,7 @@ log2 = pointwise(
 log10 = pointwise(
     "log10",
     "Log10Backward0",
-    lambda self: np.log10(self),
+    lambda self: elementary.log10(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(10)),
 )
@@ -74,9 +76,9 @@ log10 = pointwise(
 log1p = pointwise(
     "log1p",
     "Log1PBackward0",
-    lambda self: np.log1p(self),
+    lambda self: elementary.log1p(self),
     floating=True,
-    self=lambda grad, self: grad / (conj(self) + 1),
+    self=lambda grad, self: grad / conj(self + 1),
 )
 
 # --- roots --------------------------------------------------------------------------------------
@@ -90,12 +92,18 @@ sqrt = pointwise(
     self=lambda grad, result: grad / (conj(result) * 2),
 )
 
+
+def _cube(value: Any) -> Any:
+    """The third power by products, as PyTorch rounds it, which NumPy's `**` does not."""
+    return value**3 if type(value) is Tensor else value * value * value
+
+
 rsqrt = pointwise(
     "rsqrt",
     "RsqrtBackward0",
     lambda self: 1 / np.sqrt(self),
     floating=True,
-    self=lambda grad, result: grad * -0.5 * conj(result) ** 3,
+    self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
 )
 
 
@@ -104,7 +112,7 @@ rsqrt = pointwise(
 sin = pointwise(
     "sin",
     "SinBackward0",
-    lambda self: np.sin(self),
+    lambda self: elementary.sin(self),
     floating=True,
     self=lambda grad, self: grad * conj(cos(self)),
 )
@@ -112,15 +120,15 @@ sin = pointwise(
 cos: Op = pointwise(
     "cos",
     "CosBackward0",
-    lambda self: np.cos(self),
+    lambda self: elementary.cos(self),
     floating=True,
-    self=lambda grad, self: grad * conj(-sin(self)),
+    self=lambda grad, self: grad * -conj(sin(self)),
 )
 
 tan = pointwise(
     "tan",
     "TanBackward0",
-    lambda self: np.tan(self),
+    lambda self: elementary.tan(self),
     floating=True,
     self=lambda grad, result: grad * conj(result**2 + 1),
 )
@@ -128,7 +136,7 @@ tan = pointwise(
 asin = pointwise(
     "asin",
     "AsinBackward0",
-    lambda self: np.arcsin(self),
+    lambda self: elementary.arcsin(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
 )
@@ -136,7 +144,7 @@ asin = pointwise(
 acos = pointwise(
     "acos",
     "AcosBackward0",
-    lambda self: np.arccos(self),
+    lambda self: elementary.arccos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
 )
@@ -144,7 +152,7 @@ acos = pointwise(
 atan = pointwise(
     "atan",
     "AtanBackward0",
-    lambda self: np.arctan(self),
+    lambda self: elementary.arctan(self),
     floating=True,
     self=lambda grad, self: grad / conj(self * self + 1),
 )
@@ -155,6 +163,7 @@ deg2rad = pointwise(
     lambda self: in_single(np.multiply, self, math.pi / 180),
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
+    refused=refusing("complex", raises="RuntimeError"),
 )
 
 rad2deg = pointwise(
@@ -163,6 +172,7 @@ rad2deg = pointwise(
     lambda self: in_single(np.multiply, self, 180 / math.pi),
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
+    refused=refusing("complex", raises="RuntimeError"),
 )
 
 # --- hyperbolic functions -----------------------------------------------------------------------
@@ -170,7 +180,7 @@ rad2deg = pointwise(
 sinh = pointwise(
     "sinh",
     "SinhBackward0",
-    lambda self: np.sinh(self),
+    lambda self: elementary.sinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(cosh(self)),
 )
@@ -178,7 +188,7 @@ sinh = pointwise(
 cosh: Op = pointwise(
     "cosh",
     "CoshBackward0",
-    lambda self: np.cosh(self),
+    lambda self: elementary.cosh(self),
     floating=True,
     self=lambda grad, self: grad * conj(sinh(self)),
 )
@@ -186,7 +196,7 @@ cosh: Op = pointwise(
 tanh_backward: Op = pointwise(
     "tanh_backward",
     "TanhBackwardBackward0",
-    lambda grad_output, output: grad_output * conj(1 - output * output),
+    lambda grad_output, output: grad_output * conj(elementary.one_less_square(output)),
     grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * (conj(output) * -2 * grad_output),
 )
@@ -194,7 +204,7 @@ tanh_backward: Op = pointwise(
 tanh = pointwise(
     "tanh",
     "TanhBackward0",
-    lambda self: np.tanh(self),
+    lambda self: elementary.tanh(self),
     floating=True,
     self=lambda grad, result: tanh_backward(grad, result),
 )
@@ -210,7 +220,7 @@ asinh = pointwise(
 
 def _acosh_rule(grad: Any, self: Any) -> Any:
     if is_complex(self):  # the root of the product is that of the other branch
-        return grad * conj(rsqrt(self - 1) * rsqrt(self + 1))
+        return grad * conj(rsqrt(self + 1) * rsqrt(self - 1))
     return grad * conj(rsqrt(self * self - 1))
 
 
@@ -225,9 +235,9 @@ acosh = pointwise(
 atanh = pointwise(
     "atanh",
     "AtanhBackward0",
-    lambda self: np.arctanh(self),
+    lambda self: elementary.arctanh(self),
     floating=True,
-    self=lambda grad, self: grad / conj(1 - self**2),
+    self=lambda grad, self: grad * 1 / conj(1 - self**2),
 )
 
 # --- the logistic function ----------------------------------------------------------------------
@@ -235,14 +245,14 @@ atanh = pointwise(
 sigmoid_backward: Op = pointwise(
     "sigmoid_backward",
     "SigmoidBackwardBackward0",
-    lambda grad_output, output: grad_output * conj((1 - output) * output),
+    lambda grad_output, output: grad_output * conj(1 - output) * conj(output),
     grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
     output=lambda grad, grad_output, output: conj(grad) * grad_output * (conj(output) * -2 + 1),
 )
 
 
 def _logistic(self: Any) -> Any:
-    return 1 / (1 + np.exp(-self))
+    return 1 / (1 + elementary.exp(-self))
 
 
 sigmoid = pointwise(
@@ -282,15 +292,14 @@ def _sgn_array(self: Any) -> Any:
 
 
 def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
-    from gradcli.ops.comparison import where
+    from gradcli.ops.masking import masked_fill_number
 
     if not is_complex(self):
         return zeros_like(grad)
     # Only what turns the number changes the result: the part of the gradient along it goes.
     magnitude = abs_(self)
-    turned = grad / magnitude
-    along = turned * conj(result)
-    return where(magnitude == 0, 0.0, turned - (along + conj(along)) * 0.5 * result)
+    across = (grad - result * result * conj(grad)) / (magnitude * 2.0)
+    return masked_fill_number(across, magnitude == 0, 0)
 
 
 def is_complex(value: Any) -> bool:
@@ -334,7 +343,9 @@ def _without_derivative(entry: Op) -> None:
         f"{name.capitalize()}Backward1",
         entry.forward,
         floating=True,
-        self=no_derivative(f"{name}_", f"write it out of place: `x = {name}(x)`"),
+        self=no_derivative(
+            f"{name}_", f"write it out of place: `x = {name}(x)`", "NotImplementedError"
+        ),
     )
     for shown in (name, f"arc{name.removeprefix('a')}"):
         methods[f"{shown}_"] = in_place(shown, written.apply)

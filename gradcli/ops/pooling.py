@@ -24,6 +24,7 @@ from gradcli.ops.piecewise import relu_
 from gradcli.ops.pointwise import abs_, sign
 from gradcli.ops.power import power
 from gradcli.ops.reduction import wide
+from gradcli.ops.refusing import NOTHING, Refused, refusing
 from gradcli.ops.shape import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.windows import Sizes, Windows, check_counts, per_dimension
 
@@ -228,7 +229,13 @@ def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) 
     return windows.folded(columns, sizes, counts)
 
 
-def linear_pool(name: str, node_name: str, forward: Function, transposed: Function) -> Op:
+def linear_pool(
+    name: str,
+    node_name: str,
+    forward: Function,
+    transposed: Function,
+    refused: Refused = NOTHING,
+) -> Op:
     """An entry that is linear in its input, with its transpose; both take one argument more."""
     backward: Op = op(
         f"{name}_backward",
@@ -242,9 +249,12 @@ def linear_pool(name: str, node_name: str, forward: Function, transposed: Functi
         node_name,
         lambda self, argument: forward(self, argument),
         self=lambda grad, self, argument: backward(grad, self, argument),
+        refused=refused,
     )
     return pool
 
+
+_NARROW = refusing("bool", "complex", "uint8", "int8", "int16", "int32")
 
 _AVERAGE = {
     ndim: linear_pool(
@@ -252,6 +262,7 @@ _AVERAGE = {
         f"AvgPool{ndim}DBackward0",
         _avg_pool_array,
         _avg_pool_backward_array,
+        _NARROW | (refusing("half") if ndim == 3 else NOTHING),
     )
     for ndim in (2, 3)
 }

@@ -10,15 +10,30 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import with_number, zeros_like
 from gradcli.ops.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import pointwise
+from gradcli.ops.operands import NUMBERS, wrong_operand
 from gradcli.ops.pointwise import is_complex, log
+from gradcli.ops.refusing import refusing
+
+_BY_PRODUCTS = (1, 2, 3, 0.5, -2)
+"""The exponents whose powers are computed by products and roots."""
 
 
 def _power(self: Any, exponent: Any) -> Any:
+    if type(self) is complex and exponent.dtype.kind == "V":
+        exponent = exponent.astype(np.float32)  # NumPy does not mix bfloat16 and complex
+    if (
+        isinstance(exponent, np.generic)
+        and exponent in _BY_PRODUCTS
+        and type(self) not in NUMBERS
+        and self.dtype.kind == "V"
+    ):
+        exponent = float(exponent)  # a number, given in bfloat16
     plain = type(exponent) in (int, float)
     if (
         not (plain and self.dtype.kind == "f")
@@ -36,6 +51,10 @@ def _power(self: Any, exponent: Any) -> Any:
             return self * self * self
         if exponent == 0.5:
             return np.sqrt(self)
+        if exponent == -0.5 and self.dtype.kind == "f":
+            return 1 / np.sqrt(self)
+        if exponent == -2 and self.dtype != np.float16:
+            return 1 / (self * self)
     return np.power(self, exponent)
 
 
@@ -65,6 +84,8 @@ def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> An
 
     rising = (real_part(exponent) if is_complex(exponent) else exponent) >= 0
     flat = logical_and(self == 0, rising)
+    if is_complex(exponent) and not is_complex(self):
+        self = self + 0j  # so that a negative one has a logarithm
     return grad * where(flat, 0.0, conj(result * log(self)))
 
 
@@ -78,6 +99,7 @@ pow_tensor = pointwise(
     _power,
     self=_power_rule_base,
     exponent=_power_rule_exponent,
+    refused=refusing("bool"),
 )
 
 
@@ -104,7 +126,13 @@ pow_base = pointwise(
     "PowBackward2",
     lambda exponent, base: _in_row_order(_power(base, exponent)),
     exponent=_exponential_rule,
+    refused=refusing("bool"),
 )
+
+
+def _no_operand(input: Any, exponent: Any) -> tuple[str, Any]:
+    """The name and the value of the argument that is neither a tensor nor beside one."""
+    return ("self", input) if type(input) is not Tensor else ("exponent", exponent)
 
 
 @function("pow", method=True, inplace=True)
@@ -115,9 +143,9 @@ def power(input: Any, exponent: Any) -> Tensor:
             return pow_tensor.apply(input, exponent)
         return pow_base.apply(*with_number(exponent, input))
     if type(input) is not Tensor or type(exponent) not in (int, float, bool, complex):
-        return pow_tensor.apply(input, exponent)  # reports the operand
+        raise wrong_operand(pow_tensor, *_no_operand(input, exponent))
     tensor, number = with_number(input, exponent)
-    if tensor.dtype.category == "int" and number < 0:
+    if tensor.dtype.category == "int" and exponent < 0:
         raise GradcliError(
             "E204",
             "an integer tensor cannot be raised to a negative power",
@@ -130,6 +158,7 @@ def power(input: Any, exponent: Any) -> Tensor:
 @function("square", method=True, inplace=True)
 def square(input: Tensor) -> Tensor:
     """`input ** 2`, by the same entry as the operator."""
+    check_tensors("square", input=input)
     return power(input, 2)
 
 

@@ -10,18 +10,19 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.arithmetic import add, mul, zeros
-from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.catalogue import expose, function, refuse_out
 from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import clone
 from gradcli.ops.dimensions import normal_dims
 from gradcli.ops.entry import Op, op
 from gradcli.ops.index_select import index_fill_tensor
-from gradcli.ops.matmul import check_dtypes, dot, mm
-from gradcli.ops.reduction import sum_
+from gradcli.ops.matmul import addmm, bmm, check_dtypes, dot, mm, scaled
+from gradcli.ops.reduction import sum_, wide, wider
+from gradcli.ops.refusing import refusing
 from gradcli.ops.reshaping import flatten
-from gradcli.ops.shape import permute, reshape, unsafe_view, unsqueeze, view
+from gradcli.ops.shape import expand, permute, reshape, transpose, unsafe_view, unsqueeze, view
 
 # --- sums over chosen dimensions ----------------------------------------------------------------
 
@@ -64,9 +65,9 @@ def _tensordot(
         raise GradcliError("E301", f"{name}(): {len(first)} dimensions for {len(second)}")
     for i, j in zip(first, second, strict=True):
         left, right = a.array.shape[i], b.array.shape[j]
-        if right == 1 and left != 1:
+        if right == 1:
             a = sum_(a, i, True)
-        elif left == 1 and right != 1:
+        elif left == 1:
             b = sum_(b, j, True)
         elif left != right:
             raise GradcliError(
@@ -79,7 +80,7 @@ def _tensordot(
     summed = prod(a.array.shape[i] for i in first)
     left_part = permute.apply(a, (*a_kept, *first))
     right_part = permute.apply(b, (*second, *b_kept))
-    if not a_kept and not b_kept and a.array.ndim:
+    if a.array.ndim and prod(a_sizes) == prod(b_sizes) == 1:
         product = dot.apply(flatten(left_part), flatten(right_part))
     else:
         rows = reshape(left_part, (prod(a_sizes), summed))
@@ -103,6 +104,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     """The dot products of vectors along a dimension."""
     refuse_out("vecdot", out)
     check_tensors("vecdot", x=x, y=y)
+    check_not_integral("vecdot", x, "RuntimeError")
+    check_same_dtype("vecdot", x, y)
     return sum_(mul.apply(conj(x), y), dim)
 
 
@@ -150,8 +153,8 @@ def _multiplied(
     if i == j:
         return matrices[i]
     k = split[i, j]
-    left = _multiplied(matrices, split, i, k)
-    return mm.apply(left, _multiplied(matrices, split, k + 1, j))
+    right = _multiplied(matrices, split, k + 1, j)  # PyTorch makes the right one first
+    return mm.apply(_multiplied(matrices, split, i, k), right)
 
 
 @function("multi_dot", module="torch.linalg")
@@ -197,13 +200,56 @@ def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
     return multi_dot(matrices)
 
 
+# --- sums of products ---------------------------------------------------------------------------
+
+
+def _addbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    if batch1.ndim != 3 or batch2.ndim != 3 or len(batch1) != len(batch2):
+        raise GradcliError(
+            "E301",
+            f"addbmm(): two batches of as many matrices are needed, not {tuple(batch1.shape)} and"
+            f" {tuple(batch2.shape)}",
+        )
+    if not len(batch1):
+        empty = batch1.reshape(batch1.shape[1], 0), batch2.reshape(0, batch2.shape[2])
+        return addmm(self, *empty, beta, alpha)
+    # Product by product, as PyTorch adds them up.
+    for number, matrices in enumerate(zip(batch1, batch2, strict=True)):
+        self = addmm(self, *matrices, 1 if number else beta, alpha)
+    return self
+
+
+def _of_each(grad: Any, batch: Any) -> Any:
+    """The gradient of a sum over a batch of products, for every product of it."""
+    return expand(unsqueeze(grad, 0), (batch.shape[0], *grad.shape))
+
+
+addbmm = op(
+    "addbmm",
+    "AddbmmBackward0",
+    _addbmm_array,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    batch1=lambda grad, batch2, alpha: scaled(
+        bmm(_of_each(grad, batch2), conj(transpose(batch2, 1, 2))), conj(alpha)
+    ),
+    batch2=lambda grad, batch1, alpha: scaled(
+        bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), conj(alpha)
+    ),
+)
+expose(addbmm, inplace=True)
+
 # --- the trace ----------------------------------------------------------------------------------
 
 
 def _trace_array(self: Any) -> Any:
     if self.ndim != 2:
         raise GradcliError("E301", f"trace(): a tensor of {self.ndim} dimensions is no matrix")
-    return np.trace(self, dtype=np.int64 if self.dtype.kind in "iub" else None)
+    if self.dtype.kind in "iub":
+        return np.trace(self, dtype=np.int64)
+    # Added up in the next wider dtype, one after another.
+    diagonal = wider(np.diagonal(self))
+    total = np.add.accumulate(diagonal)[-1] if len(diagonal) else np.add.reduce(diagonal)
+    return total.astype(self.dtype)
 
 
 def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
@@ -213,7 +259,7 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     return reshape(index_fill_tensor(zeros(grad, (rows * columns,)), 0, places, grad), self_sizes)
 
 
-trace = op("trace", "TraceBackward0", _trace_array, self=_trace_rule)
+trace = op("trace", "TraceBackward0", _trace_array, self=_trace_rule, refused=refusing("bool"))
 
 
 @function("trace", method=True)
@@ -242,7 +288,8 @@ def _trilinear_array(
         [dim for dim in range(ndim) if dim not in expand] for expand in (expand1, expand2, expand3)
     ]
     kept = [dim for dim in range(ndim) if dim not in sumdim]
-    return np.einsum(i1, labels[0], i2, labels[1], i3, labels[2], kept, optimize=True)
+    operands = (wide(i1), labels[0], wide(i2), labels[1], wide(i3), labels[2])
+    return np.einsum(*operands, kept, optimize=True).astype(i1.dtype)
 
 
 # The sum over a dimension and its expansion change places from one rule to the next.

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of, moved
+from gradcli.arrays.backend import moved
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import div, mul, sub
+from gradcli.ops.arithmetic import div, mul, mul_number, sub
 from gradcli.ops.bounds import clamp
-from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.catalogue import function, methods, refuse_out
 from gradcli.ops.complex import complex_of_parts, imaginary_part, real_part
 from gradcli.ops.conjugate import conj
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.gathering import gather
+from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.matmul import mm
-from gradcli.ops.multivariate import lerp_tensor
 from gradcli.ops.pointwise import sqrt
 from gradcli.ops.reduction import check_reduced, reduction, sum_all, sum_dims
 from gradcli.ops.reshaping import flatten
@@ -79,7 +79,7 @@ def _sorted_last(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     """The elements sorted along a last dimension; before it those that the result will have."""
     ndim = input.array.ndim
     if dim is None:
-        values = sort.apply(flatten(input), 0, False)[0]
+        values = sort.apply(flatten(input), 0, False, False)[0]
         sizes = (1,) * ndim if keepdim else ()
     else:
         sizes = tuple(input.array.shape[:dim] + input.array.shape[dim + 1 :])
@@ -87,26 +87,25 @@ def _sorted_last(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
             sizes = (*sizes[:dim], 1, *sizes[dim:])
         if dim != ndim - 1:
             input = transpose.apply(unsqueeze.apply(input, ndim), dim, ndim)
-        values = sort.apply(input, input.array.ndim - 1, False)[0]
+        values = sort.apply(input, input.array.ndim - 1, False, False)[0]
     return view.apply(values, (*sizes, values.array.shape[-1]))
 
 
 def _ranks(values: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
     """Where among the sorted elements each quantile lies, between two of them in general."""
-    size = values.array.shape[-1]
     missing = np.isnan(values.array)
-    sizes = (*values.array.shape[:-1], max(q.array.size, 1))
     if ignore_nan:
-        present = (~missing).sum(-1, keepdims=True).astype(values.array.dtype)
-        last = np.maximum(present - 1, 0)
-    else:
-        last = values.array.dtype.type(size - 1)
-    ranks: Any = q * Tensor(last)
+        last = (~missing).sum(-1, keepdims=True) - 1
+        ranks = mul.apply(q, Tensor(last))
+        return masked_fill_number.apply(ranks, Tensor(ranks.array < 0), 0)
     # A nan is sorted last, and makes every quantile nan unless they are left out.
-    if not ignore_nan and missing.any():
-        ranks = ranks.array * module_of(values.array).ones(sizes, values.array.dtype)
-        return Tensor(np.where(missing.any(-1, keepdims=True), size - 1, ranks).astype(last.dtype))
-    return ranks if ranks.array.shape == sizes else expand.apply(ranks, sizes)
+    size = values.array.shape[-1]
+    ranks = mul_number.apply(q, size - 1)
+    sizes = (*values.array.shape[:-1], max(q.array.size, 1))
+    if ranks.array.shape != sizes:
+        ranks = expand.apply(ranks, sizes)
+    filled = np.broadcast_to(missing.any(-1, keepdims=True), sizes)
+    return masked_fill_number.apply(ranks, Tensor(filled), size - 1)
 
 
 def _quantile(name: str, ignore_nan: bool) -> None:
@@ -147,7 +146,7 @@ def _quantile(name: str, ignore_nan: bool) -> None:
                 weight = Tensor(np.full_like(places, 0.5))
             else:
                 weight = ranks - Tensor(below.astype(places.dtype))
-            result = lerp_tensor.apply(result, above, weight)
+            result = methods["lerp_"](result, above, weight)
         if fractions.array.ndim:
             result = unsqueezed_in_place.apply(result, 0)
             last += 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.sizes import Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -13,11 +14,16 @@ from gradcli.ops.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import sizes_of
 from gradcli.ops.entry import pointwise
+from gradcli.ops.refusing import check_dtype, refusing
 
-gcd = pointwise("gcd", "", lambda self, other: np.gcd(self, other))
-lcm = pointwise("lcm", "", lambda self, other: np.lcm(self, other))
+_NO_INTEGERS = refusing("float", "complex", "bool")
+gcd = pointwise("gcd", "", lambda self, other: np.gcd(self, other), refused=_NO_INTEGERS)
+lcm = pointwise("lcm", "", lambda self, other: np.lcm(self, other), refused=_NO_INTEGERS)
 for _entry in (gcd, lcm):
-    expose_of_tensors(_entry, inplace=True, refused=("float", "complex", "bool"))
+    expose_of_tensors(_entry, inplace=True)
+
+
+_NEITHER_ORDERED = refusing("bool", "complex", raises="RuntimeError")
 
 
 @function("isin")
@@ -28,6 +34,9 @@ def isin(
     arrays = [
         value.array if type(value) is Tensor else value for value in (elements, test_elements)
     ]
+    for array in arrays:
+        if hasattr(array, "dtype"):
+            check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
     found = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
     return Tensor(found[()])
 

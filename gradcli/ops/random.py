@@ -7,6 +7,7 @@ starts from a fixed seed, so that two runs of it agree.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.generator import SESSION_SEED, Generator
+from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -27,6 +29,7 @@ from gradcli.ops.creation import (
     made,
 )
 from gradcli.ops.dimensions import one_by_one
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.state import active
 
 # --- generators ---------------------------------------------------------------------------------
@@ -116,6 +119,17 @@ def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
     return values.reshape(sizes).astype(dtype.numpy_dtype)[()]
 
 
+def drawn_over(array: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """What `draw` makes of an array's sizes, in the order in which the array lies in memory: that
+    is how PyTorch fills it.
+    """
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return draw(array.shape)
+    order = outermost_first(array.shape, array.strides)
+    values = draw(tuple(array.shape[dim] for dim in order))
+    return values.transpose(inverse_order(order))
+
+
 def uniform_array(
     name: str,
     sizes: tuple[int, ...],
@@ -149,6 +163,7 @@ def normal_array(
     mean: float,
     std: float,
     device: str = "cpu",
+    in_blocks: bool = True,
 ) -> Any:
     check_drawn_dtype(name, dtype)
     if std < 0:
@@ -157,10 +172,30 @@ def normal_array(
         # Each part has half of the variance.
         deviation = std / math.sqrt(2)
         real = dtype.to_real()
-        parts = normal_array(name, (*sizes, 2), real, generator, 0.0, deviation, device)
+        size = (*sizes, 2)
+        parts = normal_array(name, size, real, generator, 0.0, deviation, device, in_blocks)
         return (parts.view(dtype.numpy_dtype)[..., 0] + mean).astype(dtype.numpy_dtype)[()]
-    drawn = generator_of(generator, device).normal(prod(sizes), dtype.numpy_dtype, mean, std)
+    source, count = generator_of(generator, device), prod(sizes)
+    drawn = source.normal(count, dtype.numpy_dtype, mean, std, in_blocks)
     return shaped(drawn, sizes, dtype)
+
+
+def uniform_over(
+    array: Any, name: str, dtype: DType, generator: Any, low: float, high: float, device: str
+) -> Any:
+    return drawn_over(
+        array, lambda sizes: uniform_array(name, sizes, dtype, generator, low, high, device)
+    )
+
+
+def normal_over(
+    array: Any, name: str, dtype: DType, generator: Any, mean: float, std: float, device: str
+) -> Any:
+    blocks = array.ndim == 0 or array.flags.c_contiguous
+    return drawn_over(
+        array,
+        lambda sizes: normal_array(name, sizes, dtype, generator, mean, std, device, blocks),
+    )
 
 
 def bernoulli_array(
@@ -176,7 +211,7 @@ def bernoulli_array(
 # --- new tensors --------------------------------------------------------------------------------
 
 
-def _drawn(name: str, draw: Any) -> None:
+def _drawn(name: str, draw: Any, draw_over: Any) -> None:
     """`NAME` and `NAME_like`: tensors of numbers from 0 to 1, or of mean 0 and deviation 1."""
 
     def new(
@@ -204,13 +239,10 @@ def _drawn(name: str, draw: Any) -> None:
         requires_grad: bool = False,
     ) -> Tensor:
         check_tensors(f"{name}_like", input=input)
-        return new(
-            size=tuple(input.array.shape),
-            generator=generator,
-            dtype=dtype or input.dtype,
-            device=device or input.device,
-            requires_grad=requires_grad,
-        )
+        target = checked_dtype(name, dtype, input.dtype)
+        place = input.device if device is None else chosen_device(name, device)
+        array = draw_over(input.array, name, target, generator, 0.0, 1.0, place.type)
+        return made(name, array, place, requires_grad)
 
     words = (
         "uniformly distributed numbers in [0, 1)" if name == "rand" else "normal numbers of mean 0"
@@ -222,8 +254,8 @@ def _drawn(name: str, draw: Any) -> None:
         function(made_name)(body)
 
 
-_drawn("rand", uniform_array)
-_drawn("randn", normal_array)
+_drawn("rand", uniform_array, uniform_over)
+_drawn("randn", normal_array, normal_over)
 
 
 def integer_array(
@@ -240,6 +272,17 @@ def integer_array(
         raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
     drawn = generator_of(generator, device).integers(low, high - low, prod(sizes))
     return shaped(drawn, sizes, dtype)
+
+
+def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
+    """The bounds of integers, given in order or by name; raises E201 for none or too many."""
+    if len(given) == 2:
+        low, high = given
+    elif len(given) == 1:
+        low, high = (low, given[0]) if high is None else (given[0], high)
+    if high is None or len(given) > 2:
+        raise GradcliError("E201", "random integers need an upper bound, perhaps a lower one")
+    return low, high
 
 
 @function("randint")
@@ -259,16 +302,14 @@ def randint(
     given = list(bounds_and_size)
     if size is None and given:
         size = given.pop()
-    if len(given) == 2:
-        low, high = given
-    elif len(given) == 1:
-        low, high = (low, given[0]) if high is None else (given[0], high)
-    if high is None or not isinstance(size, (tuple, list)) or len(given) > 2:
-        raise GradcliError("E201", "randint() needs an upper bound, and sizes in one tuple")
+    first, last = _bounds(given, low, high)
+    if not isinstance(size, (tuple, list)):
+        raise GradcliError("E201", "randint() needs its sizes in one tuple")
     target = checked_dtype("randint", dtype, dtypes.int64)
+    check_dtype("randint", target, refusing("complex", raises="RuntimeError"))
     sizes = checked_sizes("randint", (size,))
     place = chosen_device("randint", device)
-    array = integer_array("randint", low, high, sizes, target, generator, place.type)
+    array = integer_array("randint", first, last, sizes, target, generator, place.type)
     return made("randint", array, place, requires_grad)
 
 
@@ -284,15 +325,15 @@ def randint_like(
 ) -> Tensor:
     """Integers from `low` up to `high`, exclusive, in a tensor of another one's sizes and dtype."""
     check_tensors("randint_like", input=input)
-    return randint(
-        *bounds,
-        low=low,
-        high=high,
-        size=tuple(input.array.shape),
-        dtype=dtype or input.dtype,
-        device=device or input.device,
-        requires_grad=requires_grad,
+    name = "randint_like"
+    first, last = _bounds(bounds, low, high)
+    target = checked_dtype(name, dtype, input.dtype)
+    place = input.device if device is None else chosen_device(name, device)
+    array = drawn_over(
+        input.array,
+        lambda sizes: integer_array(name, first, last, sizes, target, None, place.type),
     )
+    return made(name, array, place, requires_grad)
 
 
 @function("randperm")
@@ -308,6 +349,7 @@ def randperm(
     (count,) = checked_sizes("randperm", (n,))
     check_count("randperm", count)
     target = checked_dtype("randperm", dtype, dtypes.int64)
+    check_dtype("randperm", target, refusing("bool", "complex"))
     place = chosen_device("randperm", device)
     order = generator_of(generator, place.type).permutation(count)
     return made("randperm", shaped(order, (count,), target), place, requires_grad)

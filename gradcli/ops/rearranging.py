@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
-from gradcli.arrays.strides import copied_in_order
+from gradcli.arrays.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace import check_graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import plain_integer
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.copying import row_order
 from gradcli.ops.dimensions import normal_dim, normal_dims, one_by_one, sizes_of
@@ -91,7 +92,7 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     dimension.
     """
     moves = sizes_of("roll", (shifts,))
-    if dims is None or dims in ((), []):
+    if dims is None or (type(dims) in (tuple, list) and not dims):
         if len(moves) == 1:
             return roll.apply(input, moves[0], None)
         dims = ()
@@ -105,8 +106,10 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
 def _turned(self: Any, k: int, dims: tuple[int, int]) -> Any:
     turned = np.rot90(self, k, dims)
+    if not k % 2:
+        return laid_out_like(self, turned.copy())
     # A quarter turn is a reversed copy with two dimensions swapped, also in memory.
-    return turned.swapaxes(*dims).copy().swapaxes(*dims) if k % 2 else turned.copy()
+    return laid_out_like(self, turned.swapaxes(*dims).copy()).swapaxes(*dims)
 
 
 rot90: Op = op(
@@ -247,9 +250,7 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
     @function(name, method=True, inplace=True, check=check_graph)
     def triangle(input: Tensor, diagonal: int = 0) -> Tensor:
         _check_dims(name, input, 2)
-        if type(diagonal) is not int:
-            raise GradcliError("E202", f"{name}(): diagonal must be an integer")
-        return entry.apply(input, diagonal)
+        return entry.apply(input, plain_integer(name, "diagonal", diagonal))
 
     triangle.__name__ = triangle.__qualname__ = name
     side = "lower" if name == "tril" else "upper"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays import dtypes, elementary
 from gradcli.arrays.deferred import DEFERRED, LONG
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.summation import LARGEST, ordered_sum
@@ -21,12 +21,14 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.catalogue import function, in_place, methods, modules, refuse_out
 from gradcli.ops.conjugate import conj
-from gradcli.ops.copying import to
-from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, sizes_of
+from gradcli.ops.creation import checked_dtype
+from gradcli.ops.dimensions import Dims, normal_dims, sizes_of
 from gradcli.ops.entry import Function, op
-from gradcli.ops.operands import type_name
+from gradcli.ops.operands import NATIVE_SCALARS, type_name
 from gradcli.ops.pointwise import exp
-from gradcli.ops.shape import expand, reshape, restore_dims, view
+from gradcli.ops.refusing import check_floating_dtype
+from gradcli.ops.shape import expand, restore_dims, view
+from gradcli.state import active
 
 Axes = int | tuple[int, ...] | None
 
@@ -38,12 +40,16 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x2": "other
 def reduction(
     *names: str, module: str = "torch", method: bool = True, inplace: bool = False
 ) -> Callable[[Function], Function]:
-    """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well."""
+    """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well, and
+    with Python's types of numbers for a dtype.
+    """
 
     def decorate(body: Function) -> Function:
         def renamed(*args: Any, **kwargs: Any) -> Any:
             if kwargs:
                 kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+                if "dtype" in kwargs:
+                    kwargs["dtype"] = checked_dtype(names[0], kwargs["dtype"], None)
             return body(*args, **kwargs)
 
         for each in (body, renamed):
@@ -55,7 +61,7 @@ def reduction(
             if method:
                 methods[name] = renamed
             if inplace:
-                methods[f"{name}_"] = in_place(name, body)
+                methods[f"{name}_"] = in_place(name, renamed)
         return body
 
     return decorate
@@ -71,24 +77,30 @@ def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
         )
 
 
-def check_floating_dtype(name: str, dtype: DType) -> None:
-    """Raise E203 for an integer or bool dtype."""
-    if dtype.category in ("int", "bool"):
-        raise GradcliError(
-            "E203",
-            f"{name}() is defined for floating and complex tensors, and this one is {dtype}",
-            help="make it floating: `x.float()`",
-        )
-
-
 def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any = None) -> Any:
     """A ufunc applied across the elements of dimensions, all of them for None."""
-    return ufunc.reduce(array, axis=dims, keepdims=keepdim, dtype=dtype)
+    folded = ufunc.reduce(array, axis=dims, dtype=dtype)
+    if not keepdim or not array.ndim:
+        return folded
+    # Not by NumPy's keepdims: the strides that it gives the dimensions are not PyTorch's.
+    return np.expand_dims(folded, tuple(range(array.ndim)) if dims is None else dims)
 
 
 def wide(array: Any) -> Any:
     """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and _is_float(array) else array
+
+
+def wider(array: Any) -> Any:
+    """An array in the next wider dtype, in which PyTorch adds up one element after another."""
+    dtype = _WIDER.get(array.dtype)
+    return wide(array) if dtype is None else array.astype(dtype)
+
+
+_WIDER: dict[Any, Any] = {
+    np.dtype(np.float32): np.float64,
+    np.dtype(np.complex64): np.complex128,
+}
 
 
 def _is_float(array: Any) -> bool:
@@ -121,7 +133,9 @@ def _sum_array(
     kind = self.dtype.kind
     if kind == "f" and self.dtype.itemsize > 2:
         if type(self) in DEFERRED:
-            return self.reduced(dims, keepdim)
+            if self.size >= LARGEST:
+                return self.reduced(dims, keepdim)
+            self = self.force()  # its order of additions is told by its place in memory
         if type(self) is np.ndarray and 4 < self.size < LARGEST:  # no array of a GPU
             total = ordered_sum(self, dims)
             return total.reshape(kept_sizes(self.shape, dims))[()] if keepdim else total
@@ -180,21 +194,15 @@ def sum_to(gradient: Any, shape: Sequence[int]) -> Any:
     """A gradient summed to a shape that broadcasts to its own: what the engine does for every
     input.
     """
+    shape = tuple(shape)
     if not shape:
         return sum_all(gradient)
-    array = gradient.array if type(gradient) is Tensor else gradient
-    leading = array.ndim - len(shape)
-    dims = tuple(range(leading))
-    if 1 in shape:
-        dims += tuple(
-            leading + i
-            for i, size in enumerate(shape)
-            if size == 1 and array.shape[leading + i] != 1
-        )
     if type(gradient) is not Tensor:
-        return _sum_array(array, dims, False).reshape(tuple(shape))
-    summed = sum_dims(gradient, dims, True)
-    return view(summed, tuple(shape)) if leading else summed
+        summed = _sum_array(gradient, fitting.broadcast_dims(shape, gradient.shape), False)
+        return summed if summed.shape == shape else summed.reshape(shape)
+    larger = gradient.array.shape
+    summed = sum_dims(gradient, fitting.broadcast_dims(shape, larger), True)
+    return view(summed, shape) if len(larger) > len(shape) else summed
 
 
 fitting.sum_to = sum_to
@@ -278,10 +286,21 @@ def nanmean(
 def _mean_array(
     self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
 ) -> Any:
-    self = cast_array(self, dtype)
+    if dtype is not None:
+        self = dtypes.cast(self, dtype)
     total = _sum_array(wide(self), dims, keepdim)
-    mean = total / total.dtype.type(reduced_count(self.shape, dims))
+    count = self.size if dims is None else reduced_count(self.shape, dims)
+    mean = total / total.dtype.type(count)
     return mean if mean.dtype is self.dtype else mean.astype(self.dtype)
+
+
+def _mean_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
+    count = product(self_sizes)
+    if type(grad) in NATIVE_SCALARS and count < active.state.defer_from:
+        slopes = np.empty(self_sizes, grad.dtype)
+        slopes.fill(grad / count)  # dividing what was expanded takes three times as long
+        return slopes
+    return expand(grad, self_sizes) / count
 
 
 mean_all = op(
@@ -289,7 +308,7 @@ mean_all = op(
     "MeanBackward0",
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     deferrable=True,
-    self=lambda grad, self_sizes: expand(grad, self_sizes) / product(self_sizes),
+    self=_mean_rule,
 )
 
 mean_dims = op(
@@ -321,78 +340,6 @@ def mean(
     return mean_dims.apply(input, normal_dims("mean", input, dim), keepdim, dtype)
 
 
-# --- prod ---------------------------------------------------------------------------------------
-
-
-def _prod_array(
-    self: Any, dim: int | None, keepdim: bool = False, dtype: DType | None = None
-) -> Any:
-    self = cast_array(self, dtype)
-    if self.dtype.kind in "iub" and dtype is None:
-        return fold(np.multiply, self, _axis(self, dim), keepdim, dtype=np.int64)
-    result = fold(np.multiply, wide(self), _axis(self, dim), keepdim)
-    return result.astype(self.dtype)
-
-
-def _axis(self: Any, dim: int | None) -> Any:
-    """NumPy's axis for one dimension; a 0-dim array has none."""
-    return dim if self.ndim else None
-
-
-def _prod_rule(grad: Any, self: Any, result: Any, dim: int | None, dtype: DType | None) -> Any:
-    """The gradient from `grad` and `result`, whose reduced dimension was put back.
-
-    As in PyTorch the formula depends on the values, not only on the arguments: the quotient where
-    no element is 0, else the product of the others, which is exact there.
-    """
-    if dtype is not None:
-        self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
-    if not self.ndim:
-        return grad
-    if np.all(self.array if type(self) is Tensor else self):
-        return grad * conj(result / self)
-    from gradcli.ops.cumulative import exclusive_cumprod
-
-    flat = reshape(self, (product(self.shape),)) if dim is None else self
-    axis = dim or 0
-    others = exclusive_cumprod(flat, axis, False) * exclusive_cumprod(flat, axis, True)
-    return grad * (reshape(others, self.shape) if dim is None else others)
-
-
-prod_all = op(
-    "prod",
-    "ProdBackward0",
-    lambda self, dtype=None: _prod_array(self, None, False, dtype),
-    self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
-)
-
-prod_dim = op(
-    "prod",
-    "ProdBackward1",
-    _prod_array,
-    self=lambda grad, self, result, dim, keepdim, dtype: _prod_rule(
-        restore_dims(grad, (dim,), keepdim), self, restore_dims(result, (dim,), keepdim), dim, dtype
-    ),
-)
-
-
-@reduction("prod")
-def prod(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
-) -> Tensor:
-    """The product of all elements, or over one dimension. Integers and bools give int64."""
-    refuse_out("prod", out)
-    check_reduced("prod", input, keepdim)
-    if dim is None:
-        return prod_all.apply(input, dtype)
-    return prod_dim.apply(input, normal_dim("prod", dim, input.array.ndim), keepdim, dtype)
-
-
 # --- logsumexp ----------------------------------------------------------------------------------
 
 
@@ -403,8 +350,8 @@ def logsumexp_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
     largest = np.max(self, axis=dims, keepdims=True)
     # Where the largest is infinite it cannot be taken out: inf - inf is nan.
     largest = np.where(np.isinf(largest), largest.dtype.type(0), largest)
-    total = fold(np.add, wide(np.exp(self - largest)), dims, True)
-    result = (np.log(total) + largest).astype(self.dtype)
+    total = _sum_array(elementary.exp(self - largest), dims, True)
+    result = elementary.log(total) + largest
     return result if keepdim else np.squeeze(result, dims)[()]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_not_integral, check_tensors
 from gradcli.ops.arithmetic import reciprocal
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.comparison import where
@@ -55,7 +55,7 @@ def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -
     """
     refuse_out("renorm", out)
     check_tensors("renorm", input=input)
-    check_floating("renorm", input, "RuntimeError")
+    check_not_integral("renorm", input, "RuntimeError")
     if p <= 0 or maxnorm < 0:
         raise GradcliError(
             "E204",

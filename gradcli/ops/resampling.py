@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -136,7 +137,9 @@ def _wrong(message: str, raises: str | None = None) -> GradcliError:
 
 
 def _given_sizes(given: Any, ndim: int, what: str) -> tuple[Any, ...]:
-    values = tuple(given) if isinstance(given, (tuple, list)) else (given,) * ndim
+    if not isinstance(given, (tuple, list)):
+        return (given,) * ndim
+    values = tuple(given)
     if len(values) != ndim:
         raise _wrong(f"{what} must be one number or {ndim}, not {given}")
     return values
@@ -163,7 +166,9 @@ def interpolate(
     Raises E204 for arguments that do not go together.
     """
     check_tensors("interpolate", input=input)
-    check_floating("interpolate", input)
+    kept = mode in ("nearest", "nearest-exact") and input.dtype is dtypes.uint8
+    if not kept:
+        check_floating("interpolate", input)
     if antialias:
         raise GradcliError("E205", "interpolate(): antialias is outside the catalogue")
     shape = input.array.shape
@@ -181,15 +186,11 @@ def interpolate(
             scales = (None,) * ndim
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise _wrong(f"align_corners goes with the linear and cubic modes, not {mode!r}")
-    if mode == "area":
+    if mode == "area" and ndim in (1, 2, 3):
         return adaptive_average(input, counts)
     entry = _ENTRIES.get((mode, ndim))
     if entry is None:
-        known = mode in _NAMES
-        raise _wrong(
-            f"mode {mode!r} is not for {len(shape)} dimensions",
-            "NotImplementedError" if not known or ndim in (1, 2, 3) else None,
-        )
+        raise _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
     if any(type(count) is not int or count < 1 for count in counts):
         raise _wrong(f"the output would have the sizes {counts}", "RuntimeError")
     taps = []

@@ -10,6 +10,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_same_dtype
 from gradcli.ops.catalogue import function, tensor_property
 from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import contiguous
@@ -197,6 +198,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     axes = _several("meshgrid", tensors)
     if any(axis.array.ndim > 1 for axis in axes):
         raise GradcliError("E301", "meshgrid(): the axes must be vectors or 0-dim tensors")
+    for axis in axes[1:]:
+        check_same_dtype("meshgrid", axes[0], axis)
     if indexing not in ("ij", "xy"):
         raise GradcliError(
             "E204", f"meshgrid(): indexing is 'ij' or 'xy', not {indexing!r}", raises="RuntimeError"

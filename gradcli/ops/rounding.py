@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.dtypes import of_array
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_real, check_tensors
+from gradcli.ops.arguments import check_floating, check_real, check_tensors, plain_integer
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import expose, function, refuse_out
 from gradcli.ops.comparison import isfinite
@@ -72,10 +72,9 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
     check_tensors("round", input=input)
     if decimals is None:
         return round_to_integer.apply(input)
-    if type(decimals) is not int:
-        raise GradcliError("E202", "round(): `decimals` must be an integer")
+    places = plain_integer("round", "decimals", decimals)
     check_floating("round", input)
-    return round_to_decimals.apply(input, decimals)
+    return round_to_decimals.apply(input, places)
 
 
 @function("round", module="torch.special")
@@ -91,7 +90,8 @@ def _nan_to_num_array(
     self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
     if self.dtype.kind == "c":
-        raise GradcliError("E203", "nan_to_num() is not defined for complex tensors")
+        pairs = np.asarray(self)[..., None].view(self.real.dtype)
+        return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]
     return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
 
 

@@ -15,7 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import div, zeros_like
 from gradcli.ops.catalogue import function, method, refuse_out
 from gradcli.ops.creation import checked_dtype, checked_sizes, chosen_device, made
@@ -23,13 +23,16 @@ from gradcli.ops.entry import Op, op
 from gradcli.ops.random import (
     bernoulli_array,
     check_drawn_dtype,
+    drawn_over,
     generator_of,
     integer_array,
     invalid_argument,
     normal_array,
+    normal_over,
     shaped,
-    uniform_array,
+    uniform_over,
 )
+from gradcli.ops.refusing import COMPLEX, check_dtype
 from gradcli.ops.softmax import along, softmax_
 
 # --- probabilities ------------------------------------------------------------------------------
@@ -121,6 +124,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere."""
     refuse_out("bernoulli", out)
     check_tensors("bernoulli", input=input)
+    check_floating("bernoulli", input)
     if p is None:
         values = _bernoulli_each(input, generator)
         return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
@@ -150,8 +154,8 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
     check_inplace(self)
-    shape, home = self.array.shape, self.device.type
-    values = uniform_array("uniform_", shape, self.dtype, generator, from_, to, home)
+    home = self.device.type
+    values = uniform_over(self.array, "uniform_", self.dtype, generator, from_, to, home)
     return _written(self, _uniform_written, values)
 
 
@@ -159,8 +163,8 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers."""
     check_inplace(self)
-    shape, home = self.array.shape, self.device.type
-    values = normal_array("normal_", shape, self.dtype, generator, mean, std, home)
+    home = self.device.type
+    values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
     return _written(self, _normal_written, values)
 
 
@@ -168,9 +172,13 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate."""
     check_inplace(self)
-    check_drawn_dtype("exponential_", self.dtype)
-    drawn = generator_of(generator, self.device.type).exponential(self.array.size) / lambd
-    return _written(self, _exponential_written, shaped(drawn, self.array.shape, self.dtype))
+    check_floating("exponential_", self, "RuntimeError")
+    source = generator_of(generator, self.device.type)
+    values = drawn_over(
+        self.array,
+        lambda sizes: shaped(source.exponential(prod(sizes)) / lambd, sizes, self.dtype),
+    )
+    return _written(self, _exponential_written, values)
 
 
 @method("bernoulli_")
@@ -179,10 +187,15 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     check_inplace(self)
     shape = self.array.shape
     if isinstance(p, Tensor):
-        values = np.broadcast_to(_bernoulli_each(p, generator), shape)
+        chances = Tensor(np.broadcast_to(p.array, shape))
+        values = _bernoulli_each(chances, generator)
         return _written(self, _bernoulli_each_written, shaped(values, shape, self.dtype))
-    values = bernoulli_array(shape, p, generator, self.device.type)
-    return _written(self, _bernoulli_written, shaped(values, shape, self.dtype))
+    home = self.device.type
+    values = drawn_over(
+        self.array,
+        lambda sizes: shaped(bernoulli_array(sizes, p, generator, home), sizes, self.dtype),
+    )
+    return _written(self, _bernoulli_written, values)
 
 
 _SPANS = {
@@ -206,16 +219,22 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
     any that the dtype holds exactly.
     """
     check_inplace(self)
-    shape, dtype, home = self.array.shape, self.dtype, self.device.type
+    check_dtype("random_", self.dtype, COMPLEX)
+    dtype, home = self.dtype, self.device.type
     if from_ is None:
         bits = 64 if dtype.itemsize == 8 else 32
-        drawn = generator_of(generator, home).integers(0, _SPANS[dtype], prod(shape), bits)
-        return _written(self, _any_written, shaped(drawn, shape, dtype))
-    if to is None:
-        values = integer_array("random_", 0, from_, shape, dtype, generator, home)
-        return _written(self, _below_written, values)
-    values = integer_array("random_", from_, to, shape, dtype, generator, home)
-    return _written(self, _between_written, values)
+        source, span = generator_of(generator, home), _SPANS[dtype]
+        values = drawn_over(
+            self.array,
+            lambda sizes: shaped(source.integers(0, span, prod(sizes), bits), sizes, dtype),
+        )
+        return _written(self, _any_written, values)
+    low, high = (0, from_) if to is None else (from_, to)
+    values = drawn_over(
+        self.array,
+        lambda sizes: integer_array("random_", low, high, sizes, dtype, generator, home),
+    )
+    return _written(self, _below_written if to is None else _between_written, values)
 
 
 # --- choices ------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from gradcli.ops.index_select import (
     part_positions,
 )
 from gradcli.ops.masking import masked_fill_number
+from gradcli.ops.reduction import wide
 
 _UFUNCS = {
     "sum": np.add,
@@ -55,12 +56,16 @@ def _identity(reduce: str, dtype: Any) -> Any:
     return limits.max if limits else np.inf
 
 
-def _reduced(self: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
+def _reduced(
+    self: Any, places: Any, values: Any, reduce: str, include_self: bool, widened: Function
+) -> Any:
     whole = module_of(self).array(self, order="C")
     flat, places, values = whole.reshape(-1), places.reshape(-1), values.reshape(-1)
     if not include_self:
         flat[places] = _identity(reduce, whole.dtype)
-    _UFUNCS[reduce].at(flat, places, values)
+    reduced = widened(flat)
+    _UFUNCS[reduce].at(reduced, places, widened(values))
+    flat[...] = reduced
     if reduce == "mean":
         counts = module_of(flat).full(flat.shape, int(include_self))
         np.add.at(counts, places, 1)
@@ -95,8 +100,9 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
     ) -> Any:
         # Exact also with zeros: a factor's gradient is the product of the others. Where one factor
         # of the source is the only zero of its place, the others are multiplied without it.
-        rest = reduced(masked_fill_number(self, self == 0, 1), src, dim, index, "prod", included)
-        grad_self = grad * rest / masked_fill_number(self, self == 0, 1)
+        filled = masked_fill_number(self, self == 0, 1)
+        rest = reduced(filled, src, dim, index, "prod", included)
+        grad_self = grad * rest / filled
         is_zero = src == 0
         count = add(zeros_like(self), dim, index, _indicator(is_zero, src))
         alone = logical_and(is_zero, read(count, dim, index) == 1)
@@ -147,6 +153,7 @@ scatter_reduce: Op = op(
         in_index_shape(src, index),
         reduce,
         include_self,
+        wide,  # half precision is rounded once
     ),
     constant=("index",),
     inputs=("self", "src"),
@@ -159,7 +166,12 @@ index_reduce: Op = op(
     "index_reduce",
     "IndexReduceBackward0",
     lambda self, src, dim, index, reduce, include_self: _reduced(
-        self, part_positions(self.shape, dim, index), src, reduce, include_self
+        self,
+        part_positions(self.shape, dim, index),
+        src,
+        reduce,
+        include_self,
+        lambda array: array,  # half precision is rounded at each step
     ),
     constant=("index",),
     inputs=("self", "src"),

@@ -11,8 +11,10 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import plain_integer
 from gradcli.ops.catalogue import function
 from gradcli.ops.creation import check_count, checked_dtype, checked_sizes, made, plain_number
+from gradcli.ops.refusing import check_dtype, refusing
 
 
 def _invalid(message: str) -> GradcliError:
@@ -43,6 +45,7 @@ def arange(
         raise _invalid(f"arange(): no step of {by} leads from {first} to {last}")
     integers = all(isinstance(number, int) for number in numbers)
     target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
+    check_dtype("arange", target, refusing("bool", "complex"))
     count = -((first - last) // by) if integers else math.ceil((last - first) / by)
     check_count("arange", count)
     steps = np.arange(count, dtype=np.int64 if integers else np.float64)
@@ -61,9 +64,16 @@ def linspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`steps` numbers from `start` to `end`, both inclusive, at equal distances."""
-    target = checked_dtype("linspace", dtype, dtypes.default_dtype())
+    target = checked_dtype("linspace", dtype, _dtype_between(start, end))
+    check_dtype("linspace", target, refusing("bool"))
     array = _evenly_spaced("linspace", start, end, steps, target)
     return made("linspace", array.astype(target.numpy_dtype), device, requires_grad)
+
+
+def _dtype_between(start: Any, end: Any) -> DType:
+    """The default dtype, or its complex one where an end is complex."""
+    default = dtypes.default_dtype()
+    return default.to_complex() if complex in (type(start), type(end)) else default
 
 
 def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) -> Any:
@@ -73,17 +83,18 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) ->
     The step has the dtype's precision, and each product and sum is rounded together.
     """
     first, last = (plain_number(f"{name}()", number) for number in (start, end))
-    if type(steps) is not int:
-        raise GradcliError("E202", f"{name}(): steps must be an integer")
+    steps = plain_integer(name, "steps", steps)
     if steps < 0:
         raise _invalid(f"{name}(): the number of steps is {steps}")
     check_count(name, steps)
     kind: Any = dtype.numpy_dtype.type
     wide: Any = np.longdouble if kind is np.float64 else np.float64
+    if dtype.is_complex:
+        wide = np.complex128
     if dtype.category == "int":
         first, last, kind, wide = int(first), int(last), np.float64, np.float64
     if steps == 1:
-        return np.full(1, first, np.float64)
+        return np.full(1, first, wide if dtype.is_complex else np.float64)
     low, high = kind(first), kind(last)
     step = wide((high - low) / kind(max(steps - 1, 1)))
     places = np.arange(steps - steps // 2, dtype=wide) * step
@@ -102,8 +113,10 @@ def logspace(
     requires_grad: bool = False,
 ) -> Tensor:
     """`base` to the powers of `linspace(start, end, steps)`."""
-    target = checked_dtype("logspace", dtype, dtypes.default_dtype())
-    powers = _evenly_spaced("logspace", start, end, steps, dtypes.float64)
+    target = checked_dtype("logspace", dtype, _dtype_between(start, end))
+    check_dtype("logspace", target, refusing("bool"))
+    exponents = dtypes.complex128 if target.is_complex else dtypes.float64
+    powers = _evenly_spaced("logspace", start, end, steps, exponents)
     array = np.power(float(base), powers).astype(target.numpy_dtype)
     return made("logspace", array, device, requires_grad)
 

@@ -11,11 +11,14 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import forced
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.views import with_strides
 from gradcli.autograd.inplace import replace_layout
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.copying import row_order
+from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.entry import Op, op
 
@@ -23,7 +26,7 @@ from gradcli.ops.entry import Op, op
 
 
 def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
-    self = forced(self)
+    self = with_strides(forced(self))
     if self.flags.c_contiguous and self.dtype.kind != "V":
         # What NumPy's broadcast_to does, in a third of its time: every sum's gradient comes here.
         strides = [0] * (len(size) - self.ndim)
@@ -69,7 +72,13 @@ def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
     return expand.apply(self, tuple(wanted))
 
 
-@function("broadcast_to", method=True)
+@method("broadcast_to")
+def broadcast_to_(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """The tensor expanded to a shape, its sizes one by one or as one sequence."""
+    return expand_(self, *sizes, size=size)
+
+
+@function("broadcast_to")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """The tensor expanded to a shape; see `expand`."""
     return expand_(input, size)
@@ -171,8 +180,14 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @method("view")
-def view_(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The same memory in another shape, one -1 inferred. Raises E301 where that needs a copy."""
+def view_(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, one -1 inferred; or in another dtype. Raises E301 where
+    that needs a copy.
+    """
+    if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
+        from gradcli.ops.bits import bits_as
+
+        return bits_as(self, checked_dtype("view", dtype or sizes[0], self.dtype))
     if not sizes and size is None:
         raise GradcliError("E201", "view() needs the sizes of the view")
     wanted = sizes_of("view", one_by_one("view", "size", sizes, size))
@@ -187,10 +202,15 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
 
 # --- squeeze and unsqueeze ----------------------------------------------------------------------
 
+
+def _unsqueezed(self: Any, dim: int) -> Any:
+    return with_strides(self)[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)]
+
+
 unsqueeze: Op = op(
     "unsqueeze",
     "UnsqueezeBackward0",
-    lambda self, dim: self[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)],
+    lambda self, dim: _unsqueezed(self, dim),
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
@@ -210,7 +230,7 @@ def _singles(self_sizes: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
 
 
 def _squeeze_array(self: Any, dims: Sequence[int]) -> Any:
-    return self.squeeze(_singles(self.shape, dims))
+    return with_strides(self).squeeze(_singles(self.shape, dims))
 
 
 def _squeeze(node_name: str, is_view: bool) -> Op:
@@ -278,7 +298,7 @@ def unsqueeze_(input: Tensor, dim: int) -> Tensor:
 unsqueezed_in_place: Op = op(
     "unsqueeze_",
     "UnsqueezeBackward1",
-    lambda self, dim: self[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)],
+    lambda self, dim: _unsqueezed(self, dim),
     keeps_layout=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
 )
@@ -296,17 +316,19 @@ def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
 transpose: Op = op(
     "transpose",
     "TransposeBackward0",
-    lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self,
+    lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
 
-t: Op = op("t", "TBackward0", lambda self: self.T, view=True, self=lambda grad: t(grad))
+t: Op = op(
+    "t", "TBackward0", lambda self: with_strides(self).T, view=True, self=lambda grad: t(grad)
+)
 
 permute: Op = op(
     "permute",
     "PermuteBackward0",
-    lambda self, dims: self.transpose(dims),
+    lambda self, dims: with_strides(self).transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
 )
@@ -314,12 +336,16 @@ permute: Op = op(
 transposed_in_place: Op = op(
     "transpose_",
     "TransposeBackward1",
-    lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self,
+    lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     keeps_layout=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
 )
 t_in_place: Op = op(
-    "t_", "TBackward1", lambda self: self.T, keeps_layout=True, self=lambda grad: t(grad)
+    "t_",
+    "TBackward1",
+    lambda self: with_strides(self).T,
+    keeps_layout=True,
+    self=lambda grad: t(grad),
 )
 
 

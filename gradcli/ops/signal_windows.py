@@ -10,14 +10,17 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import plain_integer
 from gradcli.ops.catalogue import function
 from gradcli.ops.creation import check_count, checked_dtype, made
+from gradcli.ops.refusing import COMPLEX, check_dtype, refusing
+
+_NOT_FLOATING = refusing("bool", "int", raises="RuntimeError") | COMPLEX
 
 
 def _places(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
     """Where the elements stand, from 0 on, as parts of the window."""
-    if type(length) is not int:
-        raise GradcliError("E202", f"{name}(): the length must be an integer")
+    length = plain_integer(name, "window_length", length)
     if length < 0:
         raise GradcliError(
             "E204", f"{name}(): a window of {length} elements", raises="RuntimeError"
@@ -48,6 +51,7 @@ def _window(name: str, values: Callable[[Any], Any], words: str) -> None:
         requires_grad: bool = False,
     ) -> Tensor:
         target = checked_dtype(name, dtype, dtypes.default_dtype())
+        check_dtype(name, target, _NOT_FLOATING)
         places = _places(name, window_length, periodic, target.numpy_dtype)
         array = np.ones(1) if window_length == 1 else values(places)
         return made(name, array.astype(target.numpy_dtype), device, requires_grad)
@@ -77,6 +81,7 @@ def hamming_window(
 ) -> Tensor:
     """A window `alpha - beta * cos` of a length."""
     target = checked_dtype("hamming_window", dtype, dtypes.default_dtype())
+    check_dtype("hamming_window", target, _NOT_FLOATING)
     places = _places("hamming_window", window_length, periodic, target.numpy_dtype)
     array = np.ones(1) if window_length == 1 else _cosines(alpha, -beta)(places)
     return made("hamming_window", array.astype(target.numpy_dtype), device, requires_grad)
@@ -94,6 +99,7 @@ def kaiser_window(
 ) -> Tensor:
     """A window of Bessel functions of a length; the larger `beta`, the narrower."""
     target = checked_dtype("kaiser_window", dtype, dtypes.default_dtype())
+    check_dtype("kaiser_window", target, _NOT_FLOATING)
     places = _places("kaiser_window", window_length, periodic, target.numpy_dtype)
     inner = np.sqrt(np.maximum(1 - (2 * places - 1) ** 2, 0))
     array = np.ones(1) if window_length == 1 else np.i0(beta * inner) / np.i0(beta)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.views import sliced, window, with_strides
 from gradcli.autograd import inplace
-from gradcli.autograd.inplace import base_array, extent, geometry
+from gradcli.autograd.geometry import extent, geometry
+from gradcli.autograd.inplace import base_array
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -38,7 +39,7 @@ alias = op("alias", "AliasBackward0", lambda self: self.view(), view=True, self=
 select: Op = op(
     "select",
     "SelectBackward0",
-    lambda self, dim, index: self[along(self.ndim, dim, index)],
+    lambda self, dim, index: with_strides(self)[along(self.ndim, dim, index)],
     view=True,
     self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
 )
@@ -86,7 +87,7 @@ def select_(input: Tensor, dim: int, index: Any) -> Tensor:
 slice_: Op = op(
     "slice",
     "SliceBackward0",
-    lambda self, dim, start, end, step: self[along(self.ndim, dim, slice(start, end, step))],
+    lambda self, dim, start, end, step: sliced(self, dim, start, end, step),
     view=True,
     self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
         grad, self_sizes, dim, start, end, step
@@ -158,7 +159,7 @@ diagonal: Op = op(
 
 def diagonal_of(self: Any, offset: int, dim1: int, dim2: int) -> Any:
     """An array's diagonal as a view that can be written."""
-    shown = np.diagonal(self, offset, dim1, dim2)
+    shown = np.diagonal(with_strides(self), offset, dim1, dim2)
     # NumPy protects it; it is a view like any other.
     shown.flags.writeable = self.flags.writeable
     return shown
@@ -279,6 +280,7 @@ def _strided_backward(
     grad: Any, self_sizes: Sizes, size: Sizes, stride: Sizes, offset: int, layout: Sizes
 ) -> Any:
     from gradcli.ops.index_select import index_add
+    from gradcli.ops.partial_writes import assign
 
     # The window is put into memory that holds the input too, and the input is read from there. A
     # window on a view may show what is no part of the input.
@@ -292,58 +294,18 @@ def _strided_backward(
         index = Tensor(where.reshape(-1)) if type(grad) is Tensor else where.reshape(-1)
         memory = index_add(memory, 0, index, reshape(grad, (where.size,)))
     else:
-        memory = as_strided_scatter(memory, grad, size, stride, before + offset)
+        assign(as_strided(memory, size, stride, before + offset, (1,)), grad)
     return as_strided(memory, self_sizes, layout, before, (1,))
 
 
 as_strided: Op = op(
     "as_strided",
     "AsStridedBackward0",
-    lambda self, size, stride, offset, layout: _window(self, size, stride, offset),
+    lambda self, size, stride, offset, layout: window(self, size, stride, offset),
     view=True,
     # Several elements of a window may be one element of memory: their gradients add up.
     self=_strided_backward,
 )
-
-
-def _put_window(self: Any, src: Any, size: Sizes, stride: Sizes, offset: int) -> Any:
-    whole = self.copy()
-    _window(whole, size, stride, offset)[...] = src
-    return whole
-
-
-as_strided_scatter: Op = op(
-    "as_strided_scatter",
-    "AsStridedScatterBackward0",
-    _put_window,
-    self=lambda grad, src_sizes, size, stride, offset: as_strided_scatter(
-        grad, zeros(grad, src_sizes), size, stride, offset
-    ),
-    src=lambda grad, size, stride, offset: as_strided(grad, size, stride, offset, (1,)),
-)
-
-
-class _Memory:
-    """Another window on an array's memory, in the form that NumPy makes arrays from."""
-
-    __slots__ = ("__array_interface__", "owner")
-
-    def __init__(self, owner: Any, size: Sizes, stride: Sizes, offset: int) -> None:
-        interface = dict(owner.__array_interface__)
-        address, protected = interface["data"]
-        interface["data"] = (address + offset * owner.itemsize, protected)
-        interface["shape"] = tuple(size)
-        interface["strides"] = tuple(step * owner.itemsize for step in stride)
-        self.owner = owner
-        self.__array_interface__ = interface
-
-
-def _window(array: Any, size: Sizes, stride: Sizes, offset: int) -> Any:
-    if module_of(array) is not np:
-        steps = [step * array.itemsize for step in stride]
-        return module_of(array).ndarray(size, array.dtype, array, offset * array.itemsize, steps)
-    shown = np.asarray(_Memory(array, size, stride, offset))
-    return shown if shown.dtype == array.dtype else shown.view(array.dtype)
 
 
 def strided(tensor: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
@@ -376,18 +338,19 @@ def _checked_window(
     """
     sizes, strides = sizes_of("as_strided", (size,)), sizes_of("as_strided", (stride,))
     memory = base_array(input)
+    count = memory.nbytes // input.array.itemsize
     own = geometry(memory, input.array)[2]
     offset = own if storage_offset is None else storage_offset
     reach = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=False))
     if (
         len(sizes) != len(strides)
         or min((*sizes, *strides, offset), default=0) < 0
-        or (0 not in sizes and reach >= memory.size)
+        or (0 not in sizes and reach >= count)
     ):
         raise GradcliError(
             "E301",
             f"as_strided(): sizes {sizes} with strides {strides} and offset {offset} reach beyond"
-            f" the {memory.size} elements in memory",
+            f" the {count} elements in memory",
         )
     return sizes, strides, offset - own, _strides(input)
 

@@ -22,7 +22,7 @@ def metadata_of_pair(name: str, result: Any, first: Any, second: Any) -> Metadat
     here, when a node is made, scalars and plain numbers pay nothing.
     """
     shape = result.shape
-    if len(shape) > 1:
+    if len(shape) > 1 and (type(first) is not np.ndarray or first.shape != shape):
         ndim, other_ndim = getattr(first, "ndim", 0), getattr(second, "ndim", 0)
         if ndim != other_ndim and (first if ndim > other_ndim else second).shape[-1] == 1:
             _check_outer(name, np.shape(first), np.shape(second))

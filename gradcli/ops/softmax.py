@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.arrays.deferred import forced, parts_of_scattered
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion import over_blocks
+from gradcli.arrays.summation import LARGEST
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import neg
@@ -22,6 +24,9 @@ from gradcli.ops.pointwise import exp
 from gradcli.ops.reduction import sum_dims, wide
 from gradcli.ops.slips import guessed_dim
 from gradcli.state import active
+
+_REGISTER = 64
+"""Bytes of a register."""
 
 # --- softmax ------------------------------------------------------------------------------------
 
@@ -49,8 +54,50 @@ def _write_shifted(self: Any, dim: int, out: Any) -> None:
 
 def _write_softmax(self: Any, dim: int, out: Any) -> None:
     _write_shifted(self, dim, out)
-    np.exp(out, out=out)
-    out /= np.add.reduce(out, axis=dim, keepdims=True)
+    _write_powers(out, out)
+    if _is_last(out, dim):
+        out *= 1 / _total(out, dim)
+    else:
+        out /= _total(out, dim)
+
+
+def _write_powers(self: Any, out: Any) -> None:
+    if out.size < LARGEST:
+        out[...] = elementary.exp(self)
+    else:
+        np.exp(self, out=out)
+
+
+def _is_last(array: Any, dim: int) -> bool:
+    return dim % array.ndim == array.ndim - 1
+
+
+def _total(powers: Any, dim: int) -> Any:
+    """The sum along the dimension, which stays, in the order of PyTorch's kernel: in lanes along
+    the last dimension, one after another along any other.
+    """
+    if powers.size >= LARGEST or not powers.size or type(powers) is not np.ndarray:
+        return np.add.reduce(powers, axis=dim, keepdims=True)
+    if _is_last(powers, dim):
+        powers = _lanes(powers)
+    return np.take(np.add.accumulate(powers, axis=dim), [-1], axis=dim)
+
+
+def _lanes(powers: Any) -> Any:
+    """What is left to add along the last dimension after a register took as many at a time as it
+    holds; float32's is folded in halves.
+    """
+    *others, length = powers.shape
+    lanes = _REGISTER // powers.dtype.itemsize
+    whole = length // lanes * lanes
+    if not whole:
+        return powers
+    sums = np.add.reduce(powers[..., :whole].reshape(*others, -1, lanes), axis=-2)
+    sums[..., : length - whole] += powers[..., whole:]
+    while lanes == 16 and sums.shape[-1] > 2:
+        half = sums.shape[-1] // 2
+        sums = sums[..., :half] + sums[..., half:]
+    return sums
 
 
 def _softmax_array(self: Any, dim: int) -> Any:
@@ -66,6 +113,8 @@ def _sum_along(value: Any, dim: int) -> Any:
 
 def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
     weighted = grad_output * output
+    if type(weighted) is np.ndarray and weighted.ndim and weighted.size < LARGEST:
+        return output * (grad_output - _total(weighted, dim))
     return weighted - output * _sum_along(weighted, dim)
 
 
@@ -93,7 +142,9 @@ softmax_ = op(
 
 def _write_log_softmax(self: Any, dim: int, out: Any) -> None:
     _write_shifted(self, dim, out)
-    out -= np.log(np.add.reduce(np.exp(out), axis=dim, keepdims=True))
+    powers = np.empty_like(out)
+    _write_powers(out, powers)
+    out -= elementary.log(_total(powers, dim))
 
 
 def _log_softmax_array(self: Any, dim: int) -> Any:
@@ -104,13 +155,13 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
 
 
 def _write_log_softmax_backward(grad_output: Any, output: Any, dim: int, out: Any) -> None:
-    np.exp(output, out=out)
-    out *= np.add.reduce(grad_output, axis=dim, keepdims=True)
+    _write_powers(output, out)
+    out *= _total(grad_output, dim)
     np.subtract(grad_output, out, out=out)
 
 
 def _write_weights(output: Any, factors: Any, dim: int, out: Any) -> None:
-    np.exp(output, out=out)
+    _write_powers(output, out)
     out *= factors
 
 

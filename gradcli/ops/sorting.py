@@ -1,31 +1,65 @@
-"""Order: `sort argsort topk kthvalue msort unique searchsorted bucketize`."""
+"""Order: `sort argsort topk kthvalue msort searchsorted bucketize`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes, selection
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.selection import select
+from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_real
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import op
 from gradcli.ops.extrema import picked, put_selected
-from gradcli.ops.reduction import check_reduced, reduction
+from gradcli.ops.reduction import check_reduced, reduction, wide
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.ops.return_types import return_type
 
 
 def _order(self: Any, dim: int, descending: bool) -> Any:
     """The indices that sort a dimension; equal elements keep their order, nan counts as largest."""
+    self = wide(self)  # NumPy does not know where nan of bfloat16 belongs
     if not descending:
         return np.argsort(self, axis=dim, kind="stable")
     # Sorted ascending from the back, then turned round: this keeps equal elements in order too.
     backwards = np.argsort(np.flip(self, dim), axis=dim, kind="stable")
     return self.shape[dim] - 1 - np.flip(backwards, dim)
+
+
+def _as_pytorch(
+    self: Any, order: Any, dim: int, count: int, largest: bool, named: Callable[..., list[int]]
+) -> Any:
+    """The sorting indices, in slices with equal elements the first ones as PyTorch names them.
+
+    Args:
+        self: the elements.
+        order: the indices that sort them.
+        dim: the dimension that is sorted.
+        count: how many indices of a slice count.
+        largest: whether larger elements come first.
+        named: gives the first indices from a list of all and from a function that tells whether one
+            index comes before another.
+    """
+    values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
+    following, leading = values[..., 1 : count + 1], values[..., :-1][..., :count]
+    equal = (following == leading) | ((following != following) & (leading != leading))
+    tied = np.argwhere(equal.any(-1))
+    if not len(tied):
+        return order
+    rows = np.moveaxis(self, dim, -1)
+    order = np.moveaxis(order, dim, -1).copy()
+    for place in tied:
+        # nan counts as larger than everything.
+        keys = [(value != value, value) for value in rows[*place].tolist()]
+        before = selection.falling(keys) if largest else selection.rising(keys)
+        first = named(list(range(len(keys))), before)
+        order[*place, : len(first)] = first
+    return np.moveaxis(order, -1, dim)
 
 
 def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int) -> Any:
@@ -35,12 +69,17 @@ def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int)
 # --- sort ---------------------------------------------------------------------------------------
 
 
-def _sort_array(self: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[Any, Any]:
     if self.dtype.kind == "c":
         raise GradcliError("E203", "sort() is not defined for complex tensors")
     if not self.ndim:
         return self[()], np.int64(0)
-    return picked(self, _order(self, dim, descending), dim, True)
+    order = _order(self, dim, descending)
+    count = self.shape[dim]
+    if not stable and count <= selection.LONGEST:
+        order = _as_pytorch(self, order, dim, count, descending, selection.order)
+    values, indices = picked(self, order, dim, True)
+    return laid_out_like(self, values), laid_out_like(self, indices)
 
 
 sort = op(
@@ -49,6 +88,7 @@ sort = op(
     _sort_array,
     outputs=("values", "indices"),
     differentiable=(0,),
+    keeps_layout=True,
     self=_put_sorted,
 )
 _SORT = return_type("sort", ("values", "indices"))
@@ -63,10 +103,13 @@ def sort_(
     *,
     out: Any = None,
 ) -> Any:
-    """The elements of a dimension in order, with their indices; always stable."""
+    """The elements of a dimension in order, with their indices. Equal elements of up to sixteen
+    keep their order, and all with `stable`; else PyTorch's indices are given.
+    """
     refuse_out("sort", out)
     check_reduced("sort", input)
-    return _SORT(sort.apply(input, normal_dim("sort", dim, input.array.ndim), descending))
+    at = normal_dim("sort", dim, input.array.ndim)
+    return _SORT(sort.apply(input, at, descending, stable))
 
 
 @reduction("argsort")
@@ -88,25 +131,12 @@ def msort(input: Tensor, *, out: Any = None) -> Tensor:
 def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
-    first = (*(slice(None),) * dim, slice(k))
     order = _order(self, dim, largest)
-    values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
-    tied = (values[..., 1 : k + 1] == values[..., : self.shape[dim] - 1][..., :k]).any(-1)
-    if np.any(tied) and k:
-        order = np.moveaxis(order, dim, -1).copy()
-        for place in np.argwhere(tied):
-            order[*place, :k] = _selected(np.moveaxis(self, dim, -1)[*place], k, largest)
-        order = np.moveaxis(order, -1, dim)
-    return picked(self, order[first], dim, True)
-
-
-def _selected(row: Any, k: int, largest: bool) -> list[int]:
-    """The indices of the k largest (or smallest) elements, equal ones as PyTorch names them."""
-    # nan counts as larger than everything.
-    keys = [(value != value, value) for value in row.tolist()]
-    if largest:
-        return select(list(range(len(keys))), k, lambda a, b: keys[a] > keys[b])
-    return select(list(range(len(keys))), k, lambda a, b: keys[a] < keys[b])
+    if k:
+        order = _as_pytorch(
+            self, order, dim, k, largest, lambda items, before: selection.select(items, k, before)
+        )
+    return picked(self, order[(*(slice(None),) * dim, slice(k))], dim, True)
 
 
 topk = op(
@@ -116,6 +146,7 @@ topk = op(
     outputs=("values", "indices"),
     differentiable=(0,),
     self=_put_sorted,
+    refused=refusing("bool", "complex", raises="RuntimeError"),
 )
 _TOPK = return_type("topk", ("values", "indices"))
 
@@ -150,8 +181,12 @@ def topk_(
 def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
     if not self.ndim:
         return self[()], np.int64(0)
-    kth = (*(slice(None),) * dim, slice(k - 1, k))
-    return picked(self, _order(self, dim, False)[kth], dim, keepdim)
+    order = _order(self, dim, False)
+    if self.shape[dim] <= selection.LONGEST:
+        order = _as_pytorch(
+            self, order, dim, k, False, lambda items, before: selection.first(items, k, before)
+        )
+    return picked(self, order[(*(slice(None),) * dim, slice(k - 1, k))], dim, keepdim)
 
 
 kthvalue = op(
@@ -163,6 +198,7 @@ kthvalue = op(
     self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
         grads[0], dim, indices, self_sizes, keepdim
     ),
+    refused=refusing("bool", "complex"),
 )
 _KTHVALUE = return_type("kthvalue", ("values", "indices"))
 
@@ -188,31 +224,6 @@ def kthvalue_(
 # --- what leaves the graph ----------------------------------------------------------------------
 
 
-@function("unique", method=True)
-def unique(
-    input: Tensor,
-    sorted: bool = True,
-    return_inverse: bool = False,
-    return_counts: bool = False,
-    dim: int | None = None,
-) -> Any:
-    """The distinct elements in ascending order; on request where each element went, and counts."""
-    check_reduced("unique", input)
-    if input.dtype.is_complex:
-        check_real("unique", input.array)
-    at = None if dim is None else normal_dim("unique", dim, input.array.ndim)
-    values, inverse, counts = np.unique(
-        input.array, return_inverse=True, return_counts=True, axis=at
-    )
-    results = [Tensor(values)]
-    if return_inverse:
-        shape = input.array.shape if at is None else (-1,)
-        results.append(Tensor(inverse.reshape(shape).astype(np.int64)))
-    if return_counts:
-        results.append(Tensor(counts.astype(np.int64)))
-    return results[0] if len(results) == 1 else tuple(results)
-
-
 @function("searchsorted")
 def searchsorted(
     sorted_sequence: Tensor,
@@ -230,6 +241,8 @@ def searchsorted(
     """
     refuse_out("searchsorted", out)
     check_reduced("searchsorted", sorted_sequence)
+    operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
+    check_dtype("searchsorted", dtypes.result_dtype(operands), refusing("bool", "complex"))
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
     if side not in (None, "left", "right"):

@@ -10,16 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_real, check_tensors, in_single
+from gradcli.ops.arguments import check_real, check_tensors, in_single, plain_integer
 from gradcli.ops.catalogue import expose, function, method, refuse_out
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Function, Op, pointwise
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import cos, exp, sin
+from gradcli.ops.refusing import COMPLEX
 
 
 def by_scipy(name: str) -> Function:
@@ -125,6 +127,7 @@ polygamma: Op = pointwise(
     "PolygammaBackward0",
     _polygamma_array,
     floating=True,
+    refused=COMPLEX,
     self=lambda grad, self, n: grad * polygamma(self, n + 1),
 )
 
@@ -134,8 +137,7 @@ polygamma: Op = pointwise(
 def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     """The n-th derivative of `digamma`. Raises E204 for a negative n."""
     refuse_out("polygamma", out)
-    if type(n) is not int:
-        raise GradcliError("E202", "polygamma(): the order must be an integer")
+    n = plain_integer("polygamma", "n", n)
     if n < 0:
         raise GradcliError(
             "E204", "polygamma(): the order must not be negative", raises="RuntimeError"
@@ -176,7 +178,8 @@ sinc = pointwise(
 def _logit_array(self: Any, eps: float | None = None) -> Any:
     _refuse_complex(self)
     if eps is not None:
-        self = np.clip(self, eps, 1 - eps)
+        # In half precision eps and 1 - eps are rounded; NumPy widens bfloat16 here.
+        self = np.clip(self, eps, type(eps)(1 - eps)).astype(self.dtype)
     return np.log(self / (1 - self))
 
 
@@ -187,7 +190,13 @@ def _logit_rule(grad: Any, self: Any, eps: float | None) -> Any:
     return where(logical_and(self >= low, self <= high), slope, outside)
 
 
-logit = pointwise("logit", "LogitBackward0", _logit_array, floating=True, self=_logit_rule)
+logit = pointwise(
+    "logit",
+    "LogitBackward0",
+    _logit_array,  # half precision is rounded at each step
+    floating=True,
+    self=_logit_rule,
+)
 
 # --- x log y ------------------------------------------------------------------------------------
 
@@ -197,7 +206,7 @@ def _xlogy_array(self: Any, other: Any) -> Any:
         if type(operand) is not float:
             _refuse_complex(operand)
     # NumPy's logarithm of a Python number would widen the product.
-    logarithm = float(np.log(other)) if type(other) is float else np.log(other)
+    logarithm = float(np.log(other)) if type(other) is float else elementary.log(other)
     zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
     product = self * logarithm
     return np.where(zero, product.dtype.type(0), product)[()]
@@ -255,7 +264,7 @@ def _xlog1py_array(self: Any, other: Any) -> Any:
     for operand in (self, other):
         if type(operand) is not float:
             _refuse_complex(operand)
-    logarithm = float(np.log1p(other)) if type(other) is float else np.log1p(other)
+    logarithm = float(np.log1p(other)) if type(other) is float else elementary.log1p(other)
     zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
     product = self * logarithm
     return np.where(zero, product.dtype.type(0), product)[()]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import selection
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -16,14 +17,15 @@ from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.extrema import check_not_empty, picked, put_selected, shared_evenly
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.reduction import (
-    check_floating_dtype,
     check_reduced,
     fold,
     mean_all,
     mean_dims,
     reduced_count,
     reduction,
+    wide,
 )
+from gradcli.ops.refusing import COMPLEX, Refused, check_floating_dtype, refusing
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import expand, restore_dims
 from gradcli.ops.slips import check_freedom
@@ -184,7 +186,8 @@ std_mean_ = _spread(std_mean, "The standard deviation and the mean")
 
 def _middle(self: Any, ignore_nan: bool) -> Any:
     """The positions along the last dimension of the median: of two in the middle the lower one."""
-    order = np.argsort(self, axis=-1, kind="stable")
+    # In float32 bfloat16 has its nan last.
+    order = np.argsort(wide(self), axis=-1, kind="stable")
     missing = fold(np.add, self != self, -1, True)
     count = self.shape[-1]
     # NaNs are sorted last; one makes the median nan, unless they are left out.
@@ -201,10 +204,13 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
             return self.dtype.type(math.nan)
         return flat[_middle(flat, ignore_nan)[0]]
 
-    return op(name, node_name, forward, self=shared_evenly)
+    return op(name, node_name, forward, self=shared_evenly, refused=_BOOL_OR_COMPLEX)
 
 
-def _picked_along(name: str, node_name: str, pick: Function) -> Op:
+_BOOL_OR_COMPLEX = refusing("bool", "complex")
+
+
+def _picked_along(name: str, node_name: str, pick: Function, refused: Refused) -> Op:
     """An op that picks one element along a dimension; `pick` finds its place in the last one."""
 
     def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -223,12 +229,15 @@ def _picked_along(name: str, node_name: str, pick: Function) -> Op:
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
             grads[0], dim, indices, self_sizes, keepdim
         ),
+        refused=refused,
     )
 
 
 def _median(name: str, number: str, ignore_nan: bool) -> Function:
     of_all = _median_of_all(name, f"{number}Backward0", ignore_nan)
-    along = _picked_along(name, f"{number}Backward1", lambda self: _middle(self, ignore_nan))
+    along = _picked_along(
+        name, f"{number}Backward1", lambda self: _middle(self, ignore_nan), _BOOL_OR_COMPLEX
+    )
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
@@ -256,7 +265,7 @@ nanmedian = _median("nanmedian", "Nanmedian", True)
 @on_the_host
 def _most_frequent(self: Any) -> Any:
     """The places along the last dimension of the most frequent value: the smallest of several,
-    and of its places the last.
+    and of its places the one that PyTorch's sort leaves last.
     """
     flat = np.reshape(self, (-1, self.shape[-1]))
     places = np.empty((len(flat), 1), np.int64)
@@ -265,7 +274,12 @@ def _most_frequent(self: Any) -> Any:
             places[row] = _most_frequent_beside_nan(values)
             continue
         unique, counts = np.unique(values, return_counts=True)
-        places[row] = np.flatnonzero(values == unique[np.argmax(counts)])[-1:]
+        value, most = unique[np.argmax(counts)], np.max(counts)
+        if most == 1 or len(values) > selection.LONGEST:
+            places[row] = np.flatnonzero(values == value)[-1:]
+            continue
+        order = selection.order(list(range(len(values))), selection.rising(values.tolist()))
+        places[row] = order[np.sum(values < value) + most - 1]
     return np.reshape(places, (*self.shape[:-1], 1))
 
 
@@ -291,7 +305,7 @@ def _most_frequent_beside_nan(values: Any) -> int:
     return best
 
 
-mode = _picked_along("mode", "ModeBackward0", _most_frequent)
+mode = _picked_along("mode", "ModeBackward0", _most_frequent, COMPLEX)
 _MODE = return_type("mode", ("values", "indices"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_not_integral, check_tensors
 from gradcli.ops.arithmetic import div, mul
 from gradcli.ops.catalogue import function
 from gradcli.ops.complex import real_part, view_as_complex, view_as_real
@@ -70,7 +70,7 @@ def stft(
     Raises E204 for lengths that do not fit, and without `return_complex`.
     """
     check_tensors("stft", input=input)
-    check_floating("stft", input, "RuntimeError")
+    check_not_integral("stft", input, "RuntimeError")
     if not return_complex:
         raise _wrong("stft", "the result is complex, so `return_complex=True` is needed")
     ndim = input.array.ndim

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 from gradcli.arrays.storage import InferenceStorage
+from gradcli.arrays.views import strides_of
 from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd import backward as engine_entry
-from gradcli.autograd.inplace import geometry
+from gradcli.autograd.geometry import geometry
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, refresh
 from gradcli.errors import GradcliError
@@ -110,9 +110,14 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
 
 @method("requires_grad_")
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
-    """Set whether a leaf requires grad; returns the tensor. Raises E408 for a non-leaf or an
-    integer dtype.
+    """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
+    E408 for a non-leaf or an integer dtype.
     """
+    if not isinstance(requires_grad, bool):
+        raise GradcliError(
+            "E202",
+            f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
+        )
     _set_requires_grad(self, requires_grad)
     return self
 
@@ -129,9 +134,9 @@ def _grad_fn(tensor: Tensor) -> Node | None:
 
 @tensor_property("requires_grad")
 def _requires_grad(tensor: Tensor) -> bool:
-    if tensor.storage is not None:
-        refresh(tensor)
-    return tensor.requires_grad
+    # A view need not be brought up to date for this: it requires grad where its base does.
+    base = tensor.base
+    return tensor.requires_grad or (base is not None and base.requires_grad)
 
 
 @tensor_property("grad")
@@ -260,19 +265,7 @@ def element_size(self: Tensor) -> int:
 @method("stride")
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension lie in memory."""
-    steps = [step // self.array.itemsize for step in self.array.strides]
-    sizes = self.array.shape
-    if 0 in sizes and (1 not in sizes or not any(steps)):
-        # NumPy forgets how far apart the elements of an empty part are.
-        inserted = [self.base is not None and size == 1 for size in sizes]
-        steps = [
-            0 if inserted[at] else prod(max(size, 1) for size in sizes[at + 1 :])
-            for at in range(len(sizes))
-        ]
-    for at in reversed(range(len(sizes))):
-        # NumPy gives a new dimension of one element no step; PyTorch the size of what is below it.
-        if sizes[at] == 1 and not steps[at]:
-            steps[at] = sizes[at + 1] * steps[at + 1] if at + 1 < len(sizes) else 1
+    steps = strides_of(self.array)
     return tuple(steps) if dim is None else steps[dim]
 
 

@@ -11,6 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype
 from gradcli.ops.catalogue import function, refuse_out
+from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, op
 from gradcli.ops.linear_systems import (
     adjoint_of,
@@ -119,10 +120,10 @@ def _older_rule(
     of_solution, of_copy = grads
     of_self = of_A = None
     if of_solution is not None:
-        of_self = _triangular_solve(of_solution, A, upper, not transpose, unitriangular)[0]
+        of_self = _triangular_solve(of_solution, conj(A), upper, not transpose, unitriangular)[0]
         if needs[1]:
             if transpose:
-                product = solution @ adjoint_of(of_self)
+                product = conj(solution @ adjoint_of(of_self))
             else:
                 product = of_self @ adjoint_of(solution)
             of_A = _triangle_of(-product, upper, unitriangular)
@@ -173,20 +174,31 @@ def _cholesky_arrays(matrices: Any) -> tuple[Any, Any]:
     info = np.zeros(len(flat), np.int32)
     for place, matrix in enumerate(flat):
         try:
-            lower[place] = np.linalg.cholesky(matrix)
+            if np.isfinite(matrix).all():
+                lower[place] = np.linalg.cholesky(matrix)
+                continue
         except np.linalg.LinAlgError:
-            info[place] = _first_minor(matrix)
+            pass
+        lower[place], info[place] = _column_by_column(matrix)
     return lower.reshape(matrices.shape), info.reshape(matrices.shape[:-2])
 
 
-def _first_minor(matrix: Any) -> int:
-    """The order of the first leading minor that is not positive."""
-    for order in range(1, len(matrix)):
-        try:
-            np.linalg.cholesky(matrix[:order, :order])
-        except np.linalg.LinAlgError:
-            return order
-    return len(matrix)
+def _column_by_column(matrix: Any) -> tuple[Any, int]:
+    """The factor as far as there is one, and the order of the first leading minor that is not
+    positive, or 0. What comes after it stays as it was.
+    """
+    lower = np.tril(matrix)
+    with np.errstate(all="ignore"):
+        for k in range(len(matrix)):
+            row = lower[k, :k]
+            pivot = lower[k, k].real - np.sum((row * row.conj()).real)
+            lower[k, k] = pivot
+            if not pivot > 0:
+                return lower, k + 1
+            lower[k, k] = np.sqrt(pivot)
+            below = lower[k + 1 :, k] - lower[k + 1 :, :k] @ row.conj()
+            lower[k + 1 :, k] = below / lower[k, k] if np.isfinite(pivot) else np.nan
+    return lower, 0
 
 
 def _cholesky_array(self: Any, upper: bool) -> tuple[Any, Any]:
@@ -312,7 +324,11 @@ def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = Non
 
 def _cholesky_inverted(self: Any, upper: bool) -> Any:
     identity = np.broadcast_to(module_of(self).eye(self.shape[-1], dtype=self.dtype), self.shape)
-    return _cholesky_solved(identity, self, upper)
+    found = _cholesky_solved(identity, self, upper)
+    # One triangle is computed, and the other is its mirror image.
+    half = np.triu(found, 1) if upper else np.tril(found, -1)
+    mirrored = half + half.conj().swapaxes(-2, -1)
+    return column_major(np.where(identity != 0, found.real, mirrored).astype(self.dtype))
 
 
 def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> Any:

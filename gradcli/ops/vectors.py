@@ -9,17 +9,19 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_number, check_tensors
+from gradcli.ops.arguments import check_number, check_same_dtype, check_tensors
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.conjugate import conj
+from gradcli.ops.copying import copy_
 from gradcli.ops.cumulative import cumprod, cumsum
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.joining import cat
 from gradcli.ops.rearranging import flip
 from gradcli.ops.reduction import sum_dims
-from gradcli.ops.shape import expand, expand_, unsqueeze, view
+from gradcli.ops.refusing import check_dtype, refusing
+from gradcli.ops.shape import expand, unsqueeze, view
 from gradcli.ops.slicing import select, slice_
 
 # --- the cross product ----------------------------------------------------------------------------
@@ -60,6 +62,8 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = N
 
 def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     check_tensors(name, input=input, other=other)
+    check_dtype(name, input.dtype, refusing("bool"))
+    check_same_dtype(name, input, other)
     if input.array.ndim != other.array.ndim:
         raise GradcliError(
             "E301",
@@ -70,16 +74,12 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     if any(not shape or shape[at] != 3 for shape in sizes):
         raise GradcliError("E301", f"{name}(): dimension {dim} must have 3 elements in both")
     try:
-        common = np.broadcast_shapes(*sizes)
+        np.broadcast_shapes(*sizes)
     except ValueError:
         raise GradcliError(
             "E301", f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
         ) from None
-    return cross.apply(_as_large(input, common), _as_large(other, common), at)
-
-
-def _as_large(value: Tensor, sizes: tuple[int, ...]) -> Tensor:
-    return value if value.array.shape == sizes else expand_(value, *sizes)
+    return cross.apply(input, other, at)
 
 
 # --- powers ---------------------------------------------------------------------------------------
@@ -108,7 +108,18 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     if x.array.ndim != 1:
         raise GradcliError("E301", "vander(): x must be one-dimensional")
     count = x.array.shape[0] if N is None else N
-    powers = slice_.apply(linalg_vander(x, N=max(count, 2)), 1, 0, count, 1)
+    if count < 0:
+        raise GradcliError("E204", "vander(): N must not be negative", raises="RuntimeError")
+    dtype = x.array.dtype if x.array.dtype.kind in "fcV" else np.int64
+    powers = Tensor(module_of(x.array).ones((x.array.shape[0], count), dtype))
+    if count > 1:
+        # As in PyTorch the running product takes the place of what it was made from, which its
+        # derivative needs: E404.
+        copy_(slice_.apply(powers, 1, 1, count, 1), unsqueeze.apply(x, 1))
+        copy_(
+            slice_.apply(powers, 1, 1, count, 1),
+            cumprod.apply(slice_.apply(powers, 1, 1, count, 1), 1, None),
+        )
     return powers if increasing else flip.apply(powers, (1,))
 
 
@@ -148,6 +159,8 @@ def _operands(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
         raise GradcliError("E201", f"{name}(): give x or dx, not both")
     dx = 1 if dx is None else dx
     check_number(name, "dx", dx)
+    for each in (y, y if x is None else x):
+        check_dtype(name, each.dtype, refusing("bool", raises="RuntimeError"))
     return normal_dim(name, dim, y.array.ndim), dx
 
 

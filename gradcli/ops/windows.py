@@ -12,10 +12,10 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_tensors, plain_integer
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
-from gradcli.ops.operands import type_name
+from gradcli.ops.refusing import refusing
 
 Sizes = tuple[int, ...]
 
@@ -143,12 +143,8 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
     Raises E202 for what is no integer, E204 (a RuntimeError) where there are too many or one is
     smaller than `least`.
     """
-    given = value if isinstance(value, (tuple, list)) else (value,)
-    for size in given:
-        if type(size) is not int:
-            raise GradcliError(
-                "E202", f"{name}(): `{argument}` must be integers, not {type_name(size)}"
-            )
+    parts = value if isinstance(value, (tuple, list)) else (value,)
+    given = tuple(plain_integer(name, argument, size) for size in parts)
     if len(given) not in (1, count) or any(size < least for size in given):
         raise GradcliError(
             "E204",
@@ -156,7 +152,7 @@ def per_dimension(name: str, argument: str, value: Any, count: int, least: int =
             f" {value} is not",
             raises="RuntimeError",
         )
-    return tuple(given) * count if len(given) == 1 else tuple(given)
+    return given * count if len(given) == 1 else given
 
 
 def check_counts(name: str, sizes: Sizes, counts: Sizes) -> None:
@@ -187,6 +183,7 @@ im2col: Op = op(
     "Im2ColBackward0",
     _im2col_array,
     self=lambda grad, self_sizes, windows: col2im(grad, self_sizes[-2:], windows),
+    refused=refusing("int"),
 )
 
 col2im: Op = op(
@@ -194,6 +191,7 @@ col2im: Op = op(
     "Col2ImBackward0",
     _col2im_array,
     self=lambda grad, windows: im2col(grad, windows),
+    refused=refusing("int"),
 )
 
 

@@ -10,6 +10,7 @@ from gradcli.optim.arithmetic import (
     add_product,
     add_quotient,
     interpolate,
+    narrowed,
     rounded,
     scale,
 )
@@ -112,8 +113,8 @@ class Adam(Optimizer):
             largest = state["max_exp_avg_sq"].array
             np.maximum(largest, square, out=largest)
             square = largest
-        root = np.sqrt(square) / rounded((1 - beta2**step) ** 0.5, square)
-        root = root + rounded(group["eps"], square)
+        root = narrowed(np.sqrt(square) / rounded((1 - beta2**step) ** 0.5, square), square)
+        root = narrowed(root + rounded(group["eps"], square), square)
         add_quotient(array, average, root, -(lr / (1 - beta1**step)))
         return 2 if decoupled else 1
 
@@ -244,8 +245,9 @@ class NAdam(Optimizer):
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         if not state:
-            _averages(state, array)
+            state["step"] = scalar(0.0)
             state["mu_product"] = scalar(1.0)
+            state["exp_avg"] = zeros_like(array)
             state["exp_avg_sq"] = zeros_like(array)
         step = stepped(state)
         lr, weight_decay = number(group["lr"]), group["weight_decay"]

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.gpu_array import GPUArray
+from gradcli.arrays.multiply_add import multiply_add_wide, widened
+from gradcli.ops.half_precision import with_multiple
 
 _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)
-_EXTENDED = np.dtype(np.longdouble)
 
 
 def rounded(number: float, array: Any) -> Any:
@@ -24,34 +24,24 @@ def rounded(number: float, array: Any) -> Any:
     return number if array.dtype is _DOUBLE else np.float32(number)
 
 
-def widened(number: float, array: Any) -> Any:
-    """A number as it is in an array's format, in the next wider one."""
-    if array.dtype is _DOUBLE:
-        return number if type(array) is GPUArray else np.longdouble(number)
-    return np.float64(array.dtype.type(number))
-
-
-def _fused(total: Any, term: Any, factor: Any) -> Any:
-    """total + term · factor, a widened number or an array, in the wider format.
-
-    Cast by hand, since a ufunc on operands of two formats takes several times as long.
-    """
-    # A GPU has no wider format than double.
-    wide = _EXTENDED if total.dtype is _DOUBLE and type(total) is not GPUArray else _DOUBLE
-    result = term.astype(wide)
-    result *= factor
-    result += total.astype(wide)
-    return result
+def narrowed(value: Any, array: Any) -> Any:
+    """A result in an array's format, in which each step of half precision is kept."""
+    return value if value.dtype is array.dtype else value.astype(array.dtype)
 
 
 def add_scaled(total: Any, term: Any, factor: float) -> None:
     """total += factor · term."""
-    total[...] = _fused(total, term, widened(factor, total))
+    if total.dtype.itemsize == 2:
+        total[...] = with_multiple(total, term, factor)
+        return
+    total[...] = multiply_add_wide(total, term, widened(factor, total))
 
 
 def scaled_sum(left: Any, right: Any, factor: float) -> Any:
     """left + factor · right, as a new array."""
-    return _fused(left, right, widened(factor, left)).astype(left.dtype)
+    if left.dtype.itemsize == 2:
+        return with_multiple(left, right, factor)
+    return multiply_add_wide(left, right, widened(factor, left)).astype(left.dtype)
 
 
 def scale(array: Any, factor: float) -> None:
@@ -66,9 +56,9 @@ def interpolate(start: Any, end: Any, weight: float) -> None:
         return
     share = rounded(weight, start)
     if abs(weight) < 0.5:
-        start[...] = _fused(start, end - start, widened(share, start))
+        start[...] = multiply_add_wide(start, end - start, widened(share, start))
     else:
-        start[...] = _fused(end, end - start, -widened(1 - share, start))
+        start[...] = multiply_add_wide(end, end - start, -widened(1 - share, start))
 
 
 def add_product(total: Any, left: Any, right: Any, factor: float) -> None:
@@ -76,7 +66,7 @@ def add_product(total: Any, left: Any, right: Any, factor: float) -> None:
     if total.dtype.itemsize == 2:
         _in_single(add_product, total, left, right, factor)
         return
-    total[...] = _fused(total, left * rounded(factor, total), right)
+    total[...] = multiply_add_wide(total, left * rounded(factor, total), right)
 
 
 def add_quotient(total: Any, left: Any, right: Any, factor: float) -> None:

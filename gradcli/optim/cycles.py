@@ -1,8 +1,9 @@
-"""Schedules whose rates rise and fall: `OneCycleLR CosineAnnealingWarmRestarts`."""
+"""Schedules whose rates rise and fall: `CosineAnnealingWarmRestarts CyclicLR OneCycleLR`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError
@@ -30,18 +31,41 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self.T_i = T_0
         self.T_mult = T_mult
         self.eta_min = eta_min
-        self.T_cur = last_epoch
+        self.T_cur: float = last_epoch
         super().__init__(optimizer, last_epoch)
 
-    def step(self, epoch: int | None = None) -> None:
-        """Set the rates of the next epoch."""
-        if epoch is not None:
-            raise GradcliError("E205", "CosineAnnealingWarmRestarts cannot jump to an epoch")
-        self.T_cur += 1
-        if self.T_cur >= self.T_i:
-            self.T_cur -= self.T_i
-            self.T_i *= self.T_mult
-        super().step()
+    def step(self, epoch: float | None = None) -> None:
+        """Set the rates of the next epoch, or of the one given, which may be between two."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur %= self.T_i
+                self.T_i *= self.T_mult
+        elif epoch < 0:
+            raise GradcliError("E204", f"an epoch is 0 or more, and not {epoch}")
+        else:
+            self._find_wave(epoch)
+        self.last_epoch = math.floor(epoch)
+        self._get_lr_called_within_step = True
+        rates = self.get_lr()
+        self._get_lr_called_within_step = False
+        self.set_rates(rates)
+
+    def _find_wave(self, epoch: float) -> None:
+        """Find the wave that an epoch is in, and where in it."""
+        if epoch < self.T_0:
+            self.T_i = self.T_0
+            self.T_cur = epoch
+        elif self.T_mult == 1:
+            self.T_cur = epoch % self.T_0
+        else:
+            waves = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            before = self.T_0 * (self.T_mult**waves - 1) / (self.T_mult - 1)
+            self.T_cur = epoch - before
+            self.T_i = self.T_0 * self.T_mult**waves
 
     def rate(self, group: Group, base: float) -> float:
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
@@ -100,36 +124,36 @@ class OneCycleLR(LRScheduler):
             raise GradcliError("E204", f"pct_start has to be from 0 to 1, and is {pct_start}")
         if anneal_strategy not in ("cos", "linear"):
             raise GradcliError("E204", f"anneal_strategy is 'cos' or 'linear': {anneal_strategy!r}")
+        self.optimizer = optimizer
         self.total_steps = total_steps
-        self.anneal_strategy = anneal_strategy
         rising = float(pct_start * total_steps) - 1
-        self._phases = [(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")]
+        self._schedule_phases = [
+            _phase(rising, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+        ]
         if three_phase:
             falling = float(2 * pct_start * total_steps) - 2
-            self._phases += [
-                (falling, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
-                (total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+            self._schedule_phases += [
+                _phase(falling, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+                _phase(total_steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
             ]
         else:
-            self._phases.append(
-                (total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")
+            self._schedule_phases.append(
+                _phase(total_steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")
             )
-        self.cycle_momentum = cycle_momentum
-        if cycle_momentum and not {"momentum", "betas"} & set(optimizer.defaults):
-            raise GradcliError("E204", "cycle_momentum needs an optimizer with momentum")
+        self._anneal_func_type = anneal_strategy
         groups = optimizer.param_groups
         if last_epoch == -1:
             for group, largest in zip(groups, _for_each("max_lr", max_lr, groups), strict=True):
                 group["initial_lr"] = largest / div_factor
                 group["max_lr"] = largest
                 group["min_lr"] = group["initial_lr"] / final_div_factor
-            if cycle_momentum:
-                most = _for_each("max_momentum", max_momentum, groups)
-                least = _for_each("base_momentum", base_momentum, groups)
-                for group, high, low in zip(groups, most, least, strict=True):
-                    _set_momentum(group, high)
-                    group["max_momentum"] = high
-                    group["base_momentum"] = low
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = _has_betas(optimizer)
+            most = _for_each("max_momentum", max_momentum, groups)
+            least = _for_each("base_momentum", base_momentum, groups)
+            if last_epoch == -1:
+                _begin_momentum(groups, most, least)
         super().__init__(optimizer, last_epoch)
 
     def rate(self, group: Group, base: float) -> float:
@@ -137,19 +161,134 @@ class OneCycleLR(LRScheduler):
         if step > self.total_steps:
             raise GradcliError("E204", f"the cycle of {self.total_steps} steps is over")
         start = 0.0
-        phase = self._phases[-1]
-        for earlier in self._phases[:-1]:
-            if step <= earlier[0]:
+        phase = self._schedule_phases[-1]
+        for earlier in self._schedule_phases[:-1]:
+            if step <= earlier["end_step"]:
                 phase = earlier
                 break
-            start = earlier[0]
-        end, *names = phase
-        between = _cosine if self.anneal_strategy == "cos" else _linear
+            start = earlier["end_step"]
+        end, *names = phase.values()
+        between = _cosine if self._anneal_func_type == "cos" else _linear
         part = (step - start) / (end - start)
         first, last, momentum_first, momentum_last = (group.get(name, 0.0) for name in names)
         if self.cycle_momentum:
             _set_momentum(group, between(momentum_first, momentum_last, part))
         return between(first, last, part)
+
+
+def _phase(end: float, *names: str) -> dict[str, Any]:
+    """A phase: its last step, and the settings of a group that it goes between."""
+    keys = ("end_step", "start_lr", "end_lr", "start_momentum", "end_momentum")
+    return dict(zip(keys, (end, *names), strict=True))
+
+
+class CyclicLR(LRScheduler):
+    """The rate goes up and down between two bounds; momentum goes the other way.
+
+    Args:
+        optimizer: whose rates it sets.
+        base_lr, max_lr: the bounds, or those of each group.
+        step_size_up, step_size_down: how many steps it takes to go up, and down.
+        mode: "triangular" for waves of one height, "triangular2" for each half as high as the one
+            before, "exp_range" for heights that fall by `gamma` with every step.
+        scale_fn: a height of the program's own, of the cycle's number or the step's.
+        scale_mode: "cycle" or "iterations": which of them `scale_fn` gets.
+        cycle_momentum: whether momentum, or the first of the betas, is set as well.
+        base_momentum, max_momentum: its bounds, or those of each group.
+    """
+
+    _functions_of_program = frozenset({"_scale_fn_custom"})
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ) -> None:
+        check_optimizer(optimizer)
+        self.optimizer = optimizer
+        groups = optimizer.param_groups
+        base_lrs = _for_each("base_lr", base_lr, groups)
+        if last_epoch == -1:
+            for group, rate in zip(groups, base_lrs, strict=True):
+                group["lr"] = rate
+        self.max_lrs = _for_each("max_lr", max_lr, groups)
+        down = float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size = float(step_size_up) + down
+        self.step_ratio = float(step_size_up) / self.total_size
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise GradcliError("E204", f"there is no mode {mode!r}")
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        if scale_fn is None:
+            scale_mode = "iterations" if mode == "exp_range" else "cycle"
+        self.scale_mode = scale_mode
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.use_beta1 = _has_betas(optimizer)
+            self.base_momentums = _for_each("base_momentum", base_momentum, groups)
+            self.max_momentums = _for_each("max_momentum", max_momentum, groups)
+            if last_epoch == -1:
+                _begin_momentum(groups, self.max_momentums, self.base_momentums)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = base_lrs
+
+    def get_lr(self) -> list[float]:
+        """The rates of the step `last_epoch`; sets momentum too."""
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        part = 1.0 + self.last_epoch / self.total_size - cycle
+        if part <= self.step_ratio:
+            height = part / self.step_ratio
+        else:
+            height = (part - 1) / (self.step_ratio - 1)
+        scale = self._scale(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, low, high in zip(
+                self.optimizer.param_groups, self.base_momentums, self.max_momentums, strict=True
+            ):
+                _set_momentum(group, high - (high - low) * height * scale)
+        return [
+            low + (high - low) * height * scale
+            for low, high in zip(self.base_lrs, self.max_lrs, strict=True)
+        ]
+
+    def _scale(self, number: int) -> float:
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(number)
+        if self.mode == "triangular2":
+            return 1 / (2.0 ** (number - 1))
+        return self.gamma**number if self.mode == "exp_range" else 1.0
+
+    def _saved(self) -> dict[str, Any]:
+        saved = super()._saved()
+        del saved["_scale_fn_custom"]
+        return {**saved, "_scale_fn_custom": None}
+
+
+def _has_betas(optimizer: Optimizer) -> bool:
+    """Whether momentum is the first of the betas; raises E204 where there is no momentum."""
+    if not {"momentum", "betas"} & set(optimizer.defaults):
+        raise GradcliError("E204", "cycle_momentum needs an optimizer with momentum")
+    return "betas" in optimizer.defaults
+
+
+def _begin_momentum(groups: list[Group], most: list[float], least: list[float]) -> None:
+    """Set momentum to its upper bound, and note both bounds in the groups."""
+    for group, high, low in zip(groups, most, least, strict=True):
+        _set_momentum(group, high)
+        group["max_momentum"] = high
+        group["base_momentum"] = low
 
 
 def _for_each(name: str, value: Any, groups: list[Group]) -> list[float]:
@@ -170,6 +309,6 @@ def _set_momentum(group: Group, momentum: float) -> None:
         group["momentum"] = momentum
 
 
-for _kind in (CosineAnnealingWarmRestarts, OneCycleLR):
+for _kind in (CosineAnnealingWarmRestarts, OneCycleLR, CyclicLR):
     _kind.language_name = f"torch.optim.lr_scheduler.{_kind.__name__}"
     modules["torch.optim.lr_scheduler"][_kind.__name__] = _kind

@@ -5,7 +5,9 @@ from __future__ import annotations
 from gradcli.optim import (  # noqa: F401
     adam,
     adaptive,
+    combined,
     cycles,
+    lbfgs,
     plateau,
     schedules,
     sgd,

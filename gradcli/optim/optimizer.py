@@ -8,11 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.deferred import before_write, forced
+from gradcli.arrays.deferred import forced
+from gradcli.arrays.sources import before_write
 from gradcli.autograd.modes import EnableGrad
+from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
+from gradcli.nn.extensible import Extensible
 from gradcli.nn.module import clear_grad
 from gradcli.ops.catalogue import modules
 from gradcli.ops.copying import to
@@ -20,6 +23,26 @@ from gradcli.optim.arithmetic import scaled_sum
 
 Group = dict[str, Any]
 State = dict[str, Any]
+
+
+class States(dict[Tensor, State]):
+    """What is remembered by parameter: empty at first for each."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "collections.defaultdict"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"clear", "get", "items", "keys", "pop", "setdefault", "update", "values"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __missing__(self, parameter: Tensor) -> State:
+        state: State = {}
+        self[parameter] = state
+        return state
+
+    def __repr__(self) -> str:
+        return f"defaultdict(<class 'dict'>, {dict(self)!r})"
 
 
 def check_range(name: str, value: float, low: float = 0.0, high: float = float("inf")) -> None:
@@ -34,7 +57,7 @@ def number(value: Any) -> float:
     return value.item() if isinstance(value, Tensor) else value
 
 
-class Optimizer:
+class Optimizer(Extensible):
     """What all optimisers share; one of them says how a parameter is changed by its gradient.
 
     Attributes:
@@ -43,7 +66,7 @@ class Optimizer:
         state: what is remembered of a parameter, by parameter.
     """
 
-    __slots__ = ("defaults", "param_groups", "state")
+    __slots__ = ("_hooks", "defaults", "param_groups", "state")
 
     language_name: ClassVar[str] = "torch.optim.optimizer.Optimizer"
     language_attributes: ClassVar[frozenset[str]] = frozenset(
@@ -52,6 +75,8 @@ class Optimizer:
             "defaults",
             "load_state_dict",
             "param_groups",
+            "register_step_post_hook",
+            "register_step_pre_hook",
             "state",
             "state_dict",
             "step",
@@ -76,7 +101,8 @@ class Optimizer:
             raise GradcliError("E204", "a learning rate is one number")
         self.defaults = defaults
         self.param_groups: list[Group] = []
-        self.state: dict[Tensor, State] = {}
+        self.state: States = States()
+        self._hooks: tuple[dict[int, Any], dict[int, Any]] = ({}, {})
         given = list(params)
         if not given:
             raise GradcliError("E204", "the optimizer was given no parameters")
@@ -126,6 +152,29 @@ class Optimizer:
         """Change each parameter that has a gradient; returns what `closure` returned, which
         computes the loss and its gradients anew.
         """
+        before, after = self._hooks
+        if not before and not after:
+            return self._step(closure)
+        args: tuple[Any, ...] = (self,) if closure is None else (self, closure)
+        kwargs: dict[str, Any] = {}
+        for hook in list(before.values()):
+            replaced = hook(self, args, kwargs)
+            if replaced is not None:
+                args, kwargs = _arguments(replaced)
+        loss = self._step(*args[1:], **kwargs)
+        for hook in list(after.values()):
+            hook(self, args, kwargs)
+        return loss
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` before each step; what it returns replaces both."""
+        return RemovableHandle(self._hooks[0], hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return RemovableHandle(self._hooks[1], hook)
+
+    def _step(self, closure: Callable[[], Any] | None = None) -> Any:
         loss = None
         if closure is not None:
             with EnableGrad():
@@ -140,9 +189,7 @@ class Optimizer:
                 gradient = forced(meta.grad.array)
                 if negated:
                     gradient = -gradient
-                state = self.state.get(parameter)
-                if state is None:
-                    state = self.state[parameter] = {}
+                state = self.state[parameter]
                 before_write(parameter.array)
                 storage.version += self.update(parameter.array, gradient, state, group)
         return loss
@@ -172,6 +219,12 @@ class Optimizer:
 
         Raises E204 where it belongs to groups of other sizes.
         """
+        if not isinstance(state_dict, dict):
+            raise GradcliError(
+                "E202",
+                f"load_state_dict() takes a dict, not {kind_of(state_dict)}",
+                raises="AttributeError",
+            )
         saved = state_dict["param_groups"]
         sizes = [len(group["params"]) for group in self.param_groups]
         if sizes != [len(group["params"]) for group in saved]:
@@ -180,19 +233,40 @@ class Optimizer:
         for group, packed in zip(self.param_groups, saved, strict=True):
             by_number.update(zip(packed["params"], group["params"], strict=True))
             group.update({key: value for key, value in packed.items() if key != "params"})
-        self.state = {
-            by_number[key]: {name: _fitted(by_number[key], name, kept[name]) for name in kept}
-            for key, kept in state_dict["state"].items()
-        }
+        self.state = States(
+            {
+                by_number[key]: {name: _fitted(by_number[key], name, kept[name]) for name in kept}
+                for key, kept in state_dict["state"].items()
+            }
+        )
 
     # --- text ---------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         shown = []
         for index, group in enumerate(self.param_groups):
-            settings = [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+            settings = [
+                f"    {key}: {_shown(group[key])}" for key in sorted(group) if key != "params"
+            ]
             shown.append("\n".join([f"Parameter Group {index}", *settings, ""]))
         return f"{type(self).__name__} (\n" + "\n".join(shown) + ")"
+
+
+def _shown(value: Any) -> Any:
+    """A setting as it is printed: a tensor of one number as that number."""
+    return value.item() if isinstance(value, Tensor) and value.ndim == 0 else value
+
+
+def _arguments(replaced: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that a hook returned for a step."""
+    if not isinstance(replaced, tuple) or len(replaced) != 2:
+        raise GradcliError(
+            "E204",
+            "a hook before a step has to return None, or arguments and keywords in a tuple",
+            raises="RuntimeError",
+        )
+    args, kwargs = replaced
+    return args, kwargs
 
 
 def _check_parameter(tensor: Any) -> None:

@@ -51,24 +51,27 @@ class ReduceLROnPlateau(LRScheduler):
         if threshold_mode not in ("rel", "abs"):
             raise GradcliError("E204", f"threshold_mode is 'rel' or 'abs', not {threshold_mode!r}")
         count = len(optimizer.param_groups)
-        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        several = isinstance(min_lr, (list, tuple))
+        self.factor = factor
+        self.optimizer = optimizer
+        self.default_min_lr = None if several else min_lr
+        self.min_lrs = list(min_lr) if several else [min_lr] * count
         if len(self.min_lrs) != count:
             raise GradcliError(
                 "E204", f"{count} least rates are needed, and there are {len(self.min_lrs)}"
             )
-        self.optimizer = optimizer
-        self.mode = mode
-        self.factor = factor
         self.patience = patience
-        self.threshold = threshold
-        self.threshold_mode = threshold_mode
         self.cooldown = cooldown
         self.eps = eps
         self.last_epoch = 0
-        self.best = float("inf") if mode == "min" else float("-inf")
-        self.num_bad_epochs = 0
-        self.cooldown_counter = 0
         self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        self.mode_worse = float("inf") if mode == "min" else float("-inf")
+        self.mode = mode
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self.best = self.mode_worse
+        self.cooldown_counter = 0
+        self.num_bad_epochs = 0
 
     def _is_better(self, value: float) -> bool:
         margin = self.threshold

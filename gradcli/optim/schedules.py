@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
+from gradcli.nn.extensible import Extensible
 from gradcli.ops.catalogue import modules
 from gradcli.optim.optimizer import Group, Optimizer
 
@@ -24,13 +25,15 @@ def check_optimizer(optimizer: Any) -> None:
         raise GradcliError("E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}")
 
 
-class LRScheduler:
+class LRScheduler(Extensible):
     """What all schedules share; each says how a rate goes on.
 
     Attributes:
         optimizer: whose rates it sets.
         base_lrs: the rates that its groups began with.
         last_epoch: the epoch whose rates are set now.
+
+    The underscored attributes stand in `state_dict()` under PyTorch's names.
     """
 
     language_name: ClassVar[str] = "torch.optim.lr_scheduler.LRScheduler"
@@ -38,6 +41,7 @@ class LRScheduler:
         {
             "base_lrs",
             "get_last_lr",
+            "get_lr",
             "last_epoch",
             "load_state_dict",
             "optimizer",
@@ -45,7 +49,10 @@ class LRScheduler:
             "step",
         }
     )
-    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset({"base_lrs", "last_epoch"})
+
+    _functions_of_program: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that `state_dict()` does not keep."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
@@ -57,54 +64,74 @@ class LRScheduler:
                 raise GradcliError("E207", "a group has no 'initial_lr' to go on from")
         self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._first = True
-        self.step()
-        self._first = False
+        self.begin()
+
+    def begin(self) -> None:
+        """Set the rates of the first epoch."""
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
 
     def rate(self, group: Group, base: float) -> float:
         """The rate of the epoch `last_epoch` for a group whose rate is `group["lr"]`."""
         raise NotImplementedError
 
     def rate_at(self, base: float) -> float:
-        """The same from the epoch alone, for a jump to it."""
-        raise GradcliError("E205", f"{type(self).__name__} cannot jump to an epoch")
+        """The same from the epoch alone, for a jump to it, where there is such a formula."""
+        raise NotImplementedError
+
+    def get_lr(self) -> list[float]:
+        """The rates of the epoch `last_epoch`, one for each group."""
+        groups = self.optimizer.param_groups
+        return [self.rate(group, base) for group, base in zip(groups, self.base_lrs, strict=False)]
 
     def step(self, epoch: int | None = None) -> None:
         """Set the rates of the next epoch, or of the one given."""
-        groups = self.optimizer.param_groups
-        if epoch is None:
-            self.last_epoch += 1
-            rates = [
-                self.rate(group, base) for group, base in zip(groups, self.base_lrs, strict=False)
-            ]
+        self._step_count += 1
+        self.move(epoch)
+
+    def move(self, epoch: int | None = None) -> None:
+        """Go to the next epoch or to another one, without counting a step."""
+        self._get_lr_called_within_step = True
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if epoch is None or type(self).rate_at is LRScheduler.rate_at:
+            rates = self.get_lr()
         else:
-            self.last_epoch = epoch
             rates = [self.rate_at(base) for base in self.base_lrs]
-        for group, rate in zip(groups, rates, strict=False):
+        self._get_lr_called_within_step = False
+        self.set_rates(rates)
+
+    def set_rates(self, rates: list[float]) -> None:
+        """Give each group its rate."""
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=False):
             group["lr"] = rate
-        self._last_lr = [group["lr"] for group in groups]
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
 
     def get_last_lr(self) -> list[float]:
         """The rates that were set last, one for each group."""
         return self._last_lr
 
     def _saved(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "optimizer"}
+        own = {name: value for name, value in vars(self).items() if name != "optimizer"}
+        return {**self.values, **own}
 
     def state_dict(self) -> dict[str, Any]:
         """What a later run needs in order to go on."""
         return self._saved()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave."""
+        """Take over what `state_dict` gave; raises E207 for a key of another schedule."""
         known = self._saved()
         for name, value in state_dict.items():
             if name not in known:
                 raise GradcliError("E207", f"the schedule has no {name!r}")
-            setattr(self, name, value)
-
-    def __repr__(self) -> str:
-        return f"<{type(self).language_name} object>"
+            if name in self.values:
+                self.values[name] = value
+            elif name not in self._functions_of_program:
+                setattr(self, name, value)
 
 
 def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], float]]:
@@ -119,6 +146,8 @@ def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], flo
 class LambdaLR(LRScheduler):
     """The first rate times a function of the epoch."""
 
+    _functions_of_program = frozenset({"lr_lambdas"})
+
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
         check_optimizer(optimizer)
         self.lr_lambdas = _functions(lr_lambda, optimizer)
@@ -132,14 +161,20 @@ class LambdaLR(LRScheduler):
         return base * self._function(group)(self.last_epoch)
 
     def _saved(self) -> dict[str, Any]:
-        return {name: value for name, value in super()._saved().items() if name != "lr_lambdas"}
+        saved = super()._saved()
+        del saved["lr_lambdas"]
+        return {**saved, "lr_lambdas": [None] * len(self.lr_lambdas)}
 
 
 class MultiplicativeLR(LambdaLR):
     """The rate before times a function of the epoch."""
 
     def rate(self, group: Group, base: float) -> float:
-        return group["lr"] if self._first else group["lr"] * self._function(group)(self.last_epoch)
+        return (
+            group["lr"]
+            if self._is_initial
+            else group["lr"] * self._function(group)(self.last_epoch)
+        )
 
 
 class StepLR(LRScheduler):
@@ -229,7 +264,7 @@ class LinearLR(LRScheduler):
     def rate(self, group: Group, base: float) -> float:
         if self.last_epoch == 0:
             return group["lr"] * self.start_factor
-        if self._first or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return group["lr"]
         change = self.end_factor - self.start_factor
         before = self.total_iters * self.start_factor + (self.last_epoch - 1) * change
@@ -249,7 +284,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, group: Group, base: float) -> float:
-        return group["lr"] if self._first else group["lr"] * self.gamma
+        return group["lr"] if self._is_initial else group["lr"] * self.gamma
 
     def rate_at(self, base: float) -> float:
         return base * self.gamma**self.last_epoch
@@ -270,7 +305,7 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, group: Group, base: float) -> float:
-        if self._first or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return group["lr"]
         now = 1.0 - self.last_epoch / self.total_iters
         before = 1.0 - (self.last_epoch - 1) / self.total_iters
@@ -292,7 +327,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def rate(self, group: Group, base: float) -> float:
-        if self._first:
+        if self._is_initial:
             return group["lr"]
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (base - self.eta_min) * (1 - math.cos(math.pi / self.T_max)) / 2

@@ -1,4 +1,4 @@
-"""Stochastic gradient descent."""
+"""Stochastic gradient descent: `SGD ASGD`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.optim.arithmetic import add_scaled, scale, scaled_sum
-from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, register
+from gradcli.optim.optimizer import (
+    Group,
+    Optimizer,
+    State,
+    check_range,
+    decayed,
+    number,
+    register,
+    scalar,
+    stepped,
+    zeros_like,
+)
 
 
 @register
@@ -71,3 +82,64 @@ class SGD(Optimizer):
                 gradient = buffer.array
         add_scaled(array, gradient, -number(group["lr"]))
         return 1
+
+
+@register
+class ASGD(Optimizer):
+    """Stochastic gradient descent with the average of the parameters over time.
+
+    Raises E204 for a setting out of range.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ) -> None:
+        check_range("lr", number(lr))
+        check_range("weight_decay", weight_decay)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "lambd": lambd,
+                "alpha": alpha,
+                "t0": t0,
+                "weight_decay": weight_decay,
+                "foreach": foreach,
+                "maximize": maximize,
+                "differentiable": differentiable,
+                "capturable": capturable,
+            },
+        )
+
+    def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
+        lr, lambd = number(group["lr"]), group["lambd"]
+        if not state:
+            state["step"] = scalar(0.0)
+            state["eta"] = scalar(lr)
+            state["mu"] = scalar(1.0)
+            state["ax"] = zeros_like(array)
+        step = stepped(state)
+        gradient = decayed(array, gradient, group["weight_decay"])
+        rate, share = state["eta"], state["mu"]
+        average = state["ax"].array
+        scale(array, 1 - lambd * float(rate.array))
+        add_scaled(array, gradient, -float(rate.array))
+        if float(share.array) == 1:
+            average[...] = array
+        else:
+            average += (array - average) * share.array.astype(array.dtype)
+        rate.array = rate.array.dtype.type(lr / ((1 + lambd * lr * step) ** group["alpha"]))
+        share.array = share.array.dtype.type(1 / max(1, step - group["t0"]))
+        return 2

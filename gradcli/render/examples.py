@@ -46,6 +46,7 @@ _GROUPS: dict[str, str] = {
         F.soft_margin_loss F.hinge_embedding_loss""",
     f"torch.{{}}({_INTS}, tensor([1, 2, 3]))": """
         bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift""",
+    "torch.{}(tensor([1, 5]), (2, 3))": "unravel_index",
     f"torch.{{}}({_INTS})": "bitwise_not bincount F.one_hot",
     f"torch.{{}}({_BOOLS})": "any all count_nonzero nonzero argwhere",
     f"torch.{{}}({_BOOLS}, {_V}, {_W})": "where",
@@ -69,7 +70,7 @@ _GROUPS: dict[str, str] = {
         linalg.lu_factor_ex linalg.cond linalg.pinv linalg.matrix_rank linalg.matrix_exp
         linalg.diagonal nn.init.eye_ nn.init.orthogonal_ nn.init.xavier_uniform_
         nn.init.xavier_normal_ nn.init.glorot_uniform_ nn.init.kaiming_uniform_
-        nn.init.kaiming_normal_ F.normalize F.glu unique""",
+        nn.init.kaiming_normal_ F.normalize F.glu unique unique_consecutive""",
     f"torch.{{}}({_M}, 0)": """
         softmax log_softmax F.softmax F.log_softmax F.softmin special.softmax special.log_softmax
         cumsum cumprod cummax cummin logcumsumexp logsumexp special.logsumexp sort argsort flip
@@ -312,7 +313,10 @@ _GROUPS: dict[str, str] = {
     "nn.{}([tensor(1.)])": "ParameterList",
     "nn.{}({'a': tensor(1.)})": "ParameterDict",
     "nn.{}()": "Module",
-    "nn.{}(tensor([1., 2.]))": "Parameter",
+    "nn.{}(tensor([1., 2.]))": "Buffer Parameter",
+    "nn.{}(nn.Linear(3, 2))": "utils.spectral_norm utils.weight_norm",
+    "nn.{}(nn.utils.spectral_norm(nn.Linear(3, 2)))": "utils.remove_spectral_norm",
+    "nn.{}(nn.utils.weight_norm(nn.Linear(3, 2)))": "utils.remove_weight_norm",
     "nn.{}(3, 2)": "Linear Embedding EmbeddingBag",
     "nn.{}(3, 2, 4)": "Bilinear",
     "nn.{}(1, 2, 3)": "Conv1d ConvTranspose1d Conv2d ConvTranspose2d Conv3d ConvTranspose3d",
@@ -327,6 +331,8 @@ _GROUPS: dict[str, str] = {
         AvgPool2d MaxPool2d AdaptiveAvgPool2d AdaptiveMaxPool2d Unfold PixelUnshuffle""",
     f"nn.{{}}(1)({_IMAGE})": "ReplicationPad2d ReflectionPad2d ZeroPad2d CircularPad2d",
     f"nn.{{}}(1)({_VOLUME})": "ReplicationPad3d ReflectionPad3d ZeroPad3d CircularPad3d",
+    f"nn.{{}}(2, output_size=1)({_IMAGE})": "FractionalMaxPool2d",
+    f"nn.{{}}(2, output_size=1)({_VOLUME})": "FractionalMaxPool3d",
     f"nn.{{}}(2)({_VOLUME})": "AvgPool3d MaxPool3d AdaptiveAvgPool3d AdaptiveMaxPool3d",
     "nn.{}(2)(tensor([[[1., 2.]]]), tensor([[[1, 2]]]))": "MaxUnpool1d",
     "nn.{}(2)(tensor([[[[1.]]]]), tensor([[[[3]]]]))": "MaxUnpool2d",
@@ -343,7 +349,7 @@ _GROUPS: dict[str, str] = {
     f"nn.{{}}(scale_factor=2)({_IMAGE})": "Upsample UpsamplingNearest2d UpsamplingBilinear2d",
     # --- training -------------------------------------------------------------------------------
     f"torch.optim.{{}}([{_PARAMETER}], lr=0.1)": """
-        Adam AdamW Adamax NAdam RAdam RMSprop Adagrad Adadelta Rprop SGD""",
+        Adam AdamW Adamax NAdam RAdam RMSprop Adagrad Adadelta Rprop SGD ASGD LBFGS""",
     f"torch.optim.{{}}({_SGD}, lambda epoch: 0.9)": """
         lr_scheduler.LambdaLR lr_scheduler.MultiplicativeLR""",
     f"torch.optim.{{}}({_SGD}, 2)": """
@@ -353,6 +359,11 @@ _GROUPS: dict[str, str] = {
     f"torch.optim.{{}}({_SGD}, 0.9)": """
         lr_scheduler.ExponentialLR lr_scheduler.ConstantLR lr_scheduler.LinearLR""",
     f"torch.optim.{{}}({_SGD}, max_lr=1., total_steps=10)": "lr_scheduler.OneCycleLR",
+    f"torch.optim.{{}}({_SGD}, 0.01, 0.1, cycle_momentum=False)": "lr_scheduler.CyclicLR",
+    f"s = torch.optim.lr_scheduler.StepLR({_SGD}, 2)\ntorch.optim.{{}}([s])": """
+        lr_scheduler.ChainedScheduler""",
+    f"s = torch.optim.lr_scheduler.StepLR({_SGD}, 2)\ntorch.optim.{{}}(s.optimizer, [s], [])": """
+        lr_scheduler.SequentialLR""",
     f"torch.optim.{{}}({_SGD})": "lr_scheduler.ReduceLROnPlateau",
     f"torch.autograd.{{}}({_PARAMETER} * 2)": "backward",
     f"x = {_PARAMETER}\ntorch.autograd.{{}}(x * x, x)": "grad",

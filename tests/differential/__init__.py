@@ -7,11 +7,12 @@
 PYTHON is an interpreter that has torch. What counts is what a program prints, node names included,
 and the class and line of its error. Each program follows from its seed and number alone; the rows
 that it is made of stand in tables: `expressions.py`, `statements.py`, `scenes.py`. A new row needs
-no other change but a new recording.
+no other change but a new recording. `by_hand.txt` holds programs that somebody thought of, parted
+by lines `# ---`.
 
 `recorded.jsonl` holds programs with PyTorch's outcomes, so that the test suite needs no torch: a
-short one around every row, and long ones. `known_misfits.txt` names those that gradcli does not
-match yet; it may only shrink.
+short one around every row, long ones, and those by hand. `known_misfits.txt` names those that
+gradcli does not match yet; it may only shrink.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from tests.differential.comparing import Outcome
 
 FOLDER = Path(__file__).parent
+BY_HAND = FOLDER / "by_hand.txt"
 RECORDED = FOLDER / "recorded.jsonl"
 KNOWN_MISFITS = FOLDER / "known_misfits.txt"
 
@@ -34,8 +36,8 @@ LONG_PROGRAMS = 250
 
 
 def recorded_programs() -> Iterator[str]:
-    """The programs to record: one around each row, and longer ones."""
-    from tests.differential.generator import FAMILIES, one_of, program
+    """The programs to record: one around each row, longer ones, and those by hand."""
+    from tests.differential.generator import FAMILIES, IMPORTS, one_of, program
 
     for table in FAMILIES.values():
         for row in dict.fromkeys(table):
@@ -43,6 +45,8 @@ def recorded_programs() -> Iterator[str]:
                 yield one_of(row, seed, 0)
     for number in range(LONG_PROGRAMS):
         yield program(0, number)
+    for text in BY_HAND.read_text(encoding="utf-8").split("# ---\n"):
+        yield "\n".join([*IMPORTS, text])
 
 
 def write_recorded(programs: list[tuple[str, Outcome]]) -> None:

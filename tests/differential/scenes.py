@@ -224,7 +224,8 @@ FUNCTIONALS = [
     Row("print(torch.func.grad(lambda t: ($map(t)).sum())($x.detach()))"),
     Row("print(torch.func.grad_and_value(lambda t: ($map(t)).mean())($x.detach()))"),
     Row("print(torch.func.jacrev(lambda t: $map(t))($x.detach()))", rank=(0, 1)),
-    Row("print(torch.func.jacfwd(lambda t: $map(t))($x.detach()))", rank=(0, 1)),
+    # Not of 0-dim tensors: beside a float PyTorch then gives the tangent in float64.
+    Row("print(torch.func.jacfwd(lambda t: $map(t))($x.detach()))", rank=(1, 1)),
     Row("print(torch.func.hessian(lambda t: ($map(t)).sum())($x.detach()))", rank=(0, 1)),
     Row("print(torch.func.vmap(lambda t: $map(t))($x.detach()))", rank=(1, 3),
         fits=filled_dimensions),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.differential.expressions import filled_dimensions, square
+from tests.differential.expressions import filled_dimensions
 from tests.differential.writing import Row
 
 PRINTING = [
@@ -26,6 +26,25 @@ PRINTING = [
     Row("print($x.max(0))", rank=(1, 2), kinds="fhi", fits=filled_dimensions),
     Row("node = $x.grad_fn\nwhile node is not None:\n    print(node.name())\n"
         "    node = node.next_functions[0][0] if node.next_functions else None"),
+]  # fmt: skip
+
+FORMATS = [
+    Row("print(f'{$x.sum():.3f} {$x.mean().item():>10.2e}|{$x.numel():04d}|{$x.dtype}')"),
+    Row("print(f'{$x.shape[0]:<4}|{tuple($x.shape)!r:>12}|{$x.requires_grad!s:^7}|')", rank=(1, 3)),
+    Row("print('%.3f %5d %s' % ($x.sum(), $x.numel(), $x.shape))"),
+    Row("print('{:.2f} and {!r}'.format($x.sum().item(), $x.detach().reshape(-1)[:1]))"),
+    Row("print(f'{$x.is_leaf=} {$x.ndim=} {$x._version=}')"),
+    Row("print(str($x.sum()), repr($x.detach().sum()), $x.sum().tolist() == $x.sum().item())"),
+    Row("torch.set_printoptions(precision=$count, sci_mode=False)\nprint($x)\n"
+        "torch.set_printoptions(profile='default')"),
+    Row("print($x * 1e6, $x * 1e-6, torch.cat([$x.reshape(-1)[:1] * 1e5, $x.reshape(-1)[:1]]))"),
+    Row("print($x / 0, ($x / 0 - $x / 0).isnan().all())"),
+    Row("print([round(v, 2) for v in $x.reshape(-1).tolist()], sum($x.reshape(-1).tolist()) > 0)",
+        kinds="i"),
+    Row("print('node:', type($x.grad_fn).__name__, $x.grad_fn)"),
+    Row("print(*$x.shape, sep='x', end='!\\n')"),
+    Row("print({'grad': $x.requires_grad, 'size': list($x.size())}, ($x.shape,), [$x.dtype])"),
+    Row("print($x.detach().to(torch.bfloat16), $x.detach().double().sum())"),
 ]  # fmt: skip
 
 IN_PLACE = [
@@ -71,7 +90,7 @@ IN_PLACE = [
     Row("$x.diagonal().zero_()", rank=(2, 2)),
     Row("$x.unbind(0)[0].mul_(2)", rank=(1, 2), fits=filled_dimensions),
     Row("$x.detach()[0] = $literal", rank=(1, 2), fits=filled_dimensions),
-    Row("$x.data += $number"),
+    Row("$x.data += $number", rank=(1, 3)),
     Row("with torch.no_grad():\n    $x += $number"),
     Row("with torch.no_grad():\n    $x[$index] = $literal", rank=(1, 3)),
     Row("$x += 1", kinds="i"),
@@ -148,24 +167,6 @@ LEAVES = [
     Row("with torch.set_grad_enabled($flag):\n    $name = $x.exp()\nprint($name.grad_fn)"),
 ]  # fmt: skip
 
-HOOKS = [
-    Row("$x.register_hook(lambda g: print('hook', g))"),
-    Row("$x.register_hook(lambda g: g * 2)"),
-    Row("$x.register_hook(lambda g: $map(g))"),
-    Row("$name = $x.register_hook(lambda g: print(g.shape))\n$x.sum().backward(retain_graph=True)\n"
-        "$name.remove()"),
-    Row("$x.register_post_accumulate_grad_hook(lambda t: print('grad', t.grad))"),
-    Row("$name = []\n$x.register_hook($name.append)\n$x.sum().backward(retain_graph=True)\n"
-        "print($name)"),
-    Row("if $x.grad_fn is not None:\n"
-        "    $x.grad_fn.register_hook(lambda gi, go: print('node', gi, go))"),
-    Row("if $x.grad_fn is not None:\n"
-        "    $x.grad_fn.register_prehook(lambda go: print('before', go))"),
-    Row("$name = $x * 2\n$name.register_hook(lambda g: print('first'))\n"
-        "$name.register_hook(lambda g: print('second', g))\n$name.retain_grad()\n"
-        "$name.sum().backward(retain_graph=True)\nprint($name.grad)"),
-]  # fmt: skip
-
 CONTROL = [
     Row("if $x.sum() > $number:\n    print('more', $x)\nelse:\n    print('less')"),
     Row("$name = $x\nfor i in range($count):\n    $name = $name * $like + i\nprint($name)"),
@@ -193,88 +194,54 @@ CONTROL = [
     Row("for i, ($name, $name1) in enumerate(zip($x, $like)):\n"
         "    print(i, ($name * $name1).sum().item())", rank=(1, 2)),
     Row("@torch.no_grad()\ndef $name(t):\n    return $map(t)\nprint($name($x))"),
+    Row("class $class:\n    scale = $number\n    def __init__(self, t):\n        self.t = t\n"
+        "    def __call__(self, other):\n        return self.t * other * self.scale\n"
+        "    @property\n    def size(self):\n        return self.t.numel()\n"
+        "    def __repr__(self):\n        return f'<{self.size} elements>'\n"
+        "$name = $class($x)\nprint($name, $name(2), $name.size)"),
+    Row("class $class:\n    def __enter__(self):\n        print('in')\n        return $x\n"
+        "    def __exit__(self, kind, error, trace):\n        print('out', kind is None)\n"
+        "        return True\nwith $class() as $name:\n    print($name * 2)\n"
+        "    $name.reshape(7, 11)\nprint('after')"),
+    Row("$name = $x\nwhile True:\n    $name = $name * 2 + 1\n"
+        "    if $name.abs().max() > 50 or $name.isnan().any():\n        break\n"
+        "else:\n    print('never')\nprint($name.grad_fn)", fits=filled_dimensions),
+    Row("def $name(t, *more, scale=2, **named):\n"
+        "    return t * scale + sum(more) + sum(named.values())\n"
+        "print($name($x), $name($x, $x, 1), $name($x, scale=3, a=$x, b=1))"),
+    Row("$name = [(i, v * i) for i in range(2) for v in ($x, $like) if i or v is $x]\n"
+        "print([(i, v.sum()) for i, v in $name], {i: v.shape for i, v in $name})"),
+    Row("$name = {}\nfor key, value in zip('ab', ($x, $like)):\n"
+        "    $name.setdefault(key, []).append(value * 2)\n"
+        "print(sorted($name), $name.get('c'), 'a' in $name, $name.pop('b')[0].shape)"),
+    Row("$name = None\ntry:\n    try:\n        $x.view(7, 13)\n    finally:\n"
+        "        print('cleaned')\nexcept (RuntimeError, ValueError) as failure:\n"
+        "    $name = type(failure).__name__\nprint($name)"),
+    Row("try:\n    raise ValueError('value', $number)\nexcept ValueError as failure:\n"
+        "    print(failure.args, isinstance(failure, Exception), str(failure))"),
+    Row("$name = lambda t, k=$count: t if k == 0 else $name(torch.sin(t), k - 1)\n"
+        "print($name($x), $name($x).requires_grad)"),
+    Row("$name = sorted($x.reshape(-1), key=lambda v: -v.item())\nprint($name[:2], min($name))",
+        fits=filled_dimensions),
+    Row("$name, *rest = $x\nprint($name, len(rest))", rank=(1, 3), fits=filled_dimensions),
+    Row("$name = 0\ndef $name1(t):\n    global $name\n    $name += 1\n    return t * $name\n"
+        "print($name1($x), $name1($x), $name)"),
+    Row("def $name():\n    total = $x * 0\n    def add(t):\n        nonlocal total\n"
+        "        total = total + t\n        return total\n    return add\n"
+        "$name1 = $name()\n$name1($x)\nprint($name1($like))"),
+    Row("if ($name := $x.sum()) > 0 and $x.numel():\n    print('positive', $name)\n"
+        "elif not $name < 0:\n    print('zero or nan')\nelse:\n    print('negative')"),
     Row("$name = max($x.reshape(-1).tolist())\nprint(f'{$name:8.3f}|', round($name, 2))",
         fits=filled_dimensions),
 ]  # fmt: skip
 
-MISUSE = [
-    Row("$x.backward()", rank=(1, 3)),
-    Row("$name = $x.exp().sum()\n$name.backward()\n$name.backward()"),
-    Row("$name = torch.ones(2, requires_grad=True)\n$name += 1"),
-    Row("$name = torch.ones(3, requires_grad=True)\n$name[0] = 5.0"),
-    Row("$name = $x.exp()\n$name1 = $name * 2\n$name.add_(1)\n$name1.sum().backward()"),
-    Row("$name = $x.clone()\n$name1 = $name * $name\n$name.mul_(2)\n$name1.sum().backward()"),
-    Row("$name = $x.sigmoid()\n$name[...] = 0.5\n$name.sum().backward()"),
-    Row("torch.tensor([1, 2], requires_grad=True)"),
-    Row("torch.arange(3).requires_grad_()"),
-    Row("$x.detach().sum().backward()"),
-    Row("torch.autograd.grad($x.sum(), torch.ones(2, requires_grad=True))"),
-    Row("torch.autograd.grad($x.sum(), torch.ones(2))"),
-    Row("$x @ torch.ones(7, 7)", rank=(1, 3)),
-    Row("$x + torch.ones(7)", rank=(1, 3), fits=lambda shape: shape[-1] not in (1, 7)),
-    Row("$x.reshape(7, 11)"),
-    Row("$x.view(7, -1)", fits=filled_dimensions),
-    Row("$x[17]", rank=(1, 3)),
-    Row("$x[0, 0, 0, 0]"),
-    Row("$x[torch.tensor([17])]", rank=(1, 3)),
-    Row("$x.sum(5)"),
-    Row("torch.cat([$x, torch.ones(7, 9)])", rank=(1, 3)),
-    Row("torch.stack([$x, torch.ones(7, 9)])"),
-    Row("$x.item()", rank=(1, 3), fits=lambda shape: 1 not in shape),
-    Row("if $x:\n    print('true')", rank=(1, 3), fits=lambda shape: 1 not in shape),
-    Row("$x.backward(torch.ones(7, 2))", rank=(1, 2)),
-    Row("torch.matmul($x, $x.long())", rank=(1, 2), fits=square),
-    Row("$x.foo()"),
-    Row("torch.sum($x, nothing=1)"),
-    Row("torch.no_such_function($x)"),
-    Row("undefined_name + $x"),
-    Row("$x.requires_grad = True"),
-    Row("$x.grad = torch.ones(7, 3)"),
-    Row("$x.half() @ $x", rank=(1, 1)),
-    Row("F.cross_entropy($x, torch.tensor([9]))", rank=(2, 2)),
-    Row("torch.tensor([1.0, 2.0]) - 'a'"),
-    Row("$x + None"),
-    Row("len(torch.tensor(1.0))"),
-    Row("$x.transpose(0, 4)"),
-    Row("$x.expand(7, 7)", rank=(1, 2), fits=lambda shape: shape[-1] not in (1, 7)),
-    Row("$x.squeeze(9)"),
-    Row("$x.bool() - $x.bool()"),
-    Row("-$x.bool()"),
-    Row("$x.long().mean()"),
-    Row("with torch.inference_mode():\n    $name = $x * 2\n"
-        "$name * torch.ones_like($x).requires_grad_()"),
-    Row("$name = $x.unbind(0)\n$name[0].add_(1)", rank=(1, 2), fits=filled_dimensions),
-    Row("assert $x.numel() < 0, 'never'"),
-    Row("raise ValueError('wrong')"),
-    Row("$x.to(torch.int64).sum().backward()"),
-    Row("$x.retain_grad()\n$x.detach().retain_grad()"),
-    Row("torch.linalg.inv(torch.zeros(2, 2))"),
-    Row("int($x)", rank=(1, 2), fits=lambda shape: 1 not in shape),
-    Row("torch.zeros(2)[[True, False, True]]"),
-    Row("[1, 2][5]"),
-    Row("{'a': 1}['b']"),
-    Row("1 / 0"),
-    Row("$x.softmax(3)"),
-    Row("$x.as_strided((99,), (1,))"),
-    Row("torch.randn(-1)"),
-    Row("$x.index_select(0, torch.tensor([0.5]))", rank=(1, 2)),
-    Row("$x.gather(0, torch.tensor([0]))", rank=(2, 3)),
-    Row("torch.where($x, $x, $x)"),
-    Row("torch.tensor([[1.0, 2.0], [3.0]])"),
-    Row("F.mse_loss($x, torch.ones(7, 3))", rank=(1, 2), fits=lambda s: s[-1] not in (1, 3)),
-    Row("$x.norm().backward(torch.ones(2))"),
-    Row("$x[1:] += $x[:-1]", rank=(1, 2), fits=lambda shape: shape[0] > 1),
-    Row("torch.zeros(1).expand(3).add_(1)"),
-    Row("$x.register_hook(lambda g: torch.ones(7, 7))\n$x.sum().backward(retain_graph=True)"),
-]  # fmt: skip
-
 FAMILIES: dict[str, tuple[int, list[Row]]] = {
     "printing": (10, PRINTING),
+    "formats": (3, FORMATS),
     "in place": (6, [row._replace(needs="written") for row in IN_PLACE]),
     "backward": (6, [row._replace(needs="graph") for row in BACKWARD]),
     "gradients": (3, [row._replace(needs="graph") for row in GRADIENTS]),
     "leaves": (4, [row._replace(needs="leaf") for row in LEAVES]),
-    "hooks": (2, [row._replace(needs="graph") for row in HOOKS]),
     "control": (3, CONTROL),
 }
 """Each family of statements, and how often it is drawn beside the others."""

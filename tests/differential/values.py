@@ -78,6 +78,8 @@ class Numbers:
             natural = "complex64"
         written = "" if dtype == natural and 0 not in shape else f", dtype=torch.{dtype}"
         recorded = ", requires_grad=True" if requires_grad else ""
+        if 0 in shape:  # nested lists would lose the sizes behind a 0
+            return f"torch.zeros({shape}{written}{recorded})"
         return f"torch.tensor({self.nested(shape, dtype)}{written}{recorded})"
 
     def shape(self, low: int = 0, high: int = 3) -> Shape:

@@ -15,13 +15,23 @@ ROWS = [
         i=indices(0, 2, 0),
         w=normal(3, 2),
     ),
-    Row("F.embedding_bag(i, w)", i=indices([[0, 2], [1, 1]]), w=normal(4, 3)),
+    Row("F.embedding_bag(i, w)", order=1, i=indices([[0, 2], [1, 1]]), w=normal(4, 3)),
     Row(
-        "F.embedding_bag(i, w, o, mode='sum')", i=indices(0, 2, 1), o=indices(0, 1), w=normal(4, 3)
+        "F.embedding_bag(i, w, o, mode='sum')",
+        order=1,
+        i=indices(0, 2, 1),
+        o=indices(0, 1),
+        w=normal(4, 3),
     ),
-    Row("F.embedding_bag(i, w, mode='max')", i=indices([[0, 2], [1, 3]]), w=distinct(4, 3)),
+    Row(
+        "F.embedding_bag(i, w, mode='max')",
+        order=1,
+        i=indices([[0, 2], [1, 3]]),
+        w=distinct(4, 3),
+    ),
     Row(
         "F.embedding_bag(i, w, mode='sum', per_sample_weights=p)",
+        order=1,
         i=indices([[0, 2], [1, 1]]),
         w=normal(4, 3),
         p=normal(2, 2),

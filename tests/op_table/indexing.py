@@ -48,6 +48,14 @@ ROWS = [
     Row("x.index_fill(1, i, y)", x=normal(2, 3), y=normal(), i=indices(0, 2, 0)),
     # --- reducing into places
     Row("x.scatter_reduce(0, i, y, 'sum')", x=normal(3), y=normal(3), i=indices(0, 0, 2)),
+    Row(
+        "x.scatter(0, i, y, reduce='add')",
+        order=0,
+        x=normal(3),
+        y=normal(2),
+        i=indices(0, 2),
+    ),
+    Row("x.scatter(0, i, 2.5, reduce='multiply')", order=0, x=normal(3), i=indices(0, 2)),
     Row("x.scatter_reduce(0, i, y, 'prod')", x=normal(3), y=normal(3), i=indices(0, 0, 2)),
     Row("x.scatter_reduce(0, i, y, 'mean')", x=normal(3), y=normal(3), i=indices(0, 0, 2)),
     Row("x.scatter_reduce(0, i, y, 'amax')", x=normal(3), y=normal(3), i=indices(0, 0, 2)),

@@ -10,25 +10,22 @@ ROWS = [
     # --- grids
     Row("F.affine_grid(x, (2, 1, 2, 3))", x=normal(2, 2, 3)),
     Row("F.affine_grid(x, (1, 1, 2, 3, 2), align_corners=True)", x=normal(1, 3, 4)),
-    Row("F.grid_sample(x, g)", order=1, x=normal(1, 2, 3, 4), g=PLACES),
-    Row("F.grid_sample(x, g, align_corners=True)", order=1, x=normal(1, 1, 3, 3), g=PLACES),
-    Row("F.grid_sample(x, g, padding_mode='border')", order=1, x=normal(1, 1, 3, 4), g=PLACES),
-    Row("F.grid_sample(x, g, padding_mode='reflection')", order=1, x=normal(1, 1, 3, 4), g=PLACES),
-    Row("F.grid_sample(x, g, mode='bicubic')", order=1, x=normal(1, 1, 4, 4), g=PLACES),
-    Row("F.grid_sample(x, g, mode='nearest')", order=1, x=normal(1, 1, 3, 4), g=PLACES),
-    Row("F.grid_sample(x, g)", order=1, x=normal(1, 1, 2, 3, 3), g=unit(1, 1, 2, 1, 3)),
+    Row("F.grid_sample(x, g)", x=normal(1, 2, 3, 4), g=PLACES),
+    Row("F.grid_sample(x, g, align_corners=True)", x=normal(1, 1, 3, 3), g=PLACES),
+    Row("F.grid_sample(x, g, padding_mode='border')", x=normal(1, 1, 3, 4), g=PLACES),
+    Row("F.grid_sample(x, g, padding_mode='reflection')", x=normal(1, 1, 3, 4), g=PLACES),
+    Row("F.grid_sample(x, g, mode='bicubic')", x=normal(1, 1, 4, 4), g=PLACES),
+    Row("F.grid_sample(x, g, mode='nearest')", x=normal(1, 1, 3, 4), g=PLACES),
+    Row("F.grid_sample(x, g)", x=normal(1, 1, 2, 3, 3), g=unit(1, 1, 2, 1, 3)),
+    # The third derivative, which the second is composed for.
     Row(
-        "x.requires_grad_(); y = torch.autograd.grad(F.grid_sample(x, g).sum(), x,"
-        " create_graph=True)[0]; y",
-        order=0,
+        "torch.autograd.grad(F.grid_sample(x, g, mode='bicubic').sum(), g, create_graph=True)[0]",
         x=constant(normal(1, 1, 3, 3)),
         g=PLACES,
     ),
     Row(
-        "x.requires_grad_(); y = torch.autograd.grad(F.grid_sample(x, g).sum(), x,"
-        " create_graph=True)[0]; y",
-        order=0,
-        x=constant(normal(1, 1, 2, 2, 2)),
+        "torch.autograd.grad(F.grid_sample(x, g).sum(), g, create_graph=True)[0]",
+        x=normal(1, 1, 2, 2, 2),
         g=unit(1, 1, 1, 1, 3),
     ),
     # --- pools
@@ -58,6 +55,8 @@ ROWS = [
     ),
     Row("torch.renorm(x, 2, 0, 1.0)", x=normal(3, 4)),
     Row("torch.renorm(x, 3, 1, 0.7)", x=normal(3, 4)),
+    Row("torch._weight_norm(x, y, 0)", x=normal(3, 2, 2), y=normal(3, 1, 1)),
+    Row("torch._weight_norm(x, y, 1)", x=normal(2, 3), y=normal(1, 3)),
     Row("torch.gradient(x)[0]", x=normal(5)),
     Row("torch.gradient(x, spacing=2.0, dim=1, edge_order=2)[0]", x=normal(2, 5)),
     Row(

@@ -13,4 +13,7 @@ ROWS = [
     Row("x.topk(1, 0, largest=False)[0]", x=distinct(3, 2)),
     Row("x.kthvalue(2).values", x=distinct(2, 3)),
     Row("x.kthvalue(1, 0, keepdim=True)[0]", x=distinct(3, 2)),
+    Row("torch.unique(x)", order=0, x=distinct(4)),
+    Row("torch.unique(x, dim=0)", order=0, x=distinct(3, 2)),
+    Row("torch.unique_consecutive(x)", order=0, x=distinct(4)),
 ]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import elementary
 from gradcli.errors import GradcliError
 from gradcli.explain.symbols.notation import (
     call_of,
@@ -141,6 +142,8 @@ class Reading:
         if isinstance(value, Op):
             return _WrittenOp(self, value)
         if isinstance(value, types.FunctionType):
+            if value.__module__ == elementary.__name__ and hasattr(np, value.__name__):
+                return written_by_name(value.__name__, getattr(np, value.__name__))
             ours = (value.__module__ or "").startswith("gradcli.ops")
             return _WrittenFunction(self, value) if ours else value
         if value is np:

@@ -17,6 +17,7 @@ from gradcli.language.operators import NUMBERS, augmented, binary
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
 from gradcli.language.subscripts import delete_item, get_item, set_item
+from gradcli.ops.catalogue import inplace_operators
 from gradcli.state import State
 
 if TYPE_CHECKING:
@@ -151,14 +152,18 @@ def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) ->
     if isinstance(target, syntax.Name):
         read = c.expression(target, scope)
         store = name_store(c, target.name, scope, assigned=True)
+        on_tensors = inplace_operators.get(symbol)
 
         def augment_name(variables: Variables) -> None:
             left = read(variables)
             right = value(variables)
             state.place = span
-            change = binary if type(left) in NUMBERS else augmented
             try:
-                new = change(symbol, left, right)
+                if type(left) is type(right) is Tensor and on_tensors is not None:
+                    new = on_tensors(left, right)  # the step of an optimizer
+                else:
+                    change = binary if type(left) in NUMBERS else augmented
+                    new = change(symbol, left, right)
             except GradcliError as error:
                 from gradcli.language.labels import label_operands
 

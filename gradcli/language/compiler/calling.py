@@ -65,9 +65,7 @@ def _fail(error: Exception, node: syntax.Call, called: Any, values: Iterable[Any
     labelled.
     """
     values = tuple(values)
-    failure = error
-    if not isinstance(error, GradcliError):
-        failure = call_failed(error, called, values, {})
+    failure = call_failed(error, called, values, {})
     if isinstance(failure, GradcliError):
         nodes = [argument.value for argument in node.arguments]
         if len(values) > len(nodes):  # a method: what it is called on comes first

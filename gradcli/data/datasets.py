@@ -1,0 +1,162 @@
+"""Data sets: what has a length and items by number."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
+from gradcli.nn.extensible import Extensible
+from gradcli.ops.catalogue import modules, operators
+
+TABLE = modules["torch.utils.data"]
+
+
+class Dataset(Extensible):
+    """The base of a program's own data sets, which define `__getitem__` and `__len__`."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.utils.data.dataset.Dataset"
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self) -> None:
+        """Nothing to set up."""
+
+    def __getitem__(self, index: Any) -> Any:
+        raise GradcliError("E205", "a data set has to define __getitem__()")
+
+    def __add__(self, other: Any) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
+
+class _Finite(Dataset):
+    """What the data sets of a known length share: going through them."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        return items_of(self, range(len(self)))
+
+
+class TensorDataset(_Finite):
+    """The rows of tensors side by side; an item is a tuple of them.
+
+    Raises E204 for tensors of different lengths.
+    """
+
+    __slots__ = ("tensors",)
+
+    language_name = "torch.utils.data.dataset.TensorDataset"
+    language_attributes = frozenset({"tensors"})
+
+    def __init__(self, *tensors: Tensor) -> None:
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise GradcliError(
+                    "E202",
+                    f"TensorDataset() takes tensors, not {kind_of(tensor)}",
+                    raises="AttributeError",
+                )
+        if len({len(tensor) for tensor in tensors}) > 1:
+            raise GradcliError(
+                "E204", "the tensors are of different lengths", raises="AssertionError"
+            )
+        self.tensors = tensors
+
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(operators["[]"](tensor, index) for tensor in self.tensors)
+
+    def __len__(self) -> int:
+        return len(self.tensors[0])
+
+
+class Subset(_Finite):
+    """Some items of a data set, by their numbers."""
+
+    __slots__ = ("dataset", "indices")
+
+    language_name = "torch.utils.data.dataset.Subset"
+    language_attributes = frozenset({"dataset", "indices"})
+
+    def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
+        self.dataset = dataset
+        self.indices = indices
+
+    def __getitem__(self, index: int) -> Any:
+        return next(items_of(self.dataset, [self.indices[index]]))
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class ConcatDataset(_Finite):
+    """Data sets one after the other."""
+
+    __slots__ = ("cumulative_sizes", "datasets")
+
+    language_name = "torch.utils.data.dataset.ConcatDataset"
+    language_attributes = frozenset({"cumulative_sizes", "datasets"})
+
+    def __init__(self, datasets: Any) -> None:
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise GradcliError("E204", "there has to be a data set", raises="AssertionError")
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __getitem__(self, index: int) -> Any:
+        count = len(self)
+        if not -count <= index < count:
+            raise GradcliError("E204", f"index {index} is out of range: there are {count} items")
+        index %= count
+        number = bisect_right(self.cumulative_sizes, index)
+        before = self.cumulative_sizes[number - 1] if number else 0
+        return self.datasets[number][index - before]
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+
+def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:
+    """A data set cut at random into parts.
+
+    Args:
+        dataset: what to cut.
+        lengths: how many items each part has, or which shares of them, which sum to 1.
+        generator: draws the order.
+
+    Raises E204 for lengths that do not sum to the data set's.
+    """
+    count = len(dataset)
+    if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
+        sizes = [math.floor(count * share) for share in lengths]
+        for number in range(count - sum(sizes)):
+            sizes[number % len(sizes)] += 1
+    else:
+        sizes = [int(length) for length in lengths]
+    if sum(sizes) != count:
+        raise GradcliError("E204", f"the lengths sum to {sum(sizes)}, and there are {count} items")
+    order = modules["torch"]["randperm"](count, generator=generator).array.tolist()
+    ends = list(accumulate(sizes))
+    return [Subset(dataset, order[end - size : end]) for end, size in zip(ends, sizes, strict=True)]
+
+
+def items_of(dataset: Any, numbers: Sequence[Any]) -> Iterator[Any]:
+    """Items of a data set by their numbers."""
+    for number in numbers:
+        tensor = isinstance(dataset, Tensor)
+        yield operators["[]"](dataset, number) if tensor else dataset[number]
+
+
+for _kind in (Dataset, TensorDataset, Subset, ConcatDataset):
+    TABLE[_kind.__name__] = _kind
+TABLE["random_split"] = random_split

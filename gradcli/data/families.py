@@ -1,0 +1,5 @@
+"""Everything of `torch.utils.data`, imported once: importing a family registers its classes."""
+
+from __future__ import annotations
+
+from gradcli.data import datasets, loading  # noqa: F401

@@ -1,0 +1,181 @@
+"""Batches of a data set's items, in order or at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.data.datasets import TABLE, items_of
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
+from gradcli.ops.catalogue import methods, modules
+from gradcli.ops.joining import stack_
+from gradcli.ops.random import generator_of
+
+
+def default_collate(batch: Any) -> Any:
+    """Items as one: tensors stacked, numbers as a tensor, and what is inside lists, tuples and
+    dictionaries in the same way.
+
+    Raises E202 for items of other kinds, E204 for sequences of different lengths.
+    """
+    first = batch[0]
+    if isinstance(first, Tensor):
+        return stack_(list(batch))
+    if isinstance(first, float):
+        return Tensor(np.array(batch, np.float64))
+    if isinstance(first, int):
+        return Tensor(np.array(batch, np.bool_ if isinstance(first, bool) else np.int64))
+    if isinstance(first, str):
+        return list(batch)
+    if isinstance(first, dict):
+        return {key: default_collate([item[key] for item in batch]) for key in first}
+    if isinstance(first, (list, tuple)):
+        if any(len(item) != len(first) for item in batch):
+            raise GradcliError(
+                "E204", "the items of a batch are of different lengths", raises="RuntimeError"
+            )
+        parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
+        return tuple(parts) if isinstance(first, tuple) and type(first) is not tuple else parts
+    raise GradcliError("E202", f"a batch cannot be made of {kind_of(first)}")
+
+
+class DataLoader:
+    """Goes through a data set in batches.
+
+    Args:
+        dataset: the data set.
+        batch_size: how many items are in a batch; None for the items as they are.
+        shuffle: whether the order is drawn anew each time.
+        sampler: gives the numbers of the items in the order wanted.
+        batch_sampler: gives the lists of numbers, one for each batch.
+        num_workers, pin_memory, timeout, persistent_workers, prefetch_factor: how PyTorch spreads
+            the work; the batches are the same.
+        collate_fn: makes a batch of a list of items.
+        drop_last: whether a last batch that is not full is left out.
+        generator: draws the order.
+
+    Raises E204 for settings that exclude each other.
+    """
+
+    __slots__ = (
+        "batch_sampler",
+        "batch_size",
+        "collate_fn",
+        "dataset",
+        "drop_last",
+        "generator",
+        "sampler",
+        "shuffle",
+    )
+
+    language_name: ClassVar[str] = "torch.utils.data.dataloader.DataLoader"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"batch_size", "collate_fn", "dataset", "drop_last", "generator"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+    ) -> None:
+        if num_workers < 0:
+            raise GradcliError("E204", f"num_workers is 0 or more, not {num_workers}")
+        if sampler is not None and shuffle:
+            raise GradcliError("E204", "a sampler excludes shuffle=True")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler or drop_last):
+            raise GradcliError(
+                "E204", "a batch_sampler excludes batch_size, shuffle, sampler and drop_last"
+            )
+        if batch_size is None and drop_last:
+            raise GradcliError("E204", "without batches there is no last one to drop")
+        if batch_size is not None and (not isinstance(batch_size, int) or batch_size <= 0):
+            raise GradcliError("E204", f"batch_size is a positive integer, not {batch_size}")
+        if shuffle and len(dataset) == 0:
+            raise GradcliError("E204", "there is nothing to shuffle")
+        self.dataset = dataset
+        self.batch_size = batch_size
+        self.shuffle = bool(shuffle)
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.collate_fn = collate_fn
+        self.drop_last = drop_last
+        self.generator = generator
+
+    def __len__(self) -> int:
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)
+        count = len(self.dataset if self.sampler is None else self.sampler)
+        if self.batch_size is None:
+            return count
+        return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+
+    def __iter__(self) -> Iterator[Any]:
+        _draw_seed(self.generator)  # PyTorch draws one for its workers, also where there are none
+        return self._batches()
+
+    def _batches(self) -> Iterator[Any]:
+        collate = self.collate_fn
+        if self.batch_size is None:
+            for item in items_of(self.dataset, list(self._order())):
+                yield item if collate is None else collate(item)
+            return
+        for numbers in self._numbers():
+            batch = list(items_of(self.dataset, numbers))
+            yield (collate or default_collate)(batch)
+
+    def _numbers(self) -> Iterator[list[Any]]:
+        """The numbers of the items, batch by batch."""
+        if self.batch_sampler is not None:
+            yield from map(list, self.batch_sampler)
+            return
+        batch: list[Any] = []
+        for number in self._order():
+            batch.append(number)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch
+
+    def _order(self) -> Iterator[Any]:
+        if self.sampler is not None:
+            return iter(self.sampler)
+        count = len(self.dataset)
+        if not self.shuffle:
+            return iter(range(count))
+        generator = self.generator
+        if generator is None:
+            generator = modules["torch"]["Generator"]()
+            generator.manual_seed(_draw_seed(None))
+        else:
+            generator_of(generator)
+        return iter(modules["torch"]["randperm"](count, generator=generator).array.tolist())
+
+
+def _draw_seed(generator: Any) -> int:
+    drawn = Tensor(np.zeros((), np.int64))
+    methods["random_"](drawn, generator=generator)
+    return int(drawn.array)
+
+
+TABLE["DataLoader"] = DataLoader
+TABLE["default_collate"] = default_collate

@@ -1,0 +1,262 @@
+"""Half precision in kernels that round on the way: what PyTorch's keep in float16 or bfloat16
+between their steps.
+
+`kernels` has the forward function for such arrays by the entry's name. Each is written with float32
+arrays, and `_Half` rounds where PyTorch's kernel stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+MEAN, SUM = 1, 2
+
+GROUP = 32
+"""Elements that PyTorch's vectorised kernels take at a time; fewer are computed one by one."""
+
+kernels: dict[str, Callable[..., Any]] = {}
+"""By the entry's name in the registry."""
+
+_single = np.float32
+
+
+def _kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    def decorate(body: Callable[..., Any]) -> Callable[..., Any]:
+        kernels.update(dict.fromkeys(names, body))
+        return body
+
+    return decorate
+
+
+class _Half:
+    """A dtype of half precision, as rounding: float32 arrays to it and back."""
+
+    def __init__(self, array: Any) -> None:
+        self.dtype = array.dtype
+        self.is_bfloat16 = array.dtype.kind != "f"
+
+    def rounded(self, array: Any) -> Any:
+        """The values that the dtype holds, in float32."""
+        return np.asarray(array, _single).astype(self.dtype).astype(_single)
+
+    def stored(self, array: Any) -> Any:
+        """The result in the dtype."""
+        return np.asarray(array).astype(self.dtype)[()]
+
+    def reduced(self, losses: Any, reduction: int) -> Any:
+        """Losses that were stored, their sum or their mean: added in float32."""
+        losses = self.rounded(losses)
+        if reduction == SUM:
+            losses = np.add.reduce(losses, axis=None)
+        elif reduction == MEAN:
+            losses = np.add.reduce(losses, axis=None) / _single(losses.size)
+        return self.stored(losses)
+
+
+def _wide(*arrays: Any) -> list[Any]:
+    return [array.astype(_single) for array in arrays]
+
+
+# --- functions of one number --------------------------------------------------------------------
+
+
+@_kernel("rsqrt")
+def _rsqrt(self: Any) -> Any:
+    half = _Half(self)
+    value = self.astype(_single)
+    root = np.sqrt(value)
+    grouped = self.size // GROUP * GROUP
+    result = np.asarray(1 / half.rounded(root))
+    result.reshape(-1)[:grouped] = np.reshape(1 / root, -1)[:grouped]
+    return half.stored(result)
+
+
+@_kernel("special_entr")
+def _entr(self: Any) -> Any:
+    half = _Half(self)
+    value = self.astype(_single)
+    logarithm = half.rounded(np.log(value))
+    entropy = np.where(value > 0, -value * logarithm, np.where(value == 0, 0.0, -np.inf))
+    return half.stored(np.where(np.isnan(value), value, entropy))
+
+
+@_kernel("log_sigmoid_backward")
+def _log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
+    half = _Half(self)
+    grad, value = _wide(grad_output, self)
+    small = half.rounded(np.exp(-np.abs(value)))  # what the forward pass left
+    share = small / (1 + small)
+    return half.stored(grad * np.where(value < 0, 1 - share, share))
+
+
+@_kernel("glu_backward")
+def _glu_backward(grad_output: Any, self: Any, dim: int) -> Any:
+    half = _Half(self)
+    value, gate = np.split(self.astype(_single), 2, dim)
+    grad = grad_output.astype(_single)
+    open_ = half.rounded(1 / (1 + np.exp(-gate)))
+    return half.stored(np.concatenate([open_ * grad, (1 - open_) * open_ * value * grad], dim))
+
+
+# --- along a dimension --------------------------------------------------------------------------
+
+
+def _shifted(self: Any, dim: int) -> Any:
+    return self - np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
+
+
+@_kernel("softmax")
+def _softmax(self: Any, dim: int) -> Any:
+    half = _Half(self)
+    value = self.astype(_single)
+    if not self.ndim:
+        return half.stored(np.exp(value - value))
+    powers = np.exp(_shifted(value, dim))
+    total = np.add.reduce(powers, axis=dim, keepdims=True)
+    if dim % self.ndim != self.ndim - 1:
+        powers = half.rounded(powers)
+    return half.stored(powers / total)
+
+
+@_kernel("log_softmax")
+def _log_softmax(self: Any, dim: int) -> Any:
+    half = _Half(self)
+    value = self.astype(_single)
+    if not self.ndim:
+        return half.stored(value - value)
+    shifted = _shifted(value, dim)
+    total = np.add.reduce(np.exp(shifted), axis=dim, keepdims=True)
+    if dim % self.ndim == self.ndim - 1:
+        return half.stored(shifted - half.rounded(np.log(half.rounded(total))))
+    return half.stored(shifted - np.log(total))
+
+
+# --- losses -------------------------------------------------------------------------------------
+
+
+def _share(half: _Half, count: float, reduction: int, size: int) -> Any:
+    """`count` parts of the mean of so many losses, or `count` itself."""
+    return half.rounded(count / max(size, 1) if reduction == MEAN else count)
+
+
+@_kernel("mse_loss")
+def _mse_loss(self: Any, target: Any, reduction: int) -> Any:
+    half = _Half(self)
+    difference = half.rounded(np.subtract(*_wide(self, target)))
+    return half.reduced(difference * difference, reduction)
+
+
+@_kernel("mse_loss_backward")
+def _mse_loss_backward(grad_output: Any, self: Any, target: Any, reduction: int) -> Any:
+    half = _Half(self)
+    grad, value, wanted = _wide(grad_output, self, target)
+    difference = half.rounded(value - wanted)
+    part = _share(half, 2.0, reduction, difference.size)
+    return half.stored(half.rounded(part * difference) * grad)
+
+
+def _rounded_distance(half: _Half, self: Any, target: Any, in_steps: bool) -> Any:
+    distance = np.abs(np.subtract(*_wide(self, target)))
+    return half.rounded(distance) if in_steps else distance
+
+
+@_kernel("huber_loss")
+def _huber_loss(self: Any, target: Any, reduction: int, delta: float) -> Any:
+    half = _Half(self)
+    # bfloat16 is rounded at each step, float16 at the end.
+    step = half.rounded if half.is_bfloat16 else _unrounded
+    distance = _rounded_distance(half, self, target, half.is_bfloat16)
+    delta = step(_single(delta))
+    near = step(0.5 * distance) * distance
+    far = delta * step(distance - step(0.5 * delta))
+    return half.reduced(np.where(distance <= delta, near, far), reduction)
+
+
+def _unrounded(value: Any) -> Any:
+    return value
+
+
+@_kernel("huber_loss_backward")
+def _huber_loss_backward(
+    grad_output: Any, self: Any, target: Any, reduction: int, delta: float
+) -> Any:
+    half = _Half(self)
+    grad, value, wanted = _wide(grad_output, self, target)
+    difference = half.rounded(value - wanted)
+    part = _share(half, 1.0, reduction, difference.size)
+    limit = half.rounded(delta)
+    far = half.rounded(half.rounded(part * grad) * limit)
+    near = half.rounded(part * difference) * grad
+    return half.stored(np.where(np.abs(difference) < limit, near, np.sign(difference) * far))
+
+
+@_kernel("smooth_l1_loss")
+def _smooth_l1_loss(self: Any, target: Any, reduction: int, beta: float) -> Any:
+    half = _Half(self)
+    # Here it is float16 that is rounded at each step.
+    step = _unrounded if half.is_bfloat16 else half.rounded
+    distance = _rounded_distance(half, self, target, not half.is_bfloat16)
+    beta = step(_single(beta))
+    near = step(step(0.5 * distance) * distance) / beta
+    far = distance - step(0.5 * beta)
+    return half.reduced(np.where(distance < beta, near, far), reduction)
+
+
+# --- over a batch -------------------------------------------------------------------------------
+
+
+@_kernel("native_batch_norm")
+def _batch_norm(
+    input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
+) -> tuple[Any, Any, Any]:
+    half = _Half(input)
+    values = input.astype(_single).reshape(statistics.shape)
+    if statistics.given is None:
+        mean = np.mean(values, statistics.dims, np.float64, keepdims=True).astype(_single)
+        squares = np.sum((values - mean) ** 2, statistics.dims, np.float64, keepdims=True)
+        count = values.size // mean.size
+        if half.is_bfloat16:
+            squares = half.rounded(squares)
+        variance = squares / count
+        if half.is_bfloat16:
+            variance = half.rounded(variance)
+    else:
+        mean, variance = _wide(*statistics.given)
+    deviation = 1 / np.sqrt(variance.astype(np.float64) + statistics.eps)
+    if statistics.given is None:
+        mean, deviation = half.rounded(mean), half.rounded(deviation)
+    slope = deviation.astype(_single)
+    if weight is not None:
+        slope = slope * weight.astype(_single).reshape(statistics.weight_shape)
+    offset = -mean * slope
+    if bias is not None:
+        offset = offset + bias.astype(_single).reshape(statistics.weight_shape)
+    result = (values * slope + offset).reshape(input.shape)
+    return half.stored(result), half.stored(mean), half.stored(deviation)
+
+
+# --- products -----------------------------------------------------------------------------------
+
+
+@_kernel("addr")
+def _addr(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    half = _Half(self)
+    total, column, row = _wide(self, vec1, vec2)
+    column = half.rounded(half.rounded(alpha) * column)[:, None]
+    product = half.rounded(column * row)
+    return half.stored(product + half.rounded(half.rounded(beta) * total) if beta else product)
+
+
+@_kernel("mvlgamma")
+def _mvlgamma(self: Any, p: int) -> Any:
+    from scipy.special import gammaln
+
+    half = _Half(self)
+    steps = np.arange(p, dtype=_single) * -0.5
+    terms = half.rounded(gammaln(half.rounded(self.astype(_single)[..., None] + steps)))
+    total = half.rounded(np.add.reduce(terms, axis=-1))
+    constant = p * (p - 1) / 4 * float(np.log(np.pi))
+    return half.stored(total + half.rounded(constant))

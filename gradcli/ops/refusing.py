@@ -1,0 +1,96 @@
+"""The dtypes that an op is not defined for: data that stands beside the op's entry.
+
+    refused=refusing("complex")
+    refused=refusing("bool", "int") | refusing("complex", raises="RuntimeError")
+
+A dtype is named by its category (`bool`, `int`, `float`, `complex`), by its own name (`uint8`), or
+by `half`, which is float16 and bfloat16.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.errors import GradcliError
+
+Refused = Mapping[str, str]
+"""The class that is raised, by the name of the dtypes."""
+
+_HALVES = ("float16", "bfloat16")
+
+
+def refusing(*names: str, raises: str = "NotImplementedError") -> dict[str, str]:
+    """What an entry's `refused=` says of the dtypes of these names: `raises` is the class of
+    PyTorch's error.
+    """
+    return dict.fromkeys(names, raises)
+
+
+NOTHING: dict[str, str] = refusing()
+INTEGRAL = refusing("bool", "int")
+COMPLEX = refusing("complex")
+NOT_FLOATING = INTEGRAL | COMPLEX
+
+
+WITHOUT_COMPLEX_GRADIENT = frozenset(
+    {
+        "_trilinear",
+        "embedding",
+        "index_reduce",
+        "nan_to_num",
+        "normal",
+        "scatter_reduce",
+        "select_scatter",
+        "slice_scatter",
+    }
+)
+"""Ops that compute complex results, which PyTorch does not differentiate."""
+
+
+def no_complex_gradient(name: str) -> GradcliError:
+    """The error of a complex result that would be recorded."""
+    return GradcliError(
+        "E203",
+        f"{name}() has no derivative where the result is complex",
+        raises="RuntimeError",
+        help="detach() the operands where no gradient is needed",
+    )
+
+
+def check_dtype(name: str, dtype: DType, refused: Refused) -> None:
+    """Raise E203 where the function `name` refuses a dtype, as the class that `refused` says."""
+    raises = refused.get(dtype.name) or refused.get(dtype.category)
+    if raises is None and dtype.name in _HALVES:
+        raises = refused.get("half")
+    if raises is not None:
+        raise GradcliError(
+            "E203",
+            f"{name}() is not defined for {dtype}",
+            raises=raises,
+            help=_help(dtype, refused),
+        )
+
+
+def check_floating_dtype(name: str, dtype: DType) -> None:
+    """Raise E203, as RuntimeError, for an integer or bool dtype."""
+    check_dtype(name, dtype, _NO_MEAN)
+
+
+_NO_MEAN = refusing("bool", "int", raises="RuntimeError")
+
+
+def _help(dtype: DType, refused: Refused) -> str | None:
+    """What to write instead, where the function takes floating tensors."""
+    if dtype.category in ("bool", "int") and {"bool", "int"} <= refused.keys():
+        return "make it floating: `x.float()`"
+    if dtype.name in _HALVES:
+        return "widen it: `x.float()`"
+    return None
+
+
+def check_operand(op: Any, array: Any) -> None:
+    """Raise E203 where an entry refuses the dtype of an operand's array."""
+    check_dtype(op.name, dtypes.of_array(array), op.refused)

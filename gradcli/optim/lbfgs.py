@@ -1,0 +1,249 @@
+"""L-BFGS: steps that go by the curvature which the last gradients showed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.modes import EnableGrad, NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.catalogue import methods
+from gradcli.ops.joining import cat_
+from gradcli.optim.line_search import LineSearch, Point
+from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, register
+
+Closure = Callable[[], Any]
+
+
+def _dot(left: Tensor, right: Tensor) -> Any:
+    return methods["dot"](left, right)
+
+
+def _largest(tensor: Tensor) -> Any:
+    return methods["max"](methods["abs"](tensor))
+
+
+@register
+class LBFGS(Optimizer):
+    """Steps along the gradient times an estimate of the inverse Hessian.
+
+    A step takes `max_iter` iterations at most, and `closure` computes the loss and its gradients
+    anew in each. What is remembered is kept with the first parameter.
+
+    Raises E204 for a setting out of range and for several groups of parameters.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ) -> None:
+        check_range("lr", number(lr))
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "max_iter": max_iter,
+                "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+                "tolerance_grad": tolerance_grad,
+                "tolerance_change": tolerance_change,
+                "history_size": history_size,
+                "line_search_fn": line_search_fn,
+            },
+        )
+        if len(self.param_groups) != 1:
+            raise GradcliError("E204", "LBFGS takes one group of parameters")
+
+    def _step(self, closure: Closure | None = None) -> Any:
+        if closure is None:
+            raise GradcliError(
+                "E201", "LBFGS.step() needs a closure, which computes the loss and its gradients"
+            )
+        with NoGrad():
+            return _Step(self.param_groups[0], self.state, closure).run()
+
+
+class _Step:
+    """One step of the optimiser.
+
+    Attributes:
+        group: the parameters and settings.
+        state: what is remembered from step to step.
+        closure: computes the loss and its gradients.
+        evaluations: how often it was called in this step.
+        loss, gradient: what it gave last, the gradients of all parameters as one vector.
+        direction: where the parameters go.
+        length: how far along the direction, a number or a tensor.
+    """
+
+    def __init__(self, group: Group, state: Any, closure: Closure) -> None:
+        self.group = group
+        self.parameters: list[Tensor] = group["params"]
+        self.state: State = state[self.parameters[0]]
+        self.closure = closure
+        self.evaluations = 0
+        self.loss = 0.0
+        self.gradient: Any = None
+        self.direction: Any = self.state.get("d")
+        self.length: Any = self.state.get("t")
+
+    def run(self) -> Any:
+        """Go on until nothing is left to gain; returns the loss before the step."""
+        state, group = self.state, self.group
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        loss = self._evaluate()
+        state["func_evals"] += 1
+        if self._at_minimum():
+            return loss
+        for iteration in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            before = self.loss
+            self._turn()
+            previous_gradient = methods["clone"](self.gradient)
+            slope = _dot(self.gradient, self.direction)
+            if slope > -group["tolerance_change"]:
+                state["prev_flat_grad"], state["prev_loss"] = previous_gradient, before
+                break
+            self._move(slope, last=iteration == group["max_iter"])
+            state["prev_flat_grad"], state["prev_loss"] = previous_gradient, before
+            if self._is_done(before):
+                break
+        self._remember()
+        return loss
+
+    def _is_done(self, before: float) -> bool:
+        group = self.group
+        return bool(
+            self.evaluations >= group["max_eval"]
+            or self._at_minimum()
+            or _largest(self.direction * self.length) <= group["tolerance_change"]
+            or abs(self.loss - before) < group["tolerance_change"]
+        )
+
+    def _at_minimum(self) -> bool:
+        return bool(_largest(self.gradient) <= self.group["tolerance_grad"])
+
+    def _remember(self) -> None:
+        """Put the step's results beside what is remembered, in PyTorch's order."""
+        state = self.state
+        kept = {"d": self.direction, "t": self.length}
+        for name in ("old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss"):
+            kept[name] = state.pop(name)
+        for name in ("d", "t"):
+            state.pop(name, None)
+        state.update(kept)
+
+    # --- where to go --------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Find the direction, and how far to go along it at first."""
+        state, lr = self.state, number(self.group["lr"])
+        if state["n_iter"] == 1:
+            self.direction = -self.gradient
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            total = methods["sum"](methods["abs"](self.gradient))
+            self.length = min(1.0, 1.0 / total) * lr
+            return
+        self._learn()
+        self.direction = self._times_inverse_hessian(-self.gradient)
+        self.length = lr
+
+    def _learn(self) -> None:
+        """Note how the gradient changed along the last step, if it shows curvature."""
+        state = self.state
+        change = self.gradient - state["prev_flat_grad"]
+        step = self.direction * self.length
+        curvature = _dot(change, step)
+        if curvature > 1e-10:
+            if len(state["old_dirs"]) == self.group["history_size"]:
+                for name in ("old_dirs", "old_stps", "ro"):
+                    state[name].pop(0)
+            state["old_dirs"].append(change)
+            state["old_stps"].append(step)
+            state["ro"].append(1.0 / curvature)
+            state["H_diag"] = curvature / _dot(change, change)
+
+    def _times_inverse_hessian(self, vector: Tensor) -> Tensor:
+        """The vector times the estimate that the remembered changes and steps give."""
+        state = self.state
+        remembered = list(zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True))
+        shares = state.setdefault("al", [None] * self.group["history_size"])
+        for number_, (change, step, ratio) in reversed(list(enumerate(remembered))):
+            shares[number_] = _dot(step, vector) * ratio
+            methods["add_"](vector, change, alpha=-shares[number_])
+        result: Tensor = vector * state["H_diag"]
+        for (change, step, ratio), share in zip(remembered, shares, strict=False):
+            methods["add_"](result, step, alpha=share - _dot(change, result) * ratio)
+        return result
+
+    # --- going --------------------------------------------------------------------------------
+
+    def _move(self, slope: Any, last: bool) -> None:
+        """Change the parameters, and look at the loss again where that will be needed."""
+        before = self.evaluations
+        if self.group["line_search_fn"] is not None:
+            self._search(slope)
+        else:
+            self._add(self.length)
+            if not last:
+                self._evaluate()
+        self.state["func_evals"] += self.evaluations - before
+
+    def _search(self, slope: Any) -> None:
+        if self.group["line_search_fn"] != "strong_wolfe":
+            raise GradcliError(
+                "E204", "line_search_fn is 'strong_wolfe' or None", raises="RuntimeError"
+            )
+        origin = [methods["clone"](parameter) for parameter in self.parameters]
+
+        def evaluate(position: Any) -> Point:
+            self._add(position)
+            self._evaluate()
+            for parameter, value in zip(self.parameters, origin, strict=True):
+                methods["copy_"](parameter, value)
+            return Point(position, self.loss, self.gradient, _dot(self.gradient, self.direction))
+
+        search = LineSearch(
+            evaluate,
+            Point(0, self.loss, methods["clone"](self.gradient), slope),
+            _largest(self.direction),
+            1e-9,
+            self.group["max_eval"] - self.evaluations,
+        )
+        found = search.run(self.length)
+        self.loss, self.gradient, self.length = found.value, found.gradient, found.position
+        self._add(self.length)
+
+    def _evaluate(self) -> Any:
+        """Compute the loss and the gradient anew; returns what the closure did."""
+        with EnableGrad():
+            loss = self.closure()
+        self.evaluations += 1
+        self.loss = float(loss)
+        self.gradient = cat_(
+            [
+                methods["reshape"](parameter * 0 if parameter.grad is None else parameter.grad, -1)
+                for parameter in self.parameters
+            ]
+        )
+        return loss
+
+    def _add(self, length: Any) -> None:
+        """Move the parameters along the direction."""
+        start = 0
+        for parameter in self.parameters:
+            count = parameter.array.size
+            part = methods["narrow"](self.direction, 0, start, count)
+            part = methods["view_as"](part, parameter)
+            methods["add_"](parameter, part, alpha=number(length))
+            start += count

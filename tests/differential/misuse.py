@@ -1,0 +1,177 @@
+"""Deliberate misuse: statements that PyTorch refuses, each with an error of some class."""
+
+from __future__ import annotations
+
+from tests.differential.expressions import filled_dimensions, square
+from tests.differential.writing import Row
+
+MISUSE = [
+    Row("$x.backward()", rank=(1, 3)),
+    Row("$name = $x.exp().sum()\n$name.backward()\n$name.backward()"),
+    Row("$name = torch.ones(2, requires_grad=True)\n$name += 1"),
+    Row("$name = torch.ones(3, requires_grad=True)\n$name[0] = 5.0"),
+    Row("$name = $x.exp()\n$name1 = $name * 2\n$name.add_(1)\n$name1.sum().backward()"),
+    Row("$name = $x.clone()\n$name1 = $name * $name\n$name.mul_(2)\n$name1.sum().backward()"),
+    Row("$name = $x.sigmoid()\n$name[...] = 0.5\n$name.sum().backward()"),
+    Row("torch.tensor([1, 2], requires_grad=True)"),
+    Row("torch.arange(3).requires_grad_()"),
+    Row("$x.detach().sum().backward()"),
+    Row("torch.autograd.grad($x.sum(), torch.ones(2, requires_grad=True))"),
+    Row("torch.autograd.grad($x.sum(), torch.ones(2))"),
+    Row("$x @ torch.ones(7, 7)", rank=(1, 3)),
+    Row("$x + torch.ones(7)", rank=(1, 3), fits=lambda shape: shape[-1] not in (1, 7)),
+    Row("$x.reshape(7, 11)"),
+    Row("$x.view(7, -1)", fits=filled_dimensions),
+    Row("$x[17]", rank=(1, 3)),
+    Row("$x[0, 0, 0, 0]"),
+    Row("$x[torch.tensor([17])]", rank=(1, 3)),
+    Row("$x.sum(5)"),
+    Row("torch.cat([$x, torch.ones(7, 9)])", rank=(1, 3)),
+    Row("torch.stack([$x, torch.ones(7, 9)])"),
+    Row("$x.item()", rank=(1, 3), fits=lambda shape: 1 not in shape),
+    Row("if $x:\n    print('true')", rank=(1, 3), fits=lambda shape: 1 not in shape),
+    Row("$x.backward(torch.ones(7, 2))", rank=(1, 2)),
+    Row("torch.matmul($x, $x.long())", rank=(1, 2), fits=square),
+    Row("$x.foo()"),
+    Row("torch.sum($x, nothing=1)"),
+    Row("torch.no_such_function($x)"),
+    Row("undefined_name + $x"),
+    Row("$x.requires_grad = True"),
+    Row("$x.grad = torch.ones(7, 3)"),
+    Row("$x.half() @ $x", rank=(1, 1)),
+    Row("F.cross_entropy($x, torch.tensor([9]))", rank=(2, 2)),
+    Row("torch.tensor([1.0, 2.0]) - 'a'"),
+    Row("$x + None"),
+    Row("len(torch.tensor(1.0))"),
+    Row("$x.transpose(0, 4)"),
+    Row("$x.expand(7, 7)", rank=(1, 2), fits=lambda shape: shape[-1] not in (1, 7)),
+    Row("$x.squeeze(9)"),
+    Row("$x.bool() - $x.bool()"),
+    Row("-$x.bool()"),
+    Row("$x.long().mean()"),
+    Row("with torch.inference_mode():\n    $name = $x * 2\n"
+        "$name * torch.ones_like($x).requires_grad_()"),
+    Row("$name = $x.unbind(0)\n$name[0].add_(1)", rank=(1, 2), fits=filled_dimensions),
+    Row("assert $x.numel() < 0, 'never'"),
+    Row("raise ValueError('wrong')"),
+    Row("$x.to(torch.int64).sum().backward()"),
+    Row("$x.retain_grad()\n$x.detach().retain_grad()"),
+    Row("torch.linalg.inv(torch.zeros(2, 2))"),
+    Row("int($x)", rank=(1, 2), fits=lambda shape: 1 not in shape),
+    Row("torch.zeros(2)[[True, False, True]]"),
+    Row("[1, 2][5]"),
+    Row("{'a': 1}['b']"),
+    Row("1 / 0"),
+    Row("$x.softmax(3)"),
+    Row("$x.as_strided((99,), (1,))"),
+    Row("torch.randn(-1)"),
+    Row("$x.index_select(0, torch.tensor([0.5]))", rank=(1, 2)),
+    Row("$x.gather(0, torch.tensor([0]))", rank=(2, 3)),
+    Row("torch.where($x, $x, $x)"),
+    Row("torch.tensor([[1.0, 2.0], [3.0]])"),
+    Row("F.mse_loss($x, torch.ones(7, 3))", rank=(1, 2), fits=lambda s: s[-1] not in (1, 3)),
+    Row("$x.norm().backward(torch.ones(2))"),
+    Row("$x[1:] += $x[:-1]", rank=(1, 2), fits=lambda shape: shape[0] > 1),
+    Row("torch.zeros(1).expand(3).add_(1)"),
+    Row("$x.register_hook(lambda g: torch.ones(7, 7))\n$x.sum().backward(retain_graph=True)"),
+    Row("torch.autograd.grad($x.sum(), [], allow_unused=True)", needs="graph"),
+    Row("torch.autograd.grad($x, $leaf, allow_unused=True)", rank=(1, 3), needs="graph"),
+    Row("torch.autograd.grad($x.sum(), $leaf, torch.ones(7), allow_unused=True)", needs="graph"),
+    Row("torch.autograd.grad(($x * 0 + 1).detach().sum(), $leaf)"),
+    Row("torch.autograd.grad($x.sum(), $leaf, allow_unused=False, materialize_grads=True)",
+        needs="graph"),
+    Row("torch.autograd.backward([$x.sum(), $x.sum()], [torch.tensor(1.0)])", needs="graph"),
+    Row("torch.autograd.backward($x.sum(), inputs=[])", needs="graph"),
+    Row("$x.sum().backward(inputs=[$x.detach()])", needs="graph"),
+    Row("$x.backward('1')", needs="graph"),
+    Row("$x.grad = 3.0", needs="leaf"),
+    Row("$x.grad = torch.ones_like($x).double().to(torch.int64)", needs="leaf"),
+    Row("$x.requires_grad = False", needs="graph"),
+    Row("$x.is_leaf = True"),
+    Row("$x.grad_fn = None"),
+    Row("$x.shape = (1,)"),
+    Row("$x.register_hook(lambda g: 'a')\n$x.sum().backward(retain_graph=True)", needs="graph"),
+    Row("$x.detach().register_hook(print)"),
+    Row("$x.register_post_accumulate_grad_hook(print)", needs="written"),
+    Row("def $name(g):\n    raise KeyError('hook')\n$x.register_hook($name)\n"
+        "$x.sum().backward(retain_graph=True)", needs="graph"),
+    Row("$name = $x.view(-1)[:1]\n$name.detach_()", kinds="f", fits=filled_dimensions),
+    Row("$name = $x * 1\n$name1 = $name.chunk(2)\n$name1[0].mul_(2)", rank=(1, 2),
+        fits=filled_dimensions),
+    Row("$name = $x.tanh()\n$name1 = $name[..., :1] * 2\n$name[...] = 0.0\n"
+        "$name1.sum().backward()", rank=(1, 3), fits=filled_dimensions),
+    Row("$name = $x * 1\n$name1 = $name.view(-1)\n$name2 = $name1.exp()\n$name2 -= 1\n"
+        "$name2.sum().backward()"),
+    Row("with torch.no_grad():\n    $name = torch.ones(2, requires_grad=True).view(2)\n"
+        "$name.add_(1)"),
+    Row("with torch.inference_mode():\n    $name = torch.ones(2)\n$name.add_(1)"),
+    Row("with torch.inference_mode():\n    $name = torch.ones(2)\n$name.requires_grad_()\n"
+        "$name.sum().backward()"),
+    Row("$x.data.fill_(1.0)\n$x.sum().backward(torch.ones(3))", needs="graph"),
+    Row("torch.func.grad(lambda t: t * 2)($x.detach())", rank=(1, 3)),
+    Row("torch.func.vmap(lambda t: t)(3)"),
+    Row("torch.func.jvp(lambda t: t, ($x.detach(),), (torch.ones(7, 7),))"),
+    Row("torch.autograd.functional.hessian(lambda t: t * 2, $x.detach())", rank=(1, 2)),
+    Row("torch.autograd.functional.vjp(lambda t: t * 2, $x.detach())", rank=(1, 2),
+        fits=lambda shape: int(shape[-1]) > 1),
+    Row("torch.optim.SGD([], lr=0.1)"),
+    Row("torch.optim.SGD([$x], lr=-1.0)", needs="leaf"),
+    Row("torch.optim.Adam([$x * 1], lr=0.1)", needs="graph"),
+    Row("torch.optim.Adam([$x, 3], lr=0.1)", needs="leaf"),
+    Row("nn.Linear(3, 2)(torch.ones(2, 4))"),
+    Row("nn.Linear(3, 2)(torch.ones(3, dtype=torch.float64))"),
+    Row("nn.Linear(2, 2).load_state_dict({'weight': torch.ones(2, 2)})"),
+    Row("nn.Embedding(3, 2)(torch.tensor([3]))"),
+    Row("nn.Linear(2, 2).nothing"),
+    Row("class $class(nn.Module):\n    def __init__(self):\n        self.layer = nn.Linear(1, 1)\n"
+        "$class()"),
+    Row("class $class(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, t):\n"
+        "        return t * 2\n    @staticmethod\n    def backward(ctx, g):\n"
+        "        return g, g\n$class.apply($x).sum().backward()", needs="graph"),
+    Row("class $class(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, t):\n"
+        "        return t * 2\n    @staticmethod\n    def backward(ctx, g):\n"
+        "        return torch.ones(7, 7)\n$class.apply($x).sum().backward()", needs="graph"),
+    Row("class $class(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, t):\n"
+        "        return t * 2\n$class.apply($x).sum().backward()", needs="graph"),
+    Row("with torch.autograd.detect_anomaly():\n    ($x - $x).sqrt().mul(0).sum().backward()",
+        kinds="f", needs="graph", fits=filled_dimensions),
+    Row("f'{$x:.2f}'", rank=(1, 3)),
+    Row("'%.2f' % $x", rank=(1, 3), fits=lambda shape: 1 not in shape and 0 not in shape),
+    Row("$x.foo = $x.grad_fn.variable", needs="written"),
+    Row("torch.linalg.cholesky(-torch.eye(2))"),
+    Row("torch.linalg.solve(torch.ones(2, 3), torch.ones(2))"),
+    Row("$x.view(torch.float16, 3)"),
+    Row("torch.complex($x, $x.double())", kinds="f"),
+    Row("$x.long() / $x.long() @ 2"),
+    Row("torch.ones(2, dtype=torch.complex64).sum().backward()"),
+    Row("($x > 0).requires_grad_()"),
+    Row("torch.zeros(3).scatter_(0, torch.tensor([5]), 1.0)"),
+    Row("torch.ones(2, 3).index_add_(0, torch.tensor([0]), torch.ones(2, 3))"),
+    Row("torch.einsum('ij,jk', $x, $x)", rank=(1, 1)),
+    Row("$x.permute(0, 0)", rank=(2, 2)),
+    Row("$x.unflatten(0, (7, 11))", rank=(1, 3)),
+    Row("torch.arange(0, 1, -1)"),
+    Row("torch.linspace(0, 1)"),
+    Row("torch.full((2,))"),
+    Row("torch.tensor([1.0]).to('nowhere')"),
+    Row("torch.tensor([1.0], dtype='float32')"),
+    Row("F.softmax($x.long(), dim=-1)"),
+    Row("F.nll_loss($x, torch.tensor([0.5]))", rank=(2, 2)),
+    Row("F.dropout($x, 1.5)"),
+    Row("torch.clamp($x)"),
+    Row("torch.max($x, 'a')"),
+    Row("$x.repeat()", rank=(1, 2)),
+]  # fmt: skip
+"""What PyTorch refuses, most of it for every `$x` that fits."""
+
+
+def _caught(row: Row) -> Row:
+    body = row.text.replace("\n", "\n    ")
+    return row._replace(
+        text=f"try:\n    {body}\n    print('accepted')\n"
+        "except Exception as failure:\n    print(type(failure).__name__)"
+    )
+
+
+CAUGHT = [_caught(row) for row in MISUSE]
+"""The same inside a program that goes on after it."""
