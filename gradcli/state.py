@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gradcli.errors import Label, Span
 
 
-DEFER_FROM = 1 << 16
+DEFER_FROM = 1 << 19
 """Elements from which on a pass over memory costs more than a plan for it."""
 
 

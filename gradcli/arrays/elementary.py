@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.arrays.backend import device_of
 from gradcli.arrays.deferred import DEFERRED
 
-FEW = 1024
+FEW = 256
 """Elements from which on NumPy's own loops are used."""
 
 _SINGLE = np.dtype(np.float32)

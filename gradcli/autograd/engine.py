@@ -18,9 +18,16 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import fitting, hooks
-from gradcli.autograd.fitting import accumulate_grad, fit, is_fresh
+from gradcli.autograd.fitting import (
+    WORTH_STEALING,
+    accumulate_grad,
+    fit,
+    is_fresh,
+    is_fresh_view,
+)
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Label
@@ -82,6 +89,7 @@ class _Pass:
     Attributes:
         waiting: for each node, how many edges to it have not been settled yet.
         plain: whether a leaf without hooks has but to take what arrives.
+        unseen: whether nobody but rules has seen a gradient so far, neither a hook nor who asked.
         needed: with targets, the nodes that lead to one.
         wanted: the nodes of the targets.
         buffers: the gradients that arrived at nodes which wait for more.
@@ -106,6 +114,7 @@ class _Pass:
         self.accumulate = accumulate
         self.targets = targets
         self.plain = targets is None and not create_graph and state.recorder is None
+        self.unseen = self.plain
         self.captured: dict[Target, Any] = {}
         self.deferred: list[Tensor] = []
         self.waiting: dict[Node, int] = {}
@@ -195,6 +204,7 @@ class _Pass:
         while ready:
             _, node, grads = heappop(ready)
             if node.extra is not None:
+                self.unseen = False
                 grads = self._serve_extra(node, grads)
             if needed is not None:
                 if node in wanted:
@@ -256,7 +266,15 @@ class _Pass:
                     leaves.append((following, gradient))
             if leaves is not None:
                 for leaf, gradient in leaves:
-                    fresh = node.fresh and is_fresh(gradient, grads, gradients)
+                    fresh = (
+                        type(gradient) in ARRAYS
+                        and gradient.nbytes >= WORTH_STEALING
+                        and node.fresh
+                        and (
+                            is_fresh(gradient, grads, gradients)
+                            or (self.unseen and is_fresh_view(gradient, grads, gradients, leaf))
+                        )
+                    )
                     self._arrive(leaf, gradient, fresh)
 
     def _receive(self, node: Node, output_nr: int, gradient: Any) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.deferred import forced
-from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import own
 from gradcli.autograd.node import AccumulateGrad, Node
@@ -86,7 +86,7 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
 
 
-_LARGE = 1 << 15
+WORTH_STEALING = 1 << 15
 """Bytes from which on a copy costs more than finding out that none is needed."""
 
 
@@ -94,10 +94,28 @@ def is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any]) -> bool:
     """Whether a rule made a gradient's memory and no one else has it: it is no view, not what came
     in, and passed on once.
     """
-    return (
-        type(gradient) in ARRAYS
-        and gradient.nbytes >= _LARGE
-        and gradient.base is None
-        and gradient is not grads
-        and sum([each is gradient for each in gradients]) == 1
-    )
+    return gradient.base is None and gradient is not grads and _is_alone(gradient, gradients)
+
+
+def is_fresh_view(
+    gradient: Any, grads: Any, gradients: Sequence[Any], leaf: AccumulateGrad
+) -> bool:
+    """Whether a gradient shows all of some memory that nobody else has, laid out as the leaf is: as
+    PyTorch does, this counts who refers to it. No hook may have seen a gradient before.
+    """
+    base = gradient.base
+    if (
+        type(base) is not np.ndarray
+        or base.nbytes != gradient.nbytes
+        or gradient.strides != leaf.variable.array.strides
+        or gradient is grads
+        or not _is_alone(gradient, gradients)
+    ):
+        return False
+    came_in = getattr(grads, "base", None) is base  # what came in is a view of it too
+    del base
+    return getrefcount(gradient.base) == (3 if came_in else 2)
+
+
+def _is_alone(gradient: Any, gradients: Sequence[Any]) -> bool:
+    return sum([each is gradient for each in gradients]) == 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import dtypes
+from gradcli.arrays import block_kernels, dtypes
 from gradcli.arrays.conversion import as_zero_dim
 from gradcli.autograd.inplace import check_memory
 from gradcli.autograd.tensor import Tensor
@@ -237,7 +237,7 @@ def heaviside_(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _choose(condition: Any, self: Any, other: Any) -> Any:
-    return np.where(condition, self, other)[()]
+    return block_kernels.choose(condition, self, other)[()]
 
 
 choose = pointwise(
@@ -254,7 +254,7 @@ def where(condition: Any, self: Any, other: Any) -> Any:
     """`self` where the condition holds, `other` elsewhere: what rules call, of either kind."""
     if any(type(value) is Tensor for value in (condition, self, other)):
         return choose.apply(condition, self, other)
-    return np.where(condition, self, other)[()]
+    return _choose(condition, self, other)
 
 
 def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:

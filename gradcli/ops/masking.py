@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.block_kernels import choose
 from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.inplace import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor
@@ -44,7 +45,7 @@ def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
 
 
 def _filled(self: Any, mask: Any, value: Any) -> Any:
-    return np.where(mask, value, self).astype(self.dtype, copy=False)[()]
+    return choose(mask, value, self).astype(self.dtype, copy=False)[()]
 
 
 masked_fill_number: Op = op(

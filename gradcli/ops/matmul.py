@@ -21,6 +21,7 @@ from gradcli.ops.catalogue import expose, function, operators
 from gradcli.ops.conjugate import conj
 from gradcli.ops.copying import contiguous
 from gradcli.ops.entry import Op, op
+from gradcli.ops.operands import EVERYDAY
 from gradcli.ops.shape import (
     expand,
     reshape,
@@ -79,13 +80,18 @@ def _product(left: Any, right: Any) -> Any:
         return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
     if left.ndim != 2 or right.ndim != 2:
         return np.matmul(left, right)
+    return _of_matrices(left, right)
+
+
+def _of_matrices(left: Any, right: Any) -> Any:
+    """The product of two matrices of one dtype, which is not of half precision."""
     columns = right.shape[1]
     if left.shape[1] == 1 < columns and len(left) > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
     if (
         1 < columns <= _NARROW
         and type(left) is np.ndarray  # not that of a GPU
-        and dtype.char == "f"
+        and left.dtype.char == "f"
         and left.size * columns <= _FEW
         and right.flags.c_contiguous
     ):
@@ -152,11 +158,12 @@ def _column_times_row(column: Any, row: Any) -> Any:
 def _mm_array(self: Any, mat2: Any) -> Any:
     if self.ndim != 2 or mat2.ndim != 2:
         _check_ranks("mm", (self, 2), (mat2, 2))
-    if self.dtype is not mat2.dtype or self.dtype.kind != "f":
+    everyday = self.dtype is mat2.dtype and self.dtype in EVERYDAY
+    if not everyday:
         check_dtypes("mm", self, mat2)
     if self.shape[1] != mat2.shape[0]:
         raise _misfit("mm", self, mat2)
-    return _product(self, mat2)
+    return _of_matrices(self, mat2) if everyday else _product(self, mat2)
 
 
 def _by_columns(strides: Sizes, rows: int) -> bool:

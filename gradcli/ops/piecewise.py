@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.block_kernels import choose, positive_part
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import activation
@@ -34,7 +35,7 @@ from gradcli.ops.shape import view
 threshold_backward: Op = pointwise(
     "threshold_backward",
     "ThresholdBackwardBackward0",
-    lambda grad_output, self, threshold: np.where(self <= threshold, 0, grad_output)[()],
+    lambda grad_output, self, threshold: choose(self <= threshold, 0, grad_output)[()],
     grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
     self=lambda grad: zeros_like(grad),
 )
@@ -42,8 +43,7 @@ threshold_backward: Op = pointwise(
 relu_ = pointwise(
     "relu",
     "ReluBackward0",
-    # In this order NumPy keeps the sign of a negative zero, as PyTorch does.
-    lambda self: np.maximum(0, self),
+    lambda self: positive_part(self),
     self=lambda grad, result: threshold_backward(grad, result, 0),
     refused=refusing("bool", raises="RuntimeError") | COMPLEX,
 )
@@ -57,7 +57,7 @@ def relu(input: Tensor) -> Tensor:
 
 
 def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
-    return np.where(self <= threshold, value, self)[()]
+    return choose(self <= threshold, value, self)[()]
 
 
 threshold_ = pointwise(
@@ -99,11 +99,11 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
 
 
 def _leaky_array(self: Any, negative_slope: float) -> Any:
-    return np.where(self > 0, self, self * negative_slope)[()]
+    return choose(self > 0, self, self * negative_slope)[()]
 
 
 def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) -> Any:
-    return np.where(self > 0, grad_output, grad_output * negative_slope)[()]
+    return choose(self > 0, grad_output, grad_output * negative_slope)[()]
 
 
 leaky_relu_backward: Op = pointwise(
@@ -207,7 +207,7 @@ def rrelu(
 
 def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any:
     # At both bounds the gradient is 0.
-    return np.where((self <= min_val) | (self >= max_val), 0, grad_output)[()]
+    return choose((self <= min_val) | (self >= max_val), 0, grad_output)[()]
 
 
 hardtanh_backward: Op = pointwise(
@@ -261,7 +261,7 @@ hardsigmoid_backward = pointwise(
     "hardsigmoid_backward",
     "NotImplemented",
     # A sixth in single precision, as in PyTorch.
-    lambda grad_output, self: np.where((self > -3) & (self < 3), grad_output * _SIXTH, 0)[()],
+    lambda grad_output, self: choose((self > -3) & (self < 3), grad_output * _SIXTH, 0)[()],
     grad_output=_no_slope,
     self=_no_slope,
 )
@@ -283,8 +283,8 @@ def hardsigmoid(input: Tensor) -> Tensor:
 
 
 def _hardswish_slope(grad_output: Any, self: Any) -> Any:
-    inner = np.where(self < 3, grad_output * (self / 3 + 0.5), grad_output)
-    return np.where(self <= -3, 0, inner)[()]
+    inner = choose(self < 3, grad_output * (self / 3 + 0.5), grad_output)
+    return choose(self <= -3, 0, inner)[()]
 
 
 hardswish_backward: Op = pointwise(
@@ -318,7 +318,7 @@ def hardswish(input: Tensor) -> Tensor:
 
 def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
     # At both kinks the gradient is 0.
-    return np.where((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
+    return choose((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
 
 
 hardshrink_backward: Op = pointwise(
@@ -357,8 +357,8 @@ softshrink_backward: Op = pointwise(
 
 def _softshrink_array(self: Any, lambd: float) -> Any:
     # The product keeps nan, and the sign of what becomes 0.
-    near = np.where(self < -lambd, self + lambd, self * 0)
-    return np.where(self > lambd, self - lambd, near)[()]
+    near = choose(self < -lambd, self + lambd, self * 0)
+    return choose(self > lambd, self - lambd, near)[()]
 
 
 softshrink_ = pointwise(
@@ -388,8 +388,8 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 def _prelu_backward_array(grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any]:
     return (
-        np.where(self > 0, grad_output, weight * grad_output)[()],
-        np.where(self > 0, 0, self * grad_output)[()],
+        choose(self > 0, grad_output, weight * grad_output)[()],
+        choose(self > 0, 0, self * grad_output)[()],
     )
 
 
@@ -416,7 +416,7 @@ prelu_kernel_backward = op(
 prelu_kernel = pointwise(
     "_prelu_kernel",
     "PreluKernelBackward0",
-    lambda self, weight: np.where(self > 0, self, weight * self)[()],
+    lambda self, weight: choose(self > 0, self, weight * self)[()],
     joint=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
     inputs=("self", "weight"),
 )

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import elementary
+from gradcli.arrays.block_kernels import choose, positive_part
 from gradcli.errors import GradcliError
 from gradcli.explain.symbols.notation import (
     call_of,
@@ -141,6 +142,10 @@ class Reading:
     def _meaning(self, value: Any) -> Any:
         if isinstance(value, Op):
             return _WrittenOp(self, value)
+        if value is choose:
+            return Numpy().where
+        if value is positive_part:
+            return lambda array: Numpy().maximum(0, array)
         if isinstance(value, types.FunctionType):
             if value.__module__ == elementary.__name__ and hasattr(np, value.__name__):
                 return written_by_name(value.__name__, getattr(np, value.__name__))
