@@ -82,6 +82,8 @@ PROGRAMS = {
     "q += q.T * 2\nprint(some(q), some(w))",
     "written over where it is strided": "q = w[::2]\nq += q * w[1::2]\nprint(some(q), some(w))",
     "a choice written over": "w.copy_(torch.where(w > 1, x.detach(), w))\nprint(some(w))",
+    "how results lie": "q = torch.rand(500, 600)\nfor r in (m.T * 2, m.T + m.T, m.T * q, q * m.T,"
+    " torch.relu(m.T), m[::2] * 3, (m * 2).T + 1):\n    print(r.stride(), some(r))",
     "cross-entropy": "t = torch.arange(600) * 7 % 500\nt[5] = -100\n"
     "for loss in (F.cross_entropy(m, t), -F.cross_entropy(m * 99, t, reduction='sum')):\n"
     "    loss.backward()\n    print(some(m.grad), str(m.grad.min()), m.grad.signbit().sum())",

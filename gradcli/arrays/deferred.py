@@ -270,12 +270,14 @@ DEFERRED = frozenset({Source, Constant, Pointwise, Sum})
 
 
 def deferred(array: Any) -> Any:
-    """An array as the beginning of a plan; one whose dtype is not for plans as it is."""
+    """An array as the beginning of a plan; as it is where its dtype is not for plans, or where it
+    does not lie in row order, as the results of plans do.
+    """
     if type(array) in DEFERRED or array.dtype not in _PLANNED:
         return array
     if not any(array.strides):
         return Constant(_first(array), array.shape)
-    return _source(array)
+    return _source(array) if array.flags.c_contiguous else array
 
 
 def _first(array: Any) -> Any:
