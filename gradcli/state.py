@@ -61,6 +61,7 @@ class State:
         sources: the memory that plans read, by the `id` of its array; None before the first.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
+        transforms: how many transforms of `torch.func` are running their function.
         unfinished: the temporary files that are being written, by whatever session of the process.
         warned: the warnings that were emitted, by code and place.
     """
@@ -86,6 +87,7 @@ class State:
         "sources",
         "stack",
         "steps",
+        "transforms",
         "warned",
     )
 
@@ -114,6 +116,7 @@ class State:
         self.generators: dict[str, Any] = {}
         self.limits = limits or Limits()
         self.steps = Steps(self.limits.steps)
+        self.transforms = 0
         self.warned: set[tuple[Any, ...]] = set()
 
     def warn(

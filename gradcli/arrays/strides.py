@@ -3,43 +3,160 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import DType, cast
+from gradcli.arrays.gpu_array import ARRAYS
+from gradcli.arrays.views import row_strides, strides_from, strides_of, window
 
 
 def copied_in_order(array: Any) -> Any:
-    """A copy without gaps whose dimensions follow each other in memory as the array's do, which is
-    what PyTorch calls preserving the format.
+    """A copy without gaps, with the array's own strides or, where those leave gaps, its dimensions
+    in the same order: what PyTorch calls preserving the format.
     """
-    if array.ndim < 2 or array.flags.c_contiguous:
+    if array.ndim < 2:
         return array.copy()
-    order = outermost_first(array.shape, array.strides)
-    return array.transpose(order).copy().transpose(inverse_order(order))
+    if array.flags.c_contiguous:
+        return laid_out_like(array, array.copy())
+    made = window(
+        module_of(array).empty(array.size, array.dtype), array.shape, _closed_strides(array), 0
+    )
+    made[...] = array
+    return made
+
+
+def cast_in_order(value: Any, dtype: DType) -> Any:
+    """`dtypes.cast`, with the result in memory as `copied_in_order` would lay it out."""
+    made = cast(value, dtype)
+    if type(value) not in ARRAYS or made is value:
+        return made
+    return laid_out_like(value, made)
+
+
+def copied_as_it_lies(array: Any) -> Any:
+    """A copy with the array's own strides, whatever gaps or repetitions they make."""
+    strides = strides_of(array)
+    if array.flags.c_contiguous or min(strides) < 0:
+        return array.copy()
+    extent = 1 + sum([(n - 1) * step for n, step in zip(array.shape, strides, strict=True)])
+    made = window(module_of(array).empty(extent, array.dtype), array.shape, strides, 0)
+    made[...] = array
+    return made
+
+
+def copied_to_leaf(gradient: Any, leaf: Any) -> Any:
+    """A copy of a gradient with the strides of its leaf, or by rows if those leave gaps."""
+    if leaf.flags.c_contiguous or not without_gaps(leaf.shape, strides_of(leaf)):
+        return gradient.copy()
+    made = module_of(gradient).empty(gradient.size, gradient.dtype)
+    made = window(made, leaf.shape, strides_of(leaf), 0)
+    made[...] = gradient
+    return made
 
 
 def laid_out_like(array: Any, made: Any) -> Any:
-    """What was made of an array, of its shape: copied unless its memory is in that order."""
-    if array.ndim < 2 or array.flags.c_contiguous:
-        return made
-    return in_order(made, outermost_first(array.shape, array.strides))
-
-
-def laid_out_like_first(made: Any, first: Any, second: Any) -> Any:
-    """What was made of two operands of one shape, in memory as the first of them is, as far as that
-    tells dimensions apart, and for the rest as the second.
+    """What was made of an array, of its shape: copied unless it lies in memory as
+    `copied_in_order` would.
     """
-    if getattr(second, "shape", None) != first.shape or made.shape != first.shape:
+    if array.ndim < 2 or (array.flags.c_contiguous and made.strides == array.strides):
         return made
-    return in_order(made, outermost_first(first.shape, first.strides, second.strides))
+    return laid_out(made, _closed_strides(array))
 
 
-def in_order(array: Any, order: Sequence[int]) -> Any:
-    """The array with its dimensions in memory in this order, the outermost first; copied unless it
-    is so already.
+def _closed_strides(array: Any) -> list[int]:
+    """The array's strides, or where they leave gaps those of an array of the same order."""
+    strides = strides_of(array)
+    if array.flags.c_contiguous or without_gaps(array.shape, strides):
+        return strides
+    return ordered_strides(array.shape, [strides])
+
+
+def laid_out_like_operands(made: Any, *operands: Any) -> Any:
+    """What was made of operands element by element, in memory as PyTorch lays it out: as they lie
+    if they all lie alike without gaps, else in the order that `outermost_first` finds for them.
     """
-    laid = module_of(array).ascontiguousarray(array.transpose(order))
-    return laid.transpose(inverse_order(order))
+    if made.ndim < 2:
+        return made
+    arrays = [operand for operand in operands if getattr(operand, "ndim", 0)]
+    strides = _pointwise_strides(
+        _lie_of(made), len(arrays) == len(operands), *[_lie_of(array) for array in arrays]
+    )
+    return made if strides is None else laid_out(made, strides)
+
+
+Lie = tuple[tuple[int, ...], tuple[int, ...], int, bool]
+"""How an array lies: shape, strides in bytes, bytes of an element, whether by rows."""
+
+
+def _lie_of(array: Any) -> Lie:
+    return array.shape, array.strides, array.itemsize, array.flags.c_contiguous
+
+
+@lru_cache(4096)
+def _pointwise_strides(made: Lie, all_arrays: bool, *operands: Lie) -> list[int] | None:
+    """The strides, in elements, that a result should have; None where it has them already."""
+    shape = made[0]
+    steps = [strides_from(*each[:3]) for each in operands]
+    if all_arrays and all(each[0] == shape for each in operands):
+        if all(each[3] for each in operands):
+            strides = row_strides(shape)
+        elif all(each == steps[0] for each in steps) and without_gaps(shape, steps[0]):
+            strides = steps[0]
+        else:
+            strides = ordered_strides(shape, steps)
+    else:
+        broadcast = [
+            broadcast_strides(each[0], own, shape)
+            for each, own in zip(operands, steps, strict=True)
+        ]
+        strides = ordered_strides(shape, broadcast)
+    return None if strides_from(*made[:3]) == strides else strides
+
+
+def laid_out(made: Any, strides: list[int]) -> Any:
+    """An array in memory by strides, in elements; copied unless it lies so already."""
+    shape, found = made.shape, strides_of(made)
+    if found == strides:
+        return made
+    alike = all(size == 1 or a == b for size, a, b in zip(shape, found, strides, strict=True))
+    if alike or not made.size:
+        return window(made, shape, strides, 0)
+    laid = window(module_of(made).empty(made.size, made.dtype), shape, strides, 0)
+    laid[...] = made
+    return laid
+
+
+def broadcast_strides(
+    sizes: tuple[int, ...], strides: Sequence[int], shape: tuple[int, ...]
+) -> list[int]:
+    """The strides of an array as one of a larger shape: 0 where it is repeated."""
+    leading = len(shape) - len(sizes)
+    own = zip(sizes, shape[leading:], strides, strict=True)
+    return [0] * leading + [0 if size == 1 != whole else step for size, whole, step in own]
+
+
+def ordered_strides(shape: tuple[int, ...], operands: Sequence[Sequence[int]]) -> list[int]:
+    """The strides of a new array whose dimensions lie in the order that operands tell."""
+    order = outermost_first(shape, *operands)
+    if order == list(range(len(shape))):
+        return row_strides(shape)
+    strides, step = [0] * len(shape), 1
+    for dim in reversed(order):
+        strides[dim] = step
+        step *= shape[dim]
+    return strides
+
+
+def without_gaps(shape: tuple[int, ...], strides: Sequence[int]) -> bool:
+    """Whether an array fills the memory that it spans, each place once."""
+    step = 1
+    for stride, size in sorted([pair for pair in zip(strides, shape, strict=True) if pair[1] != 1]):
+        if stride != step:
+            return False
+        step *= size
+    return True
 
 
 def inverse_order(order: Sequence[int]) -> list[int]:

@@ -5,6 +5,7 @@ PyTorch: it gives a new array none, and lets an empty part begin where the whole
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -47,10 +48,18 @@ def row_strides(shape: Sequence[int]) -> list[int]:
 
 def strides_of(array: Any) -> list[int]:
     """An array's strides in elements, as PyTorch gives them."""
-    strides = [stride // array.itemsize for stride in array.strides]
-    sizes = array.shape
-    if not array.size and not any(strides):
-        strides = row_strides(sizes)
+    return strides_from(array.shape, array.strides, array.itemsize)
+
+
+def strides_from(sizes: tuple[int, ...], steps: tuple[int, ...], itemsize: int) -> list[int]:
+    """The same of an array's shape, its strides in bytes and the bytes of an element."""
+    strides = [step // itemsize for step in steps]
+    if not any(strides):
+        count = prod(sizes)
+        if count > 1:
+            return strides  # one element, expanded
+        if not count:
+            strides = row_strides(sizes)
     for dim in reversed(range(len(sizes))):
         # NumPy gives a new dimension of one element no stride; PyTorch the size of what is below.
         if sizes[dim] == 1 and not strides[dim]:
@@ -59,10 +68,13 @@ def strides_of(array: Any) -> list[int]:
 
 
 def with_strides(array: Any) -> Any:
-    """The array, or where it has no elements and no strides, a view that has those of a new one."""
-    if array.size or any(array.strides):
+    """The array, or where NumPy gives it strides that PyTorch would not, a view with the latter."""
+    if array.size and 0 not in array.strides:
         return array
-    return window(array, array.shape, row_strides(array.shape), 0)
+    strides = strides_of(array)
+    if [step * array.itemsize for step in strides] == [*array.strides]:
+        return array
+    return window(array, array.shape, strides, 0)
 
 
 def sliced(array: Any, dim: int, start: int, end: int, step: int) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import forced
-from gradcli.arrays.storage import own
+from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.autograd import fitting
 from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import Root, Target, run_backward
@@ -91,7 +91,9 @@ def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) 
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor):
             raise GradcliError(
-                "E202", f"only tensors can be differentiated, not {type(output).__name__}"
+                "E202",
+                f"only tensors can be differentiated, not {type(output).__name__}",
+                raises="AssertionError",
             )
         seed = _seed(output, gradients[number] if gradients else None, create_graph)
         node, output_nr = gradient_edge(output)
@@ -126,7 +128,9 @@ def backward(
         retain_graph: keep what the nodes saved for another pass; by default what `create_graph`
             says.
         create_graph: record a graph of the gradients.
-        inputs: the only tensors whose `.grad` is written; all leaves when None.
+        inputs: the only tensors whose `.grad` is written, in a sequence or as the values of a dict;
+            all leaves when None. One that is no leaf retains its gradient from then on, and its
+            node runs.
 
     Raises:
         GradcliError: E401 a seed is missing, E402 an output does not require grad, E406 a seed's
@@ -140,27 +144,23 @@ def backward(
             _roots(outputs, seeds, create_graph), keep_graph=keep, create_graph=create_graph
         )
         return
-    wanted = _several(inputs, "inputs")
+    wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
         raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
     targets = _targets(wanted)
-    found = run_backward(
+    for tensor in wanted:
+        retain_grad(tensor)
+    run_backward(
         _roots(outputs, seeds, create_graph),
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,
     )
-    for tensor, (node, _), gradient in zip(wanted, targets, found, strict=True):
-        if gradient is None or isinstance(node, AccumulateGrad):
-            continue
-        gradient = gradient if create_graph else Tensor(own(gradient))
-        old = tensor.grad
-        meta_of(tensor).grad = gradient if old is None else fitting.add(old, gradient)
 
 
 def grad(
     outputs: Tensors,
-    inputs: Tensors,
+    inputs: Tensors | dict[Any, Tensor],
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
@@ -168,12 +168,18 @@ def grad(
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
-) -> tuple[Tensor | None, ...]:
-    """The gradients of the outputs with respect to the inputs, as `torch.autograd.grad` gives them.
+) -> Any:
+    """The gradients of the outputs with respect to the inputs, as `torch.autograd.grad` gives them:
+    a tuple, and for a dict of inputs a dict with its keys.
 
     Args and errors are those of `backward`; besides, E407 where an input is not in the graph,
     unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are).
     """
+    if isinstance(inputs, dict):
+        values = list(inputs.values())
+        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched)
+        found = grad(outputs, values, grad_outputs, *options, materialize_grads)
+        return dict(zip(inputs, found, strict=True))
     if is_grads_batched:
         if create_graph:
             raise GradcliError(
@@ -202,7 +208,7 @@ def grad(
         elif id(gradient) in given:
             results.append(given[id(gradient)])
         elif gradient is not None:
-            results.append(Tensor(own(gradient)))
+            results.append(Tensor(copied_as_it_lies(gradient)))
         elif materialize_grads:
             results.append(Tensor(np.zeros_like(tensor.array)[()]))
         elif allow_unused:
@@ -250,7 +256,9 @@ def _targets(inputs: list[Any]) -> list[Target]:
     for number, tensor in enumerate(inputs):
         if not isinstance(tensor, Tensor):
             raise GradcliError(
-                "E202", f"the input at index {number} is no tensor but {type(tensor).__name__}"
+                "E202",
+                f"the input at index {number} is no tensor but {type(tensor).__name__}",
+                raises="RuntimeError",
             )
         node, output_nr = gradient_edge(tensor)
         if node is None:

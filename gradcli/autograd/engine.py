@@ -27,6 +27,7 @@ from gradcli.autograd.fitting import (
     fit,
     is_fresh,
     is_fresh_view,
+    kept,
 )
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of
@@ -90,8 +91,10 @@ class _Pass:
         waiting: for each node, how many edges to it have not been settled yet.
         plain: whether a leaf without hooks has but to take what arrives.
         unseen: whether nobody but rules has seen a gradient so far, neither a hook nor who asked.
-        needed: with targets, the nodes that lead to one.
         wanted: the nodes of the targets.
+        needed: with targets, the nodes that run: those that lead to one, and of targets whose
+            gradients are accumulated their own.
+        reached: with targets, the nodes that gradients flow to: those needed and those wanted.
         buffers: the gradients that arrived at nodes which wait for more.
         deferred: the gradients of leaves whose arrays are deferred.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
@@ -118,8 +121,9 @@ class _Pass:
         self.captured: dict[Target, Any] = {}
         self.deferred: list[Tensor] = []
         self.waiting: dict[Node, int] = {}
-        self.needed: set[Node] | None = None
         self.wanted: set[Node] = set()
+        self.needed: set[Node] | None = None
+        self.reached: set[Node] | None = None
         self.buffers: dict[Node, Any] = {}
         self.ready: list[tuple[int, Node, Any]] = []
 
@@ -129,7 +133,9 @@ class _Pass:
         nodes = list(dict.fromkeys([node for node, _, _ in roots]))
         self._count_dependencies(nodes)
         if self.targets is not None:
-            self._find_needed()
+            reached = self.reached = self._find_needed()
+            nodes = [node for node in nodes if node in reached]
+            roots = [root for root in roots if root[0] in reached]
         for node, output_nr, gradient in roots:
             self._receive(node, output_nr, gradient)
         for node in nodes:
@@ -155,12 +161,14 @@ class _Pass:
                         waiting[following] = 1
                         stack.append(following)
 
-    def _find_needed(self) -> None:
-        """Find the nodes that lead to a target; only they are run."""
+    def _find_needed(self) -> set[Node]:
+        """Find the nodes that run; returns those that gradients flow to."""
         assert self.targets is not None
         self.wanted = {node for node, _ in self.targets}
         leading: set[Node | None] = set(self.wanted)
         needed: set[Node] = set()
+        if self.accumulate:
+            needed.update([node for node in self.wanted if type(node) is not AccumulateGrad])
         # What a node leads to was made before it.
         for node in sorted(self.waiting, key=_SEQUENCE):
             for following in node.next_nodes:
@@ -169,6 +177,7 @@ class _Pass:
                     needed.add(node)
                     break
         self.needed = needed
+        return needed | self.wanted
 
     def will_run(self, node: Node) -> bool:
         """Whether the node is one of those that this run goes through.
@@ -198,19 +207,20 @@ class _Pass:
         """
         state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
         needed, waiting, buffers, ready = self.needed, self.waiting, self.buffers, self.ready
-        wanted = self.wanted
+        wanted, reached = self.wanted, self.reached
         place = state.place
         scalar_metadata = SCALAR_METADATA.get
         while ready:
             _, node, grads = heappop(ready)
+            if needed is not None and node in wanted and node in needed:
+                # PyTorch hands out what arrived; the hooks' gradient goes on.
+                self._capture(node, grads)
             if node.extra is not None:
                 self.unseen = False
                 grads = self._serve_extra(node, grads)
-            if needed is not None:
-                if node in wanted:
-                    self._capture(node, grads)
-                if node not in needed:
-                    continue
+            if needed is not None and node not in needed:
+                self._capture(node, grads)
+                continue
             if node.extra is not None and node.extra.prehooks:
                 grads = hooks.call_prehooks(node.extra.prehooks, forced(grads), node.outputs)
                 if grads is None:  # a prehook took it away
@@ -221,6 +231,9 @@ class _Pass:
             node.ran_at = place
             if node.extra is not None and node.extra.hooks:
                 gradients = tuple(self._fitted(node, gradients))
+                if reached is not None:  # the hooks see what the pass asks for
+                    pairs = zip(node.next_nodes, gradients, strict=True)
+                    gradients = tuple([g if n is None or n in reached else None for n, g in pairs])
                 gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads, node.outputs)
             next_nodes = node.next_nodes
             if len(gradients) != len(next_nodes):
@@ -232,7 +245,7 @@ class _Pass:
             leaves = None
             input_nrs = node.input_nrs
             for number, following in enumerate(next_nodes):
-                if following is None:
+                if following is None or (reached is not None and following not in reached):
                     continue
                 output_nr, gradient = input_nrs[number], gradients[number]
                 metadata = following.metadata
@@ -271,7 +284,7 @@ class _Pass:
                         and gradient.nbytes >= WORTH_STEALING
                         and node.fresh
                         and (
-                            is_fresh(gradient, grads, gradients)
+                            is_fresh(gradient, grads, gradients, leaf)
                             or (self.unseen and is_fresh_view(gradient, grads, gradients, leaf))
                         )
                     )
@@ -343,7 +356,7 @@ class _Pass:
             and not meta.hooks
             and not meta.accumulated_hooks
         ):
-            taken = meta.grad = Tensor(gradient if fresh else own(gradient))
+            taken = meta.grad = Tensor(gradient if fresh else kept(gradient, variable.array))
             if type(taken.array) in DEFERRED:
                 self.deferred.append(taken)
             return
@@ -354,8 +367,6 @@ class _Pass:
             if gradient is None:
                 return
         if self.targets is not None:
-            if leaf not in self.wanted:
-                return
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
                 return
@@ -366,10 +377,10 @@ class _Pass:
         if not variable.requires_grad:
             return  # it was told so after the graph was made
         accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
-        kept = meta.grad
-        assert kept is not None
-        if type(kept.array) in DEFERRED:
-            self.deferred.append(kept)
+        left = meta.grad
+        assert left is not None
+        if type(left.array) in DEFERRED:
+            self.deferred.append(left)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
                 hooks.check_no_result(hook(variable))
@@ -400,17 +411,16 @@ class _Pass:
         grads = forced(grads)
         for output_nr, of_tensor in extra.tensor_hooks.items():
             if isinstance(grads, list):
-                if grads[output_nr] is not None:
-                    grads[output_nr] = hooks.call_tensor_hooks(of_tensor, grads[output_nr])
+                grads[output_nr] = hooks.call_tensor_hooks(of_tensor, grads[output_nr])
             else:
                 grads = hooks.call_tensor_hooks(of_tensor, grads)
         for output_nr, reference in extra.retained.items():
             tensor = reference()
             gradient = grads[output_nr] if isinstance(grads, list) else grads
             if tensor is not None and gradient is not None:
-                kept = gradient if self.create_graph else Tensor(own(gradient))
+                new = gradient if self.create_graph else Tensor(own(gradient))
                 old = tensor.grad
-                meta_of(tensor).grad = kept if old is None else fitting.add(old, kept)
+                meta_of(tensor).grad = new if old is None else fitting.add(old, new)
         return grads
 
     def _capture(self, node: Node, grads: Any) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import forced
+from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import own
+from gradcli.arrays.strides import copied_to_leaf
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of, not_installed
 from gradcli.errors import GradcliError
@@ -56,6 +58,15 @@ def broadcast_dims(shape: tuple[int, ...], larger: tuple[int, ...]) -> tuple[int
     return (*range(leading), *stretched)
 
 
+def kept(gradient: Any, leaf: Any) -> Any:
+    """A gradient as a leaf keeps it: nobody else sees its memory, which is laid out as the leaf's
+    array is.
+    """
+    if type(leaf) in ARRAYS and not leaf.flags.c_contiguous and type(gradient) not in DEFERRED:
+        return copied_to_leaf(gradient, leaf)
+    return own(gradient)
+
+
 def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, recorder: Any) -> None:
     """Add a gradient to the leaf's `.grad`: in place, unless a graph of the gradient is
     recorded."""
@@ -67,7 +78,7 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         if create_graph:
             meta.grad = copy(gradient) if gradient.requires_grad else Tensor(own(gradient.array))
         else:
-            meta.grad = Tensor(own(gradient))
+            meta.grad = Tensor(kept(gradient, variable.array))
         new = meta.grad.array
     elif create_graph:
         meta.grad = add(old, gradient)
@@ -90,11 +101,16 @@ WORTH_STEALING = 1 << 15
 """Bytes from which on a copy costs more than finding out that none is needed."""
 
 
-def is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any]) -> bool:
-    """Whether a rule made a gradient's memory and no one else has it: it is no view, not what came
-    in, and passed on once.
+def is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any], leaf: AccumulateGrad) -> bool:
+    """Whether a rule made a gradient's memory, laid out as the leaf is, and no one else has it: it
+    is no view, not what came in, and passed on once.
     """
-    return gradient.base is None and gradient is not grads and _is_alone(gradient, gradients)
+    return (
+        gradient.base is None
+        and gradient is not grads
+        and getattr(leaf.variable.array, "strides", gradient.strides) == gradient.strides
+        and _is_alone(gradient, gradients)
+    )
 
 
 def is_fresh_view(

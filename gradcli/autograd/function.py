@@ -96,14 +96,24 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on the arguments and record one node for it.
 
-        Raises E405 for a tensor that was changed in place and may not be, E202 for a saved value
-        that is no tensor.
+        Raises E201 for a keyword that does not follow the other arguments, E204 for a forward with
+        `ctx` inside a transform of `torch.func`, E405 for a tensor that was changed in place and
+        may not be, E202 for a saved value that is no tensor.
         """
         state = active.state
         in_two_parts = cls.setup_context is not Function.setup_context
         if in_two_parts and hasattr(cls.forward, "positional_arguments"):
             # setup_context sees every argument, those with a default too.
             args, kwargs = cls.forward.positional_arguments(args, kwargs), {}
+        elif kwargs and hasattr(cls.forward, "placed_arguments"):
+            args, kwargs = cls.forward.placed_arguments((None, *args), kwargs)[1:], {}
+        if state.transforms and not in_two_parts:
+            raise GradcliError(
+                "E204",
+                f"a transform of torch.func cannot run {cls.__name__}, whose forward takes ctx",
+                raises="RuntimeError",
+                help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
+            )
         for value in args:
             if isinstance(value, Tensor) and value.storage is not None:
                 refresh(value)

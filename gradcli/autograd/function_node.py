@@ -301,7 +301,7 @@ class FunctionNode(Node):
             value.output_nr = number
             value.requires_grad = True
         if value.storage is not None:
-            self.save_result_storage(number, value.storage)
+            self.save_result_storage(number, value.storage, value.array)
         return value
 
     def _mark_views(self, outputs: list[Any]) -> None:
@@ -325,9 +325,10 @@ class FunctionNode(Node):
             saved.append(Saved(value, value.output_nr if value.grad_fn is self else -1))
         self.saved = tuple(saved)
 
-    def save_result_storage(self, output_nr: int, storage: Any) -> None:
+    def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
         for kept in self.saved:
             if isinstance(kept, Saved) and kept.output_nr == output_nr:
+                kept.value = array
                 kept.storage = storage
                 kept.version = storage.version
 

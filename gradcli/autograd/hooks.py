@@ -84,7 +84,7 @@ def call_node_hooks(
     outputs = tuple(_tensor(gradient) for gradient in _seen(grads, numbers))
     current = list(gradients)
     for hook in list(hooks.values()):
-        current = _replaced_all(current, hook, lambda given: (given, outputs), True)
+        current = _replaced_all(current, hook, lambda given: (given, outputs))
     return tuple(current)
 
 
@@ -106,15 +106,12 @@ def _replaced_all(
     current: list[Any],
     hook: Callable[..., Any],
     arguments: Callable[[Any], tuple[Any, ...]],
-    of_inputs: bool = False,
 ) -> list[Any]:
     given = tuple(_tensor(gradient) for gradient in current)
     returned = hook(*arguments(given))
     if returned is None:
         # What the hook wrote to stays written.
         return [_replaced(old, seen, seen) for old, seen in zip(current, given, strict=True)]
-    if isinstance(returned, Tensor) and of_inputs:
-        returned = (returned,)
     if not isinstance(returned, tuple):
         raise GradcliError(
             "E410",
@@ -149,13 +146,15 @@ def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
             f"a hook has to return a tensor or None, not {type(new).__name__}",
             raises="TypeError",
         )
-    if given is not None and new.array.shape != given.array.shape:
+    if given is None:
+        raise GradcliError("E410", "a hook returned a gradient where there is none")
+    if new.array.shape != given.array.shape:
         raise GradcliError(
             "E410",
             f"a hook returned a gradient of shape {tuple(new.array.shape)} for one of"
             f" {tuple(given.array.shape)}",
         )
-    if given is not None and new.array.dtype is not given.array.dtype:
+    if new.array.dtype is not given.array.dtype:
         raise GradcliError(
             "E410", f"a hook returned a gradient of {new.dtype} for one of {given.dtype}"
         )

@@ -353,7 +353,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
     if node is None:
         return
     node.metadata = ((tensor.array.shape, tensor.array.dtype),)
-    node.save_result_storage(0, storage)
+    node.save_result_storage(0, storage, tensor.array)
     rebase(tensor, node)
 
 

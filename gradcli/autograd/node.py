@@ -54,11 +54,9 @@ class RemovableHandle:
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, hooks: Hooks, hook: Callable[..., Any]) -> None:
-        if not callable(hook):
-            raise GradcliError("E202", f"a hook must be a function, not {type(hook).__name__}")
         self.hooks = hooks
         self.key = max(hooks, default=0) + 1
-        hooks[self.key] = hook
+        hooks[self.key] = hook if callable(hook) else _failing(hook)
 
     def remove(self) -> None:
         """Take the hook away; nothing happens if it is gone already."""
@@ -69,6 +67,15 @@ class RemovableHandle:
 
     def __exit__(self, *exception: object) -> None:
         self.remove()
+
+
+def _failing(hook: Any) -> Callable[..., Any]:
+    """What stands for a hook that is no function: PyTorch takes it, and calling it fails."""
+
+    def fail(*args: Any, **kwargs: Any) -> Any:
+        raise GradcliError("E202", f"a hook must be a function, not {type(hook).__name__}")
+
+    return fail
 
 
 class NodeExtra:
@@ -183,9 +190,10 @@ class Node:
         """The same with tensors for arrays, recording a graph of the gradients."""
         raise NotImplementedError
 
-    def save_result_storage(self, output_nr: int, storage: Any) -> None:
-        """Take note of the storage that the output just got: a saved result must see writes to
-        it."""
+    def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
+        """Take note of the storage that the output just got, and of the memory that it has now: a
+        saved result must see writes to it.
+        """
 
     @property
     def next_functions(self) -> tuple[tuple[Node | None, int], ...]:

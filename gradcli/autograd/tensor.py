@@ -304,7 +304,7 @@ def storage_of(tensor: Tensor) -> Storage:
         array = forced(tensor.array)
         tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
         if tensor.grad_fn is not None:
-            tensor.grad_fn.save_result_storage(tensor.output_nr, tensor.storage)
+            tensor.grad_fn.save_result_storage(tensor.output_nr, tensor.storage, tensor.array)
     return tensor.storage
 
 

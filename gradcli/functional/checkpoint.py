@@ -185,10 +185,18 @@ class CheckpointFunctionBackward(Node):
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         if self.call is None:
             raise freed(self)
+        if active.state.backward_pass.targets is not None:
+            raise GradcliError(
+                "E403",
+                "a checkpoint with re-entry accumulates gradients: it runs in backward() without"
+                " inputs, and not in grad()",
+                help="say checkpoint(…, use_reentrant=False)",
+            )
         call = self.call
         args = _detached(call.args)
         with EnableGrad():
-            outputs, _ = _tensors(call.again(args))
+            results, _ = _tensors(call.again(args))
+        outputs = [result for result in results if isinstance(result, Tensor)]
         pairs = [
             (output, Tensor(grad))
             for output, grad in zip(outputs, grads, strict=True)

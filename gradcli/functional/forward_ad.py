@@ -89,17 +89,33 @@ class Duals:
         return found
 
     def suffixes(self, tensor: Tensor, suffixes: tuple[str, ...]) -> tuple[str, ...]:
-        """What is printed behind a tensor's elements: its history, if a leaf that requires grad is
-        part of it, and its tangent.
+        """What is printed behind a tensor's elements: its history, unless it has none but the
+        dual tensors that it was computed from, and its tangent.
         """
         if not tensor.requires_grad:
             return suffixes
-        shown = suffixes if reaches_leaf([tensor]) else ()
+        shown = suffixes if _begins_elsewhere(tensor) else ()
         tangent = self.tangent(tensor)
         if tangent is None:
             return shown
         text = tangent.item() if not tangent.array.ndim else tangent
         return (*shown, f"tangent={text!r}")
+
+
+def _begins_elsewhere(tensor: Tensor) -> bool:
+    """Whether the graph of a tensor has an end that is no dual tensor."""
+    stack = [gradient_edge(tensor)[0]]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        following = [next_node for next_node in node.next_nodes if next_node is not None]
+        if not following and not isinstance(node, DualEntry):
+            return True
+        stack += following
+    return False
 
 
 def _duals() -> Duals:

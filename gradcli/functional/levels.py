@@ -67,10 +67,13 @@ class Level:
         state = active.state
         self._before.append(state.grad_enabled)
         state.grad_enabled = True
+        state.transforms += 1
         return self
 
     def __exit__(self, *exception: object) -> None:
-        active.state.grad_enabled = self._before.pop()
+        state = active.state
+        state.grad_enabled = self._before.pop()
+        state.transforms -= 1
 
     def enter(self, value: Any) -> Any:
         """The inputs as the function is to see them: a structure of tensors like the given one.

@@ -105,7 +105,7 @@ def _packing_class(kind: type[Node]) -> type[Node]:
     def language_getattr(node: Any, name: str) -> Any:
         return _unpacked(node, lambda: saved_attribute(node, name))
 
-    def save_result_storage(node: Any, output_nr: int, storage: Any) -> None:
+    def save_result_storage(node: Any, output_nr: int, storage: Any, array: Any) -> None:
         """What was packed does not see writes to the tensor."""
 
     made = type(

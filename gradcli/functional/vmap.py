@@ -16,6 +16,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.joining import stack_
 from gradcli.ops.random import generator_of
 from gradcli.ops.slicing import select_
+from gradcli.state import active
 
 Function = Callable[..., Any]
 
@@ -57,13 +58,13 @@ def vmap(
             what = f"of different sizes {sorted(sizes)}" if sizes else "none: all in_dims are None"
             raise _wrong(f"the inputs must have one batch dimension; they have {what}")
         results = []
-        drawing = _Drawing(randomness)
+        drawing, running = _Drawing(randomness), _Running()
         for number in range(sizes.pop()):
             example = [
                 leaf if dim is None else select_(leaf, dim, number)
                 for leaf, dim in zip(flat, dims, strict=True)
             ]
-            with drawing:
+            with drawing, running:
                 results.append(func(*rebuilt(args, example), **kwargs))
         return _stacked(results, out_dims)
 
@@ -146,6 +147,18 @@ class _Drawing:
     def __exit__(self, *exception: object) -> None:
         if self._randomness == "error" and self._generator.snapshot() != self._start:
             raise _refused_draw()
+
+
+class _Running:
+    """An example that is being computed."""
+
+    __slots__ = ()
+
+    def __enter__(self) -> None:
+        active.state.transforms += 1
+
+    def __exit__(self, *exception: object) -> None:
+        active.state.transforms -= 1
 
 
 def _refused_draw() -> GradcliError:

@@ -153,6 +153,22 @@ class Function:
         rest = bound[signature.rest] if signature.rest else ()
         return (*[bound[name] for name in signature.positional], *rest)
 
+    def placed_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call with those by keyword in their places, without defaults; raises
+        E201 for one that is left out before them, and for a keyword that has no place.
+        """
+        placed = list(args)
+        left = dict(kwargs)
+        for name in self.signature.positional[len(args) :]:
+            if not left:
+                break
+            if name not in left:
+                raise self._misfit(f"needs a value for {name!r}")
+            placed.append(left.pop(name))
+        for name in left:
+            raise self._unknown_keyword(name)
+        return tuple(placed)
+
     def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables:
         """The variables that a call starts with."""
         signature = self.signature

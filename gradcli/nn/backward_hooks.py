@@ -137,7 +137,13 @@ def _left(returned: Any, former: Gradients) -> Gradients:
     """The gradients that a hook leaves; raises E410 for another number of them."""
     if returned is None:
         return former
-    found = returned if isinstance(returned, tuple) else (returned,)
+    if not isinstance(returned, (tuple, list, Tensor)):
+        raise GradcliError(
+            "E410",
+            f"a backward hook has to return gradients in a tuple, not {type(returned).__name__}",
+            raises="TypeError",
+        )
+    found = tuple(returned)  # a lone tensor counts as the tuple of its rows
     if len(found) != len(former):
         raise GradcliError(
             "E410", f"a backward hook has to return {len(former)} gradients, or None"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.inplace import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -25,6 +26,64 @@ from gradcli.ops.windows import Windows
 Sizes = tuple[int, ...]
 
 # --- batch norm ---------------------------------------------------------------------------------
+
+_LANES = 8
+"""The elements that PyTorch's kernel adds at a time."""
+
+
+class ChannelStatistics(Statistics):
+    """Those of batch norm: each channel is normalised over the batch."""
+
+    __slots__ = ()
+
+    def of(self, values: Any) -> tuple[Any, Any]:
+        """The mean, and one over the standard deviation; for planes in single precision each step
+        rounds as PyTorch's kernel does.
+        """
+        if not self._is_single(values):
+            return super().of(values)
+        mean = np.mean(values, self.dims, np.float64, keepdims=True).astype(np.float32)
+        squares = np.square(values - mean)
+        total = np.sum(squares, self.dims, np.float64, keepdims=True).astype(np.float32)
+        variance = total / np.float32(values.size // self.shape[1])
+        return mean, (1 / np.sqrt(variance + np.float64(self.eps))).astype(np.float32)
+
+    def _is_single(self, values: Any) -> bool:
+        """Whether the rounding of PyTorch's kernel can be followed, which is another one for rows
+        of channels.
+        """
+        own = self.given is None and prod(self.shape[2:]) > 1
+        return own and type(values) is np.ndarray and values.dtype == np.float32 and values.size > 0
+
+    def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
+        """The gradient of the input; for planes of a few elements in single precision it rounds as
+        PyTorch's kernel does, as what is left where terms cancel depends on it.
+        """
+        plane = prod(self.shape[2:])
+        if plane > _LANES or not self._is_single(grad):
+            return super().input_gradient(grad, input, mean, rstd, weight)
+        planes = (*self.shape[:2], plane)
+        along = (1, self.shape[1], 1)
+        mean, rstd = mean.reshape(along), rstd.reshape(along)
+        grad, centred = grad.reshape(planes), wide(input).reshape(planes) - mean
+        count = np.float32(self.shape[0] * plane)
+        slope = _over_planes(centred * grad) * rstd * rstd / count
+        left = multiply_add(grad - _over_planes(grad) / count, -centred, slope) * rstd
+        left = left if weight is None else left * weight.reshape(along)
+        return left.reshape(self.shape)
+
+
+def _over_planes(values: Any) -> Any:
+    """The sum of each channel of (samples, channels, elements): of each plane, then of those.
+
+    As many elements as there are lanes are added in pairs, fewer one after another.
+    """
+    if values.shape[2] == _LANES:
+        while values.shape[2] > 1:
+            half = values.shape[2] // 2
+            values = values[..., :half] + values[..., half:]
+    by_plane = np.add.accumulate(values, 2)[..., -1]
+    return np.add.accumulate(by_plane, 0)[-1].reshape(1, -1, 1)
 
 
 def _update(running: Tensor, value: Any, momentum: float) -> None:
@@ -66,7 +125,7 @@ def _batch_normed(
                 raises="RuntimeError",
             )
         given = (running_mean.array.reshape(along), running_var.array.reshape(along))
-    statistics = Statistics(shape, (0, *range(2, len(shape))), along, eps, given)
+    statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
     result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
         if running_mean is not None:

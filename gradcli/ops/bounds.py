@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.conversion import checked_cast
+from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_number, check_tensors, expose_of_tensors
@@ -123,13 +124,14 @@ def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
         result = np.maximum(dtypes.cast(min, dtype), result)
     if max is not None:
         result = np.minimum(dtypes.cast(max, dtype), result)
-    return result
+    return laid_out_like_operands(result, *given)
 
 
 clamp_to_tensors = op(
     "clamp",
     "ClampBackward0",
     _clamp_arrays,
+    keeps_layout=True,
     self=_inside,
     min=_below,
     max=_above,

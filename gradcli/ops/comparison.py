@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.arrays import block_kernels, dtypes
 from gradcli.arrays.conversion import as_zero_dim
+from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.inplace import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -162,10 +163,12 @@ for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
 
 def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
     if self.dtype.kind == "b":
-        return np.equal(self, other)
+        return laid_out_like_operands(np.equal(self, other), self, other)
     near = np.abs(self - other) <= atol + np.abs(rtol * other)
     close = np.equal(self, other) | (near & np.isfinite(other))
-    return close | (np.isnan(self) & np.isnan(other)) if equal_nan else close
+    if equal_nan:
+        close |= np.isnan(self) & np.isnan(other)
+    return laid_out_like_operands(close, self, other)
 
 
 _isclose = op("isclose", "", _isclose_array, constant=("self", "other"), keeps_layout=True)

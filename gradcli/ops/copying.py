@@ -11,7 +11,7 @@ from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.conversion import checked_cast
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
-from gradcli.arrays.strides import copied_in_order
+from gradcli.arrays.strides import cast_in_order, copied_in_order
 from gradcli.autograd import fitting, inplace
 from gradcli.autograd.inplace import (
     check_graph,
@@ -38,7 +38,8 @@ clone = op(
 
 
 def _cast(self: Any, dtype: DType) -> Any:
-    return copied_in_order(self) if dtypes.of_array(self) is dtype else dtypes.cast(self, dtype)
+    same = dtypes.of_array(self) is dtype
+    return copied_in_order(self) if same else cast_in_order(self, dtype)
 
 
 cast_to_floating = op(

@@ -11,6 +11,26 @@ from gradcli.errors import GradcliError
 Dims = int | Sequence[int] | None
 
 
+class FromTheEnd(int):
+    """A dimension, or a position in one, that a program counted from the end: counted from the
+    front.
+
+    Attributes:
+        written: the negative number that the program wrote.
+    """
+
+    written: int
+
+    def __new__(cls, written: int, extent: int) -> FromTheEnd:
+        dim = super().__new__(cls, written + extent)
+        dim.written = written
+        return dim
+
+    def shown(self) -> int:
+        """As `grad_fn._saved_dim` shows it: PyTorch reads the negative number as unsigned."""
+        return self.written + (1 << 64)
+
+
 def normal_dim(name: str, dim: Any, ndim: int) -> int:
     """A dimension counted from the front.
 
@@ -19,7 +39,7 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
     """
     if isinstance(dim, Tensor):
         dim = dim.__index__()
-    if type(dim) is not int:
+    if type(dim) is not int and type(dim) is not FromTheEnd:
         raise GradcliError("E202", f"{name}(): dim must be an integer, not {type(dim).__name__}")
     extent = max(ndim, 1)
     if not -extent <= dim < extent:
@@ -28,7 +48,7 @@ def normal_dim(name: str, dim: Any, ndim: int) -> int:
             f"{name}(): dimension {dim} does not exist in a tensor of {ndim} dimensions"
             f" (there are {-extent} to {extent - 1})",
         )
-    return dim % extent
+    return dim if dim >= 0 else FromTheEnd(dim, extent)
 
 
 def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:

@@ -343,6 +343,6 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
             raises="RuntimeError",
         )
-    rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64))
+    rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64, order="C"))
     storage_of(rows).version = 2  # PyTorch fills the rows in two writes
     return rows

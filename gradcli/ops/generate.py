@@ -32,7 +32,7 @@ from typing import Any
 from gradcli.arrays.deferred import DEFERRED, deferred, forced
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import Storage
-from gradcli.arrays.strides import laid_out_like_first
+from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
     Tensor,
@@ -54,7 +54,7 @@ from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
     "ARRAYS": ARRAYS,
-    "laid_out_like_first": laid_out_like_first,
+    "laid_out_like_operands": laid_out_like_operands,
     "SCALAR_METADATA": SCALAR_METADATA,
     "Storage": Storage,
     "DEFERRED": DEFERRED,
@@ -131,13 +131,13 @@ class _ApplyWriter:
             "    state = active.state",
         ]
         if self.single:
-            lines += self._in_row_order()
+            lines += self.layout.laid_out()
             lines += self._checked_size()
             lines += self._output("out", "result")
         else:
             lines.append("    outs = []")
             lines.append("    for number, result in enumerate(results):")
-            lines += ["    " + line for line in self._in_row_order() + self._checked_size()]
+            lines += ["    " + line for line in self.layout.laid_out() + self._checked_size()]
             lines += ["    " + line for line in self._output("out", "result")]
             lines += ["        out.output_nr = number", "        outs.append(out)"]
             lines.append("    out = tuple(outs)")
@@ -249,22 +249,6 @@ class _ApplyWriter:
                 f"    if type({name}) is Tensor:",
                 f"        {name} = number_of(op, {name})",
             )
-        ]
-
-    def _in_row_order(self) -> list[str]:
-        """Lines that lay a result out as PyTorch does where NumPy keeps the operand's order."""
-        if self.op.pointwise and len(self.promoted) == 2:
-            first, second = (f"a_{t}" for t in self.promoted)
-            # Where operands lie differently NumPy takes row order, PyTorch the first one's.
-            return [
-                f"    if type({first}) in ARRAYS and not {first}.flags.c_contiguous:",
-                f"        result = laid_out_like_first(result, {first}, {second})",
-            ]
-        if self.op.keeps_layout:
-            return []
-        return [
-            "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
-            "        result = result.copy()",
         ]
 
     def _checked_size(self) -> list[str]:
@@ -428,6 +412,14 @@ class _ApplyWriter:
             lines += when(condition, save)
         for number, r in enumerate(self.op.outputs):
             if r in self.layout.served:
+                if self.op.outputs != ("*",) and number not in self.op.differentiable:
+                    # An output without history: it cannot tell the node of a storage later.
+                    lines += [
+                        f"node.storage_{r} = storage_of(outs[{number}])",
+                        f"node.saved_{r} = outs[{number}].array",
+                        f"node.version_{r} = 0",
+                    ]
+                    continue
                 array = "result" if self.single else f"results[{number}]"
                 # Unlike an input, a result is kept and checked whichever gradients are wanted.
                 lines += [

@@ -234,10 +234,11 @@ class _RunWriter:
         """The method by which a saved result learns of a storage that its tensor got later."""
         if not self.layout.saved_results:
             return []
-        lines = ["def save_result_storage(node, output_nr, storage):"]
+        lines = ["def save_result_storage(node, output_nr, storage, array):"]
         for r in self.layout.saved_results:
             lines += [
-                f"    if output_nr == {self.op.outputs.index(r)}:",
+                f"    if output_nr == {self.op.outputs.index(r)} and node.saved_{r} is not FREED:",
+                f"        node.saved_{r} = array",
                 f"        node.storage_{r} = storage",
                 f"        node.version_{r} = storage.version",
             ]

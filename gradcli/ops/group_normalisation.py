@@ -9,6 +9,9 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -22,12 +25,70 @@ from gradcli.ops.normalisation import (
     check_several,
     normalised,
     normalised_backward,
+    normalised_by_channel,
 )
-from gradcli.ops.reduction import mean_dims, sum_dims
+from gradcli.ops.reduction import mean_dims, sum_dims, wide
+from gradcli.ops.row_normalisation import LONGEST, row_variances
 from gradcli.ops.shape import expand, reshape, unsqueezed_in_place
 from gradcli.state import active
 
 # --- the gradient -------------------------------------------------------------------------------
+
+_LANES = 8
+"""The elements of a plane that PyTorch's kernel adds at a time."""
+
+_FEW = 3
+"""The channels of a group up to which it adds one after another."""
+
+
+class GroupStatistics(Statistics):
+    """Those of group norm, of shape (samples, groups, channels, *plane)."""
+
+    __slots__ = ()
+
+    def of(self, values: Any) -> tuple[Any, Any]:
+        """The mean, and one over the standard deviation; single precision rounds as PyTorch's
+        kernel does.
+        """
+        elements = prod(self.shape[2:])
+        single = type(values) is np.ndarray and values.dtype == np.float32 and values.size
+        if not single or elements > LONGEST:
+            return super().of(values)
+        kept = (*self.shape[:2], *(1 for _ in self.dims))
+        mean, variance = row_variances(values.reshape(*self.shape[:2], elements))
+        rstd = (1 / np.sqrt(variance + np.float64(self.eps))).astype(np.float32)
+        return mean.reshape(kept), rstd.reshape(kept)
+
+    def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
+        """The gradient of the input; for few elements in single precision it rounds as PyTorch's
+        kernel does, as what is left where terms cancel depends on it.
+        """
+        samples, groups, channels, *rest = self.shape
+        plane = prod(rest)
+        few = channels <= _FEW and plane < _LANES
+        if not few or type(grad) is not np.ndarray or grad.dtype != np.float32 or not grad.size:
+            return super().input_gradient(grad, input, mean, rstd, weight)
+        every, by_group = (samples, groups, channels, plane), (samples, groups, 1, 1)
+        grad, values = grad.reshape(every), wide(input).reshape(every)
+        mean, rstd = mean.reshape(by_group), rstd.reshape(by_group)
+        ones = np.ones(self.weight_shape, np.float32)
+        weights = (ones if weight is None else wide(weight)).reshape(1, groups, channels, 1)
+        products = _weighted(np.add.accumulate(grad * values, 3)[..., -1:], weights)
+        sums = _weighted(np.add.accumulate(grad, 3)[..., -1:], weights)
+        scale = np.float32(1 / (channels * plane))
+        slope = multiply_add(-products, sums, mean) * rstd * rstd * rstd * scale
+        constant = multiply_add(-slope * mean, -(sums * rstd), scale)
+        return (multiply_add(values * slope, grad, rstd * weights) + constant).reshape(self.shape)
+
+
+def _weighted(values: Any, weights: Any) -> Any:
+    """The sum over a group's channels of values times weights."""
+    total = np.zeros_like(values[:, :, :1])
+    for channel in range(values.shape[2]):
+        place = slice(channel, channel + 1)
+        total = multiply_add(total, values[:, :, place], weights[:, :, place])
+    return total
+
 
 native_group_norm_backward: Op = op(
     "native_group_norm_backward",
@@ -125,7 +186,10 @@ def _through_statistics(of_variance: Any, of_mean: Any, values: Any, scale: floa
 def _forward(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
-    result, mean, rstd = normalised(input, weight, bias, statistics)
+    plain = weight is None and bias is None
+    result, mean, rstd = (normalised if plain else normalised_by_channel)(
+        input, weight, bias, statistics
+    )
     by_group = statistics.shape[:2]
     return result, mean.reshape(by_group), rstd.reshape(by_group)
 
@@ -174,7 +238,7 @@ def group_norm(
         )
     check_affine("group_norm", input, (channels,), weight=weight, bias=bias)
     grouped = (shape[0], num_groups, channels // num_groups, *shape[2:])
-    statistics = Statistics(
+    statistics = GroupStatistics(
         grouped,
         tuple(range(2, len(grouped))),
         (1, num_groups, channels // num_groups, *(1,) * (len(shape) - 2)),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import in_order, outermost_first
+from gradcli.arrays.strides import broadcast_strides, laid_out, ordered_strides
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
@@ -62,16 +62,19 @@ def _picked(self: Any, indices: Key) -> Any:
     if picked.ndim < 2:
         return picked[()]
     given = [part for part in indices if part is not _FULL]
-    if self.flags.c_contiguous and all(part.ndim < 2 for part in given):
+    flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
+    if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
     places = np.broadcast_arrays(*given)
     dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
-    width = places[0].ndim
-    source = (*kept[:first], *(0,) * width, *kept[first:])
-    others = [(*(0,) * first, *part.strides, *(0,) * (len(kept) - first)) for part in places]
-    return in_order(picked, outermost_first(picked.shape, source, *others))
+    source = (*kept[:first], *(0,) * places[0].ndim, *kept[first:])
+    after = len(kept) - first
+    shape = picked.shape
+    where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in given]
+    steps = [broadcast_strides(part.shape, strides_of(part), shape) for part in where]
+    return laid_out(picked, ordered_strides(shape, [source, *steps]))
 
 
 index: Op = op(

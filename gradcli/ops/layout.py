@@ -68,6 +68,30 @@ class Layout:
             ]
         return lines
 
+    def laid_out(self) -> list[str]:
+        """Lines that lay a result out as PyTorch does where NumPy does otherwise."""
+        if not self.op.pointwise or len(self.op.tensors) < 2:
+            return (
+                []
+                if self.op.keeps_layout
+                else [
+                    "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
+                    "        result = result.copy()",
+                ]
+            )
+        # Where operands lie differently NumPy takes row order, PyTorch the first one's. Where they
+        # lie alike by rows, or each by rows without a dimension of one element, so do both results.
+        operands = [f"a_{t}" for t in self.op.tensors]
+        arrays = [f"({o} if type({o}) in ARRAYS else result)" for o in operands]
+        alike = " == ".join(f"{array}.strides" for array in arrays)
+        plain = " and ".join(f"{array}.flags.c_contiguous" for array in arrays)
+        return [
+            "    if type(result) in ARRAYS and not (",
+            f"        result.flags.c_contiguous and ({alike} or {plain} and 1 not in result.shape)",
+            "    ):",
+            f"        result = laid_out_like_operands(result, {', '.join(operands)})",
+        ]
+
     def optional(self, tensor: str) -> bool:
         """Whether a tensor operand may be None."""
         defaults = self.op.forward.__defaults__ or ()

@@ -113,7 +113,7 @@ def normalised(
     return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
 
 
-def _normalised_by_channel(
+def normalised_by_channel(
     input: Any, weight: Any = None, bias: Any = None, statistics: Any = None
 ) -> tuple[Any, Any, Any]:
     """The same as a line for each channel, a slope and an offset: as PyTorch's batch norm does."""
@@ -309,7 +309,7 @@ def normalising(
 
 _OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
 native_batch_norm = normalising(
-    "native_batch_norm", "NativeBatchNormBackward0", _OPERANDS, _normalised_by_channel
+    "native_batch_norm", "NativeBatchNormBackward0", _OPERANDS, normalised_by_channel
 )
 
 # --- arguments ----------------------------------------------------------------------------------

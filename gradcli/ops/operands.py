@@ -12,6 +12,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, gpu_in_use, moved
 from gradcli.arrays.deferred import deferred
 from gradcli.arrays.storage import InferenceStorage
+from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd import fitting
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
 from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
@@ -137,7 +138,7 @@ def promoted(
         first, second = arrays
         if type(second) in NUMBERS or not second.ndim:
             return (dtypes.cast(first, dtype), float(second)), True
-    return tuple(dtypes.cast(array, dtype) for array in arrays), mixed
+    return tuple(cast_in_order(array, dtype) for array in arrays), mixed
 
 
 def devices_differ(*arrays: Any) -> bool:
@@ -243,10 +244,13 @@ def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
         raise modified(node, shown, tensor.storage.version, expected, tensor.storage.place)
 
 
-def check_result(node: Node, name: str, storage: Any, expected: int) -> None:
+def check_result(node: Any, name: str, storage: Any, expected: int) -> None:
     """Raise E404 if a saved result was written to since."""
     if storage.version != expected:
-        raise modified(node, node.assigned or name, storage.version, expected, storage.place)
+        op = node.op
+        if op.outputs == ("*",) or op.outputs.index(name) in op.differentiable:
+            name = node.assigned or name
+        raise modified(node, name, storage.version, expected, storage.place)
 
 
 def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
@@ -305,6 +309,11 @@ def run_on_tensors(node: Node, grads: Any, keep: bool) -> tuple[Any, ...]:
     return tuple(None if gradient is None else gradient.array for gradient in gradients)
 
 
+def _shown(value: Any) -> Any:
+    """What an op kept of an argument, as a program sees it."""
+    return value.shown() if hasattr(value, "shown") else value
+
+
 def saved_attribute(node: Any, name: str) -> Any:
     """`grad_fn._saved_NAME`: what the node saved; raises E403 where it was freed, AttributeError
     where it is nothing.
@@ -328,7 +337,9 @@ def saved_attribute(node: Any, name: str) -> Any:
     for slot in (what, f"argument_{what}", f"argument_{what}s"):
         if slot in slots:
             value = getattr(node, slot)
-            return value.shown() if hasattr(value, "shown") else value
+            if type(value) is tuple:
+                return tuple([_shown(each) for each in value])
+            return _shown(value)
     for ending, measure in (("_sym_sizes", tuple), ("_sym_numel", prod)):
         source = what.removesuffix(ending)
         if source != what and source in node.op.inputs:

@@ -39,6 +39,12 @@ def row_moments(values: Any, eps: float) -> tuple[Any, Any]:
         values: float32 of shape (*, elements).
         eps: added to the variance.
     """
+    mean, variance = row_variances(values)
+    return mean, 1 / np.sqrt(variance + np.float32(eps))
+
+
+def row_variances(values: Any) -> tuple[Any, Any]:
+    """The mean and the variance of each row of at most `LONGEST` float32 elements."""
     size = values.shape[-1]
     groups = size // _LANES
     mean = squares = np.zeros((*values.shape[:-1], 1), np.float32)
@@ -57,7 +63,7 @@ def row_moments(values: Any, eps: float) -> tuple[Any, Any]:
         others = lane_squares[..., lane : lane + 1]
         added = multiply_add(others, spread, np.float32(count - groups))
         mean, squares = multiply_add(mean, change, part), squares + added
-    return mean, 1 / np.sqrt(squares / np.float32(size) + np.float32(eps))
+    return mean, squares / np.float32(size)
 
 
 LONGEST = 64

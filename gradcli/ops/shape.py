@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import forced
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.views import with_strides
+from gradcli.arrays.views import window, with_strides
 from gradcli.autograd.inplace import replace_layout
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -27,19 +27,15 @@ from gradcli.ops.entry import Op, op
 
 def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
     self = with_strides(forced(self))
+    strides = [0] * (len(size) - self.ndim)
+    for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
+        if have not in (1, want):
+            raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
+        strides.append(step if have == want else 0)
     if self.flags.c_contiguous and self.dtype.kind != "V":
-        # What NumPy's broadcast_to does, in a third of its time: every sum's gradient comes here.
-        strides = [0] * (len(size) - self.ndim)
-        for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
-            if have not in (1, want):
-                raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
-            strides.append(step if have == want else 0)
+        # In a third of the time that NumPy takes: every sum's gradient comes here.
         return module_of(self).ndarray(size, self.dtype, self, 0, strides)
-    shown = np.broadcast_to(self, size)
-    if type(self) is np.ndarray:
-        # NumPy protects what it broadcast; a size may be expanded to itself, and then be written.
-        shown.flags.writeable = self.flags.writeable
-    return shown
+    return window(self, size, [step // self.itemsize for step in strides], 0)
 
 
 expand: Op = op(

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, method
-from gradcli.ops.dimensions import normal_dim, sizes_of
+from gradcli.ops.dimensions import FromTheEnd, normal_dim, sizes_of
 from gradcli.ops.entry import Op, op
 from gradcli.ops.shape import reshape
 
@@ -69,7 +69,7 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
             f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
             " elements",
         )
-    return index % size if index < 0 else index
+    return FromTheEnd(index, size) if index < 0 else index
 
 
 @function("select", method=True)

@@ -174,9 +174,18 @@ def _set_data(tensor: Tensor, value: Any) -> None:
         raise GradcliError(
             "E408", f"a tensor that requires grad must stay floating, and the data is {value.dtype}"
         )
-    tensor.array = detach(value).array
-    if tensor.meta is not None:
+    if tensor.meta is not None and value.array.dtype is not tensor.array.dtype:
         tensor.meta.accumulator = None
+    tensor.array = detach(value).array
+
+
+def _version(tensor: Tensor) -> int:
+    if isinstance(tensor.storage, InferenceStorage):
+        raise GradcliError(
+            "E408",
+            "a tensor made under torch.inference_mode() has no version: its writes are not counted",
+        )
+    return tensor.version
 
 
 setters.update(requires_grad=_assign_requires_grad, grad=_set_grad, data=_set_data)
@@ -192,7 +201,7 @@ properties.update(
     nbytes=lambda tensor: int(tensor.array.nbytes),
     is_cuda=lambda tensor: tensor.device.type == "cuda",
     name=lambda tensor: None,
-    _version=lambda tensor: tensor.version,
+    _version=_version,
     _base=lambda tensor: tensor.base,
 )
 

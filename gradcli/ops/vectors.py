@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.multiply_add import is_fused, multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_number, check_same_dtype, check_tensors
@@ -28,7 +29,13 @@ from gradcli.ops.slicing import select, slice_
 
 
 def _cross_array(self: Any, other: Any, dim: int) -> Any:
-    return module_of(self).ascontiguousarray(np.cross(self, other, axis=dim))
+    if not is_fused(self, other):
+        return module_of(self).ascontiguousarray(np.cross(self, other, axis=dim))
+    self, other = np.broadcast_arrays(self, other)
+    ahead, behind = [1, 2, 0], [2, 0, 1]
+    # PyTorch's kernel rounds the second product, and the first one with the difference.
+    minus = -self.take(behind, dim) * other.take(ahead, dim)
+    return multiply_add(minus, self.take(ahead, dim), other.take(behind, dim))
 
 
 cross: Op = op(
