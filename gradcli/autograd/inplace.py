@@ -139,8 +139,18 @@ def check_graph(tensor: Tensor, *operands: Any) -> None:
     """
     if type(tensor.storage) is InferenceStorage:
         tensor.storage.check("E405", "be changed in place")
-    if active.state.grad_enabled and tensor.requires_grad:
+    if not active.state.grad_enabled:
+        return
+    if tensor.requires_grad:
         _check_history(tensor)
+    elif tensor.base is not None and tensor.base.requires_grad:
+        # Until someone asks for the history of such a view, PyTorch takes it for a leaf.
+        _check_creation(tensor, "is changed in place")
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} is a view whose base got a history after it was made",
+            help="take the view anew before writing to it",
+        )
 
 
 def check_distinct(tensor: Tensor, *operands: Any) -> None:
@@ -283,9 +293,8 @@ def is_recorded(*tensors: Tensor) -> bool:
     if not state.grad_enabled:
         return False
     for tensor in tensors:
-        if tensor.storage is not None:
-            refresh(tensor)
-        if tensor.requires_grad:
+        base = tensor.base
+        if tensor.requires_grad or (base is not None and base.requires_grad):
             return True
     return False
 
