@@ -13,6 +13,9 @@ x = tensor([-1.0, 0.0, 1.0, nan], requires_grad=True)
 """
 
 VALUES = [
+    ("torch.add(tensor([1., 2.]), 3, alpha=2)", "tensor([7., 8.])"),
+    ("tensor([1, 2]).sub(1, alpha=2)", "tensor([-1,  0])"),
+    ("torch.rsub(tensor([1., 2.]), 2, alpha=0.5)", "tensor([1.5000, 1.0000])"),
     ("torch.sign(tensor([nan, -0.0, -3.0]))", "tensor([ 0.,  0., -1.])"),
     ("torch.round(tensor([0.5, 1.5, 2.5, -0.5]))", "tensor([0., 2., 2., -0.])"),
     ("torch.round(tensor([1.25, -0.349]), decimals=1)", "tensor([ 1.2000, -0.3000])"),

@@ -14,7 +14,7 @@ from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.entry import Function, parameters_of, registry
 from gradcli.ops.half_kernels import kernels
-from gradcli.ops.operands import check_alpha
+from gradcli.ops.operands import NUMBERS, check_alpha
 from gradcli.state import active
 
 _NAMES = """
@@ -84,6 +84,10 @@ def with_multiple(self: Any, other: Any, alpha: Any) -> Any:
     groups of elements; the product of one that is in no whole group is rounded too.
     """
     check_alpha(self, other, alpha)
+    if type(self) in NUMBERS:
+        self = other.dtype.type(self)
+    elif type(other) in NUMBERS:
+        other = self.dtype.type(other)
     if other.dtype.kind == "b":
         alpha = bool(alpha)
     if not (is_half(self) and is_half(other)):
