@@ -61,13 +61,14 @@ def evaluate(wanted: Sequence[Any]) -> None:
         pending = [each for each in pending if each.value is None]
 
 
-def overwrite(array: Any, values: Any) -> None:
-    """Write deferred values to an array of their shape and dtype. Other plans that read what it
-    held keep that.
+def assign(array: Any, values: Any) -> None:
+    """Write values, which may be deferred, to an array's memory: a plan straight to it, where it
+    reads nothing that it has written. Other plans that read what the memory held keep that.
 
-    Raises MemoryError where there is no room for what is computed.
+    Raises ValueError for a shape that does not broadcast to the array's, MemoryError where there is
+    no room for what is computed.
     """
-    plan = _plan_over(array, values)
+    plan = _plan_over(array, values) if type(values) is Pointwise else None
     if plan is None:
         values = forced(values)
         before_write(array)
@@ -81,12 +82,12 @@ def overwrite(array: Any, values: Any) -> None:
 
 
 def _plan_over(array: Any, values: Any) -> Plan | None:
-    """The pass that computes a deferred array straight to an ndarray; None where it could read what
-    it has written.
+    """The pass that computes a deferred array straight to an ndarray of its shape and dtype; None
+    where it could read what it has written.
     """
-    if type(values) is not Pointwise or values.value is not None:
+    if values.value is not None or type(array) is not np.ndarray or not array.flags.c_contiguous:
         return None
-    if type(array) is not np.ndarray or not array.flags.c_contiguous:
+    if array.shape != values.shape or array.dtype is not values.dtype:
         return None
     order, foreign = _order([values], values.shape)
     while foreign:

@@ -24,6 +24,20 @@ SESSION_SEED = 0
 _WORDS = 624
 
 
+def takes_two_words(span: int, bits: int) -> bool:
+    """Whether PyTorch draws 64 bits for an integer out of `span`; `bits` is 0 where the dtype
+    leaves that to the span.
+    """
+    return bits == 64 or (not bits and span >= 2**28)
+
+
+def bounded(draws: Any, low: int, span: int) -> Any:
+    """Integers from `low` on, `span` different ones, from draws of whole words."""
+    if span < 2**64:
+        draws = draws % np.uint64(span)
+    return draws.astype(np.int64) + low
+
+
 class Generator:
     """A source of random numbers.
 
@@ -122,11 +136,8 @@ class Generator:
 
     def integers(self, low: int, span: int, count: int, bits: int = 0) -> Any:
         """Integers from `low` on, `span` different ones, from draws of 32 or 64 bits."""
-        double = bits == 64 or (not bits and span >= 2**28)
-        draws = self.double_words(count) if double else self.words(count)
-        if span < 2**64:
-            draws = draws % np.uint64(span)
-        return draws.astype(np.int64) + low
+        double = takes_two_words(span, bits)
+        return bounded(self.double_words(count) if double else self.words(count), low, span)
 
     def normal(
         self,

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-_REGISTER = 32
-"""Bytes of a register."""
+from gradcli.arrays.summation import REGISTER
 
 
 def lane_product(lines: Any) -> Any:
     """The product over the last axis: four registers at a time, then the four, then the numbers in
     a register and what is left over, one after another.
     """
-    lanes = _REGISTER // lines.dtype.itemsize
+    lanes = REGISTER // lines.dtype.itemsize
     *others, length = lines.shape
     whole = length // (4 * lanes) * (4 * lanes)
     if whole:

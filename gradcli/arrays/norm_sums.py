@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.multiply_add import multiply_add
-
-_REGISTER = 32
-"""Bytes of a register."""
+from gradcli.arrays.summation import REGISTER
 
 
 def sum_in_turn(array: Any, dims: Sequence[int] | None) -> Any:
@@ -38,7 +36,7 @@ def _by_lanes(lines: Any) -> Any:
     """The sums of squares over the last axis, whose elements lie one behind the other: as many as a
     register holds at a time, then the rest, of which float32 is squared in fours.
     """
-    lanes = _REGISTER // lines.dtype.itemsize
+    lanes = REGISTER // lines.dtype.itemsize
     *others, length = lines.shape
     whole = length // lanes * lanes
     total = np.zeros(others, lines.dtype)[()]

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import gpu
-from gradcli.arrays.generator import Generator
+from gradcli.arrays.generator import Generator, bounded, takes_two_words
 from gradcli.arrays.gpu_array import cupy
 
 _ROUNDS = 10
@@ -110,14 +110,10 @@ class PhiloxGenerator(Generator):
 
     def integers(self, low: int, span: int, count: int, bits: int = 0) -> Any:
         """Integers from `low` on, `span` different ones, from draws of 32 or 64 bits."""
-        if bits == 64 or (not bits and span >= 2**28):
+        if takes_two_words(span, bits):
             first, second = self._double_words(count)
-            draws = (first << _32) | second
-        else:
-            draws = self._words(count)
-        if span < 2**64:
-            draws = draws % np.uint64(span)
-        return draws.astype(np.int64) + low
+            return bounded((first << _32) | second, low, span)
+        return bounded(self._words(count), low, span)
 
     def normal(
         self,

@@ -18,7 +18,7 @@ import numpy as np
 LARGEST = 32768
 """Elements from which on PyTorch splits a sum among threads."""
 
-_REGISTER = 32
+REGISTER = 32
 """Bytes of a register."""
 
 
@@ -109,7 +109,7 @@ def _added(
     two first. Rows and columns, but not the further ones, are `row_step` and `column_step` bytes
     apart.
     """
-    lanes = _REGISTER // itemsize
+    lanes = REGISTER // itemsize
     along = row_step == itemsize and rows >= lanes
     if slow == side == columns == 1:
         if along:

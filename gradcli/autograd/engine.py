@@ -18,6 +18,7 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.fusion import evaluate
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import fitting, hooks
@@ -26,7 +27,6 @@ from gradcli.autograd.fitting import (
     accumulate_grad,
     fit,
     is_fresh,
-    is_fresh_view,
     kept,
 )
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
@@ -283,10 +283,7 @@ class _Pass:
                         type(gradient) in ARRAYS
                         and gradient.nbytes >= WORTH_STEALING
                         and node.fresh
-                        and (
-                            is_fresh(gradient, grads, gradients, leaf)
-                            or (self.unseen and is_fresh_view(gradient, grads, gradients, leaf))
-                        )
+                        and is_fresh(gradient, grads, gradients, leaf, self.unseen)
                     )
                     self._arrive(leaf, gradient, fresh)
 
@@ -395,8 +392,6 @@ class _Pass:
             return
         captured = [each for each in self.captured.values() if type(each) in DEFERRED]
         if self.deferred or captured:
-            from gradcli.arrays.fusion import evaluate
-
             evaluate([tensor.array for tensor in self.deferred] + captured)
             for tensor in self.deferred:
                 tensor.array = forced(tensor.array)

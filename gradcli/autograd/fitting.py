@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.fusion import assign
 from gradcli.arrays.gpu_array import ARRAYS
-from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import own
 from gradcli.arrays.strides import copied_to_leaf
 from gradcli.autograd.node import AccumulateGrad, Node
@@ -86,8 +86,7 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
     else:
         new = forced(old.array + gradient)
         if isinstance(old.array, np.ndarray):
-            before_write(old.array)
-            old.array[...] = new
+            assign(old.array, new)
             new = old.array
         else:
             old.array = new
@@ -101,37 +100,26 @@ WORTH_STEALING = 1 << 15
 """Bytes from which on a copy costs more than finding out that none is needed."""
 
 
-def is_fresh(gradient: Any, grads: Any, gradients: Sequence[Any], leaf: AccumulateGrad) -> bool:
-    """Whether a rule made a gradient's memory, laid out as the leaf is, and no one else has it: it
-    is no view, not what came in, and passed on once.
-    """
-    return (
-        gradient.base is None
-        and gradient is not grads
-        and getattr(leaf.variable.array, "strides", gradient.strides) == gradient.strides
-        and _is_alone(gradient, gradients)
-    )
-
-
-def is_fresh_view(
-    gradient: Any, grads: Any, gradients: Sequence[Any], leaf: AccumulateGrad
+def is_fresh(
+    gradient: Any, grads: Any, gradients: Sequence[Any], leaf: AccumulateGrad, unseen: bool
 ) -> bool:
-    """Whether a gradient shows all of some memory that nobody else has, laid out as the leaf is: as
-    PyTorch does, this counts who refers to it. No hook may have seen a gradient before.
+    """Whether a leaf may have a gradient's memory for its own: it lies as the leaf does, is not
+    what came in, was passed on once, and nobody else has it.
+
+    That is so where a rule made it, and for a view, while gradients are `unseen` by hooks, where
+    nobody else refers to the memory all of which it shows: as PyTorch does, this counts.
     """
-    base = gradient.base
     if (
-        type(base) is not np.ndarray
-        or base.nbytes != gradient.nbytes
-        or gradient.strides != leaf.variable.array.strides
-        or gradient is grads
-        or not _is_alone(gradient, gradients)
+        gradient is grads
+        or getattr(leaf.variable.array, "strides", gradient.strides) != gradient.strides
+        or sum([each is gradient for each in gradients]) != 1
     ):
+        return False
+    base = gradient.base
+    if base is None:
+        return True
+    if not unseen or type(base) is not np.ndarray or base.nbytes != gradient.nbytes:
         return False
     came_in = getattr(grads, "base", None) is base  # what came in is a view of it too
     del base
     return getrefcount(gradient.base) == (3 if came_in else 2)
-
-
-def _is_alone(gradient: Any, gradients: Sequence[Any]) -> bool:
-    return sum([each is gradient for each in gradients]) == 1

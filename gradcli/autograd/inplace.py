@@ -16,8 +16,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import address_of, module_of
-from gradcli.arrays.deferred import DEFERRED, forced
-from gradcli.arrays.sources import before_write
+from gradcli.arrays.fusion import assign
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.geometry import Geometry, extent, geometry, shown
@@ -304,10 +303,8 @@ def overwrite(tensor: Tensor, array: Any) -> None:
     does, without a result in between. Raises E301 where the shape does not fit.
     """
     storage = storage_of(tensor)
-    array = forced(array)
-    before_write(tensor.array)
     try:
-        tensor.array[...] = array
+        assign(tensor.array, array)
     except ValueError:
         raise GradcliError(
             "E301",
@@ -349,13 +346,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
             assert node is not None
         _keep_old_value(node, tensor)
     if array is not tensor.array:
-        if type(array) in DEFERRED:
-            from gradcli.arrays.fusion import overwrite
-
-            overwrite(tensor.array, array)
-        else:
-            before_write(tensor.array)
-            tensor.array[...] = array
+        assign(tensor.array, array)
     storage.count_write()
     if active.state.recorder is not None:
         active.state.recorder.write(tensor, result)

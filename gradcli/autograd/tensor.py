@@ -7,7 +7,7 @@ made of, how it aliases other tensors, and Python's own protocols.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -349,6 +349,22 @@ def gradient_edge(tensor: Tensor) -> tuple[Node | None, int]:
     if tensor.grad_fn is not None:
         return tensor.grad_fn, tensor.output_nr
     return (accumulator(tensor), 0) if tensor.requires_grad else (None, 0)
+
+
+def join_graph(node: Node, inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> None:
+    """Give a node that no entry of the catalogue made its edges, which lead where the inputs'
+    gradients go, and the rest of what every node has.
+    """
+    state = active.state
+    edges = [gradient_edge(tensor) for tensor in inputs]
+    state.sequence_nr += 1
+    node.next_nodes = tuple([to for to, _ in edges])
+    node.input_nrs = tuple([output_nr for _, output_nr in edges])
+    node.metadata = tuple([(tensor.array.shape, tensor.array.dtype) for tensor in outputs])
+    node.sequence_nr = state.sequence_nr
+    node.place = state.place
+    node.assigned = None
+    node.extra = None
 
 
 def with_history(array: Any, node: Node | None, output_nr: int = 0) -> Tensor:

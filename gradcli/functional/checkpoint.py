@@ -13,7 +13,7 @@ from typing import Any
 from gradcli.autograd import backward
 from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
 from gradcli.autograd.node import Node, freed
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge
+from gradcli.autograd.tensor import Tensor, alias, join_graph
 from gradcli.errors import GradcliError
 from gradcli.functional.saved_tensors import PackingListener
 from gradcli.ops.catalogue import function
@@ -163,16 +163,7 @@ class CheckpointFunctionBackward(Node):
     multiple = True
 
     def __init__(self, call: _Call, tensors: list[Tensor]) -> None:
-        state = active.state
-        edges = [gradient_edge(arg) for arg in call.args if isinstance(arg, Tensor)]
-        state.sequence_nr += 1
-        self.next_nodes = tuple(node for node, _ in edges)
-        self.input_nrs = tuple(output_nr for _, output_nr in edges)
-        self.metadata = tuple((tensor.array.shape, tensor.array.dtype) for tensor in tensors)
-        self.sequence_nr = state.sequence_nr
-        self.place = state.place
-        self.assigned = None
-        self.extra = None
+        join_graph(self, [arg for arg in call.args if isinstance(arg, Tensor)], tensors)
         self.call: _Call | None = call
 
     def name(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from gradcli.language.classes import ExceptionType, type_of
 from gradcli.language.exceptions import Raised
 from gradcli.language.text import display, text
+from gradcli.nn.extensible import store_value, stored_value
 
 
 class ExceptionInstance(Raised):
@@ -51,16 +52,8 @@ class ExceptionInstance(Raised):
         """The names under which the program stored something."""
         return ["args", *self.values]
 
-    def language_getattr(self, name: str) -> Any:
-        """What the program stored under a name; raises AttributeError."""
-        try:
-            return self.values[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def language_setattr(self, name: str, value: Any) -> None:
-        """Store a value under a name."""
-        self.values[name] = value
+    language_getattr = stored_value
+    language_setattr = store_value
 
 
 @cache

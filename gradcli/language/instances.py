@@ -18,6 +18,7 @@ from gradcli.language.classes import ExceptionType, LanguageType, host_name, typ
 from gradcli.language.descriptors import MISSING, Property, StaticMethod, bound
 from gradcli.language.special_methods import is_special, sequence_iterator, special_method
 from gradcli.language.text import numbered
+from gradcli.nn.extensible import discard_value, store_value, stored_value
 
 
 class Instance:
@@ -55,23 +56,9 @@ class Instance:
         """The names under which the program stored something."""
         return list(self.values)
 
-    def language_getattr(self, name: str) -> Any:
-        """What the program stored under a name; raises AttributeError."""
-        try:
-            return self.values[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def language_setattr(self, name: str, value: Any) -> None:
-        """Store a value under a name."""
-        self.values[name] = value
-
-    def language_delattr(self, name: str) -> None:
-        """Take away what is stored under a name; raises AttributeError."""
-        try:
-            del self.values[name]
-        except KeyError:
-            raise AttributeError(name) from None
+    language_getattr = stored_value
+    language_setattr = store_value
+    language_delattr = discard_value
 
 
 class HostClass(type):

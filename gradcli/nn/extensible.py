@@ -5,6 +5,25 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 
+def stored_value(self: Any, name: str) -> Any:
+    """What a program stored under a name in an object's `values`; raises AttributeError."""
+    try:
+        return self.values[name]
+    except KeyError:
+        raise AttributeError(name) from None
+
+
+def store_value(self: Any, name: str, value: Any) -> None:
+    """Store a value under a name."""
+    self.values[name] = value
+
+
+def discard_value(self: Any, name: str) -> None:
+    """Take away what is stored under a name; raises AttributeError."""
+    stored_value(self, name)
+    del self.values[name]
+
+
 class Extensible:
     """The base of optimisers, schedules and data sets.
 
@@ -28,18 +47,6 @@ class Extensible:
         """The names of what the program set."""
         return list(self.values)
 
-    def language_getattr(self, name: str) -> Any:
-        """What the program set; raises AttributeError."""
-        try:
-            return self.values[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def language_setattr(self, name: str, value: Any) -> None:
-        """Set an attribute."""
-        self.values[name] = value
-
-    def language_delattr(self, name: str) -> None:
-        """Take an attribute away; raises AttributeError where there is none."""
-        self.language_getattr(name)
-        del self.values[name]
+    language_getattr = stored_value
+    language_setattr = store_value
+    language_delattr = discard_value

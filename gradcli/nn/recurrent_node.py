@@ -13,7 +13,7 @@ from gradcli.autograd import backward
 from gradcli.autograd.function import refusing
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import Node, freed
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge
+from gradcli.autograd.tensor import Tensor, alias, join_graph
 from gradcli.state import active
 
 Steps = Callable[[Sequence[Tensor]], list[Tensor]]
@@ -36,16 +36,7 @@ class MkldnnRnnLayerBackward0(Node):
     def __init__(
         self, given: Sequence[Tensor], copies: list[Tensor], outputs: list[Tensor]
     ) -> None:
-        state = active.state
-        edges = [gradient_edge(tensor) for tensor in given]
-        state.sequence_nr += 1
-        self.next_nodes = tuple(node for node, _ in edges)
-        self.input_nrs = tuple(output_nr for _, output_nr in edges)
-        self.metadata = tuple((out.array.shape, out.array.dtype) for out in outputs)
-        self.sequence_nr = state.sequence_nr
-        self.place = state.place
-        self.assigned = None
-        self.extra = None
+        join_graph(self, given, outputs)
         self.inside: tuple[list[Tensor], list[Tensor]] | None = (copies, outputs)
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:

@@ -89,7 +89,7 @@ def on_arrays(function: Function) -> Function:
         )
         made.__kwdefaults__ = function.__kwdefaults__
         _on_arrays[function] = made  # before its names, of which it may be one
-        for name in _names(function.__code__):
+        for name in names_in(function.__code__):
             if name in given:
                 value = given[name]
                 names[name] = on_arrays(value.forward if type(value) is Op else value)
@@ -99,12 +99,12 @@ def on_arrays(function: Function) -> Function:
 _OURS = "gradcli.ops."
 
 
-def _names(code: CodeType) -> Iterator[str]:
+def names_in(code: CodeType) -> Iterator[str]:
     """The names that a function looks up, those of functions inside it among them."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _names(constant)
+            yield from names_in(constant)
 
 
 class _RunWriter:

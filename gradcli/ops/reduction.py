@@ -24,7 +24,7 @@ from gradcli.ops.conjugate import conj
 from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import Dims, normal_dims, sizes_of
 from gradcli.ops.entry import Function, op
-from gradcli.ops.operands import EVERYDAY, NATIVE_SCALARS, type_name
+from gradcli.ops.operands import NATIVE_SCALARS, type_name
 from gradcli.ops.pointwise import exp
 from gradcli.ops.refusing import check_floating_dtype
 from gradcli.ops.shape import expand, restore_dims, view
@@ -288,9 +288,6 @@ def _mean_array(
 ) -> Any:
     if dtype is not None:
         self = dtypes.cast(self, dtype)
-    if self.dtype in EVERYDAY:
-        count = self.size if dims is None else reduced_count(self.shape, dims)
-        return _sum_array(self, dims, keepdim) / self.dtype.type(count)
     total = _sum_array(wide(self), dims, keepdim)
     count = self.size if dims is None else reduced_count(self.shape, dims)
     mean = total / total.dtype.type(count)

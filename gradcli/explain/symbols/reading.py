@@ -46,6 +46,7 @@ from gradcli.explain.symbols.tree import (
 )
 from gradcli.ops.arithmetic import zeros, zeros_like
 from gradcli.ops.entry import Op
+from gradcli.ops.generate_node import names_in
 
 _MOST_PATHS = 16
 """A function with more ways through it than this is written as a call."""
@@ -126,7 +127,7 @@ class Reading:
         """The function with the meanings of its names replaced."""
         if function not in self._rebound:
             scope: dict[str, Any] = {"__builtins__": self._builtins}
-            for name in _names_in(function.__code__):
+            for name in names_in(function.__code__):
                 if name in function.__globals__:
                     scope[name] = self._meaning(function.__globals__[name])
             cells = [
@@ -236,15 +237,6 @@ def _chosen(condition: Symbol, then: Any, otherwise: Any) -> Any:
         return None
     one, other = lifted(then), lifted(otherwise)
     return then if repr(one) == repr(other) else Choice(condition, one, other)
-
-
-def _names_in(code: types.CodeType) -> set[str]:
-    """The names that a function and those defined in it look up."""
-    names = set(code.co_names)
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            names |= _names_in(constant)
-    return names
 
 
 class _WrittenOp:
