@@ -15,18 +15,26 @@ from typing import Any
 
 import numpy as np
 
+Step = Callable[[Any], Any]
+"""A part of a sum: makes of arrays of one shape smaller ones."""
+
 LARGEST = 32768
 """Elements from which on PyTorch splits a sum among threads."""
 
 REGISTER = 32
 """Bytes of a register."""
 
+_plainly: Step = np.add.reduce
+"""The sum over the first axis of an array without gaps, of several elements a row, one row after
+the other.
+"""
 
-Step = Callable[[Any], Any]
-"""A part of a sum: makes of arrays of one shape smaller ones."""
+_running_sums = np.add.accumulate
+"""The sums so far along the first axis."""
 
-_MANY = 4096
-"""How many kinds of arrays the steps are remembered for."""
+
+MANY = 4096
+"""How many kinds of arrays steps are remembered for."""
 
 _remembered: dict[tuple[Any, ...], Step] = {}
 
@@ -40,14 +48,14 @@ def ordered_sum(array: Any, axes: tuple[int, ...] | None) -> Any:
     key = (array.shape, array.strides, axes, array.itemsize)
     step = _remembered.get(key)
     if step is None:
-        if len(_remembered) == _MANY:
+        if len(_remembered) == MANY:
             _remembered.clear()
-        step = _remembered[key] = _sum(array, axes)
+        step = _remembered[key] = steps_of(array, axes)
     return step(array)
 
 
-def _sum(array: Any, axes: tuple[int, ...] | None) -> Step:
-    """The sum over axes of arrays that lie in memory as this one does."""
+def steps_of(array: Any, axes: tuple[int, ...] | None) -> Step:
+    """The sum over axes, all for None, of arrays that lie in memory as this one does."""
     sizes, strides = array.shape, array.strides
     reduced = range(array.ndim) if axes is None else axes
     kept = [axis for axis in range(array.ndim) if axis not in reduced]
@@ -113,8 +121,7 @@ def _added(
     along = row_step == itemsize and rows >= lanes
     if slow == side == columns == 1:
         if along:
-            of_line = _along(rows, lanes, 1)
-            return lambda array: of_line(array.reshape(-1))
+            return _along(rows, lanes, 1)
         of_column = _interleaved(rows, _in_turn)
         return lambda array: of_column(array.reshape(rows, 1))
     if along:
@@ -147,7 +154,7 @@ def _along(length: int, lanes: int, ndim: int) -> Step:
     whole = count * lanes
     lane_by_lane = _interleaved(count, _plainly)
     if ndim == 1 and whole == length:
-        return lambda line: np.add.accumulate(lane_by_lane(line.reshape(count, lanes)))[-1:]
+        return lambda array: _running_sums(lane_by_lane(array.reshape(count, lanes)))[-1:]
     order = (ndim - 1, *range(ndim - 1), ndim)
     last = slice(-1, None) if ndim == 1 else -1
 
@@ -156,9 +163,9 @@ def _along(length: int, lanes: int, ndim: int) -> Step:
         sums = lane_by_lane(np.ascontiguousarray(by_lane.transpose(order)))
         if whole < length:
             sums = np.concatenate([lines[..., whole:], sums], axis=-1)
-        return np.add.accumulate(sums, axis=-1)[..., last]
+        return _running_sums(sums, -1)[..., last]
 
-    return step
+    return step if ndim > 1 else lambda array: step(array.reshape(-1))
 
 
 def _side_by_side(rows: int, columns: int, width: int, adder: Step) -> Step:
@@ -200,6 +207,13 @@ def _cascade(rows: int, adder: Step) -> Step:
     block = 1 << max(4, (rows - 1).bit_length() // 4)
     if rows < block:
         return adder
+    if adder is _plainly and rows == 2 * block:
+
+        def of_two(array: Any) -> Any:
+            first, second = np.add.reduce(array.reshape(2, block, *array.shape[1:]), 1)
+            return first + second
+
+        return of_two
 
     def step(array: Any) -> Any:
         levels = []
@@ -215,16 +229,9 @@ def _cascade(rows: int, adder: Step) -> Step:
     return step
 
 
-def _plainly(array: Any) -> Any:
-    """The sum over the first axis of an array without gaps, of several elements a row, one row
-    after the other.
-    """
-    return np.add.reduce(array, 0)
-
-
 def _in_turn(array: Any) -> Any:
     """The sum over the first axis, one row after the other."""
     # NumPy adds in pairs what lies one behind the other.
     if array.size == len(array):
-        return np.add.accumulate(array, axis=0)[-1]
+        return _running_sums(array)[-1]
     return _plainly(array if array.flags.c_contiguous else np.ascontiguousarray(array))

@@ -206,42 +206,24 @@ class _Pass:
         whose node waits for nothing else goes to the heap with it and never sees a buffer.
         """
         state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
-        needed, waiting, buffers, ready = self.needed, self.waiting, self.buffers, self.ready
+        waiting, buffers, ready = self.waiting, self.buffers, self.ready
         wanted, reached = self.wanted, self.reached
         place = state.place
         scalar_metadata = SCALAR_METADATA.get
         while ready:
             _, node, grads = heappop(ready)
-            if needed is not None and node in wanted and node in needed:
-                # PyTorch hands out what arrived; the hooks' gradient goes on.
-                self._capture(node, grads)
-            if node.extra is not None:
-                self.unseen = False
-                grads = self._serve_extra(node, grads)
-            if needed is not None and node not in needed:
-                self._capture(node, grads)
-                continue
-            if node.extra is not None and node.extra.prehooks:
-                grads = hooks.call_prehooks(node.extra.prehooks, forced(grads), node.outputs)
-                if grads is None:  # a prehook took it away
-                    self._skip(node)
+            if node.extra is not None or node in wanted:
+                grads = self._before(node, grads)
+                if grads is None:
                     continue
             state.place = node.place
             gradients = (node.run_recorded if recorded else node.run)(grads, keep)
             node.ran_at = place
-            if node.extra is not None and node.extra.hooks:
-                gradients = tuple(self._fitted(node, gradients))
-                if reached is not None:  # the hooks see what the pass asks for
-                    pairs = zip(node.next_nodes, gradients, strict=True)
-                    gradients = tuple([g if n is None or n in reached else None for n, g in pairs])
-                gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads, node.outputs)
+            if node.extra is not None or recorder is not None:
+                gradients = self._after(node, grads, gradients)
             next_nodes = node.next_nodes
             if len(gradients) != len(next_nodes):
                 raise _miscounted(node, len(gradients))
-            if recorder is not None:
-                fitted = self._fitted(node, gradients)
-                recorder.step(node, grads, gradients, fitted)
-                gradients = tuple(fitted)
             leaves = None
             input_nrs = node.input_nrs
             for number, following in enumerate(next_nodes):
@@ -254,7 +236,7 @@ class _Pass:
                     shape, dtype = metadata[output_nr]
                     if array.shape != shape or array.dtype is not dtype:
                         gradient = fit(node, gradient, array, shape, dtype)
-                    if not following.deferrable and type(gradient) in DEFERRED:
+                    if type(gradient) in DEFERRED and not following.deferrable:
                         gradient = gradient.force()
                 left = waiting[following] - 1
                 if left:
@@ -266,7 +248,7 @@ class _Pass:
                     if gradient is not None:
                         self._receive(following, output_nr, gradient)
                     gradient = buffers.pop(following, None)
-                elif following in buffers:
+                elif buffers and following in buffers:
                     held = buffers.pop(following)
                     gradient = held if gradient is None else self._sum(following, held, gradient)
                 if gradient is None:
@@ -398,6 +380,41 @@ class _Pass:
             self.captured = {target: forced(each) for target, each in self.captured.items()}
 
     # --- what few nodes have --------------------------------------------------------------------
+
+    def _before(self, node: Node, grads: Any) -> Any:
+        """What a node runs with, once hooks and those who asked for the gradient have seen it; None
+        where it does not run.
+        """
+        asked, runs = node in self.wanted, self.needed is None or node in self.needed
+        if asked and runs:  # PyTorch hands out what arrived; the hooks' gradient goes on
+            self._capture(node, grads)
+        extra = node.extra
+        if extra is not None:
+            self.unseen = False
+            grads = self._serve_extra(node, grads)
+        if not runs:
+            self._capture(node, grads)
+            return None
+        if extra is not None and extra.prehooks:
+            grads = hooks.call_prehooks(extra.prehooks, forced(grads), node.outputs)
+            if grads is None:  # a prehook took it away
+                self._skip(node)
+        return grads
+
+    def _after(self, node: Node, grads: Any, gradients: Any) -> Any:
+        """A node's gradients, once hooks and the recorder have seen them."""
+        if node.extra is not None and node.extra.hooks:
+            gradients = tuple(self._fitted(node, gradients))
+            reached = self.reached
+            if reached is not None:  # the hooks see what the pass asks for
+                pairs = zip(node.next_nodes, gradients, strict=True)
+                gradients = tuple([g if n is None or n in reached else None for n, g in pairs])
+            gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads, node.outputs)
+        if self.recorder is not None and len(gradients) == len(node.next_nodes):
+            fitted = self._fitted(node, gradients)
+            self.recorder.step(node, grads, gradients, fitted)
+            gradients = tuple(fitted)
+        return gradients
 
     def _serve_extra(self, node: Node, grads: Any) -> Any:
         """Call the hooks before a node runs, and keep the gradients of tensors that retain them."""

@@ -6,13 +6,12 @@ Gradients are arrays, or tensors where a graph of them is recorded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.deferred import forced
 from gradcli.arrays.fusion import assign
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
@@ -32,38 +31,25 @@ def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: An
     """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
     be."""
     if array.shape != shape:
-        if broadcast_dims(shape, array.shape) is None:
+        try:
+            gradient = sum_to(gradient, shape)
+        except ValueError:
             raise GradcliError(
                 "E410",
                 f"{node.node_name} returned a gradient of shape {tuple(array.shape)} for an input"
                 f" of shape {shape}",
-            )
-        gradient = sum_to(gradient, shape)
+            ) from None
     if array.dtype is not dtype:
         gradient = cast(gradient, dtype)
     return gradient
-
-
-@lru_cache(4096)
-def broadcast_dims(shape: tuple[int, ...], larger: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The dimensions of a larger shape that broadcasting a shape to it adds or stretches; None
-    where it does not broadcast.
-    """
-    leading = len(larger) - len(shape)
-    if leading < 0:
-        return None
-    stretched = [leading + i for i, size in enumerate(shape) if size != larger[leading + i]]
-    if any(shape[dim - leading] != 1 for dim in stretched):
-        return None
-    return (*range(leading), *stretched)
 
 
 def kept(gradient: Any, leaf: Any) -> Any:
     """A gradient as a leaf keeps it: nobody else sees its memory, which is laid out as the leaf's
     array is.
     """
-    if type(leaf) in ARRAYS and not leaf.flags.c_contiguous and type(gradient) not in DEFERRED:
-        return copied_to_leaf(gradient, leaf)
+    if type(gradient) in ARRAYS:
+        return gradient.copy() if leaf.flags.c_contiguous else copied_to_leaf(gradient, leaf)
     return own(gradient)
 
 

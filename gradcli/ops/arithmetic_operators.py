@@ -26,6 +26,7 @@ from gradcli.ops.arithmetic import (
 )
 from gradcli.ops.catalogue import in_place, inplace_operators, operators, unary_operators
 from gradcli.ops.entry import Function, Op
+from gradcli.state import active
 
 
 def _commutative(entry: Op) -> Function:
@@ -77,6 +78,7 @@ def _updating(ufunc: Any, general: Function) -> Function:
     def operator(self: Tensor, other: Any) -> Tensor:
         if type(other) is not Tensor:
             return general(self, other)
+        state = active.state
         array, operand = self.array, other.array
         dtype = array.dtype
         if (
@@ -85,14 +87,16 @@ def _updating(ufunc: Any, general: Function) -> Function:
             or type(operand) is not np.ndarray
             or (dtype is not _SINGLE and dtype is not _DOUBLE)
             or array.shape != operand.shape
-            or is_recorded(self, other)
+            or state.recorder is not None
+            or (state.grad_enabled and is_recorded(self, other))
         ):
             return general(self, other)
-        storage = storage_of(self)
+        storage = self.storage or storage_of(self)
         if other.storage is storage or type(storage) is not Storage or 0 in array.strides:
             check_inplace(self, other)
-        before_write(array)
-        ufunc(array, operand, out=array)
+        if state.sources:
+            before_write(array)
+        ufunc(array, operand, array)
         storage.version += 1
         return self
 

@@ -383,7 +383,7 @@ class _ApplyWriter:
         if self.layout.optional(tensor):
             test = f"{name} is not None and "
         return [
-            f"if {test}{name}.storage is not None:",
+            f"if {test}{name}.meta is not None and {name}.meta.base is not None:",
             f"    refresh({name})",
             f"if {test}{name}.requires_grad:",
             f"    n{i} = {name}.grad_fn",

@@ -92,7 +92,9 @@ def on_arrays(function: Function) -> Function:
         for name in names_in(function.__code__):
             if name in given:
                 value = given[name]
-                names[name] = on_arrays(value.forward if type(value) is Op else value)
+                if type(value) is Op:  # arrays of half precision do not come here
+                    value = getattr(value.forward, "__wrapped__", value.forward)
+                names[name] = on_arrays(value)
     return made
 
 
@@ -217,7 +219,7 @@ class _RunWriter:
         lines = [
             f"{name} = node.saved_{t}",
             f"if type({name}) is Tensor:",
-            f"    if {name}.storage is not None:",
+            f"    if {name}.storage is not None and {name}.storage.version != node.version_{t}:",
             f"        check_saved(node, {t!r}, {name}, node.version_{t})",
         ]
         if recorded:

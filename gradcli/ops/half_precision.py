@@ -115,6 +115,7 @@ def rounded_once(forward: Function, computed: Callable[..., Any]) -> Function:
     namespace: dict[str, Any] = {"forward": forward, "computed": computed, "ARRAYS": _ARRAYS}
     exec(compile(text, f"<half precision of {forward.__name__}>", "exec"), namespace)
     rounded: Function = namespace["rounded"]
+    rounded.__wrapped__ = forward  # type: ignore[attr-defined]
     rounded.__defaults__ = forward.__defaults__
     rounded.__module__ = forward.__module__
     return rounded

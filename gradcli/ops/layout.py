@@ -79,17 +79,23 @@ class Layout:
                     "        result = result.copy()",
                 ]
             )
-        # Where operands lie differently NumPy takes row order, PyTorch the first one's. Where they
-        # lie alike by rows, or each by rows without a dimension of one element, so do both results.
+        # Where operands lie differently NumPy takes row order, PyTorch the first one's. Both agree
+        # where the operands that tell dimensions apart lie as NumPy's result does, and where all
+        # lie by rows without a dimension of one element.
         operands = [f"a_{t}" for t in self.op.tensors]
-        arrays = [f"({o} if type({o}) in ARRAYS else result)" for o in operands]
-        alike = " == ".join(f"{array}.strides" for array in arrays)
-        plain = " and ".join(f"{array}.flags.c_contiguous" for array in arrays)
+        alike = " and ".join(
+            f"(type({o}) not in ARRAYS or {o}.strides == lie or {o}.ndim < 2)" for o in operands
+        )
+        plain = " and ".join(
+            f"(type({o}) not in ARRAYS or {o}.flags.c_contiguous)" for o in operands
+        )
         return [
-            "    if type(result) in ARRAYS and not (",
-            f"        result.flags.c_contiguous and ({alike} or {plain} and 1 not in result.shape)",
-            "    ):",
-            f"        result = laid_out_like_operands(result, {', '.join(operands)})",
+            "    if type(result) in ARRAYS:",
+            "        lie = result.strides",
+            f"        if len(lie) > 1 and not ({alike}) and not (",
+            f"            {plain} and result.flags.c_contiguous and 1 not in result.shape",
+            "        ):",
+            f"            result = laid_out_like_operands(result, {', '.join(operands)})",
         ]
 
     def optional(self, tensor: str) -> bool:

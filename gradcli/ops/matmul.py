@@ -85,14 +85,15 @@ def _product(left: Any, right: Any) -> Any:
 
 def _of_matrices(left: Any, right: Any) -> Any:
     """The product of two matrices of one dtype, which is not of half precision."""
+    rows, inner = left.shape
     columns = right.shape[1]
-    if left.shape[1] == 1 < columns and len(left) > 1:
+    if inner == 1 < columns and rows > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
     if (
         1 < columns <= _NARROW
         and type(left) is np.ndarray  # not that of a GPU
         and left.dtype.char == "f"
-        and left.size * columns <= _FEW
+        and rows * inner * columns <= _FEW
         and right.flags.c_contiguous
     ):
         return np.einsum("ij,jk->ik", left, right)
@@ -156,46 +157,37 @@ def _column_times_row(column: Any, row: Any) -> Any:
 
 
 def _mm_array(self: Any, mat2: Any) -> Any:
-    if self.ndim != 2 or mat2.ndim != 2:
+    shape, second = self.shape, mat2.shape
+    if len(shape) != 2 or len(second) != 2:
         _check_ranks("mm", (self, 2), (mat2, 2))
     everyday = self.dtype is mat2.dtype and self.dtype in EVERYDAY
     if not everyday:
         check_dtypes("mm", self, mat2)
-    if self.shape[1] != mat2.shape[0]:
+    if shape[1] != second[0]:
         raise _misfit("mm", self, mat2)
     return _of_matrices(self, mat2) if everyday else _product(self, mat2)
 
 
-def _by_columns(strides: Sizes, rows: int) -> bool:
-    """Whether a matrix lies in memory column by column, as the transpose of one by rows does."""
-    return len(strides) == 2 and strides[1] == strides[0] * rows
+# The gradient of a matrix that lies in memory column by column, as the transpose of one by rows
+# does, is made by columns as well: transposed back, as the weights of a linear layer are, it has
+# the layout of the leaf. Formulas, which say nothing of memory, are given no strides.
 
 
-# The gradient of a matrix that lies by columns is made by columns as well: transposed back, as the
-# weights of a linear layer are, it has the layout of the leaf.
+def _of_left(grad: Any, mat2: Any, self_strides: Sizes) -> Any:
+    """The gradient of a product's left matrix."""
+    if self_strides and self_strides[1] == self_strides[0] * grad.shape[0]:
+        return t(mm(conj(mat2), t(grad)))
+    return mm(grad, conj(t(mat2)))
 
 
-def _of_left(grad: Any, right: Any, strides: Sizes) -> Any:
-    """The gradient of a product's left matrix, which has these strides."""
-    if _by_columns(strides, grad.shape[0]):
-        return t(mm(conj(right), t(grad)))
-    return mm(grad, conj(t(right)))
+def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
+    """The gradient of a product's right matrix."""
+    if mat2_strides and mat2_strides[1] == mat2_strides[0] * self.shape[1]:
+        return t(mm(t(grad), conj(self)))
+    return mm(conj(t(self)), grad)
 
 
-def _of_right(grad: Any, left: Any, strides: Sizes) -> Any:
-    """The gradient of a product's right matrix, which has these strides."""
-    if _by_columns(strides, left.shape[1]):
-        return t(mm(t(grad), conj(left)))
-    return mm(conj(t(left)), grad)
-
-
-mm: Op = op(
-    "mm",
-    "MmBackward0",
-    _mm_array,
-    self=lambda grad, mat2, self_strides: _of_left(grad, mat2, self_strides),
-    mat2=lambda grad, self, mat2_strides: _of_right(grad, self, mat2_strides),
-)
+mm: Op = op("mm", "MmBackward0", _mm_array, self=_of_left, mat2=_of_right)
 
 
 def _bmm_array(self: Any, mat2: Any) -> Any:

@@ -172,7 +172,8 @@ def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         node.next_nodes, node.input_nrs, gradients, homes, strict=True
     ):
         if gradient is not None and following is not None and gradient.device != home:
-            gradient = to(fitting.sum_to(gradient, following.metadata[output_nr][0]), home)
+            fitted = fitting.fit(node, gradient, gradient.array, *following.metadata[output_nr])
+            gradient = to(fitted, home)
         result.append(gradient)
     return tuple(result)
 

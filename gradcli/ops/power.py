@@ -25,22 +25,20 @@ _BY_PRODUCTS = (1, 2, 3, 0.5, -2)
 
 
 def _power(self: Any, exponent: Any) -> Any:
-    if type(self) is complex and exponent.dtype.kind == "V":
-        exponent = exponent.astype(np.float32)  # NumPy does not mix bfloat16 and complex
-    if (
-        isinstance(exponent, np.generic)
-        and exponent in _BY_PRODUCTS
-        and type(self) not in NUMBERS
-        and self.dtype.kind == "V"
-    ):
-        exponent = float(exponent)  # a number, given in bfloat16
     plain = type(exponent) in (int, float)
-    if (
-        not (plain and self.dtype.kind == "f")
-        and np.result_type(self, exponent).kind in "iu"
-        and np.any(np.less(exponent, 0))
-    ):
-        return _integer_power(self, exponent)
+    if not (plain and self.dtype.kind == "f"):
+        if type(self) is complex and exponent.dtype.kind == "V":
+            exponent = exponent.astype(np.float32)  # NumPy does not mix bfloat16 and complex
+        if (
+            isinstance(exponent, np.generic)
+            and exponent in _BY_PRODUCTS
+            and type(self) not in NUMBERS
+            and self.dtype.kind == "V"
+        ):
+            exponent = float(exponent)  # a number, given in bfloat16
+            plain = True
+        if np.result_type(self, exponent).kind in "iu" and np.any(np.less(exponent, 0)):
+            return _integer_power(self, exponent)
     # np.power is slow for small exponents, and less exact than the product.
     if plain:
         if exponent == 1:

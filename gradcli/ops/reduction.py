@@ -6,6 +6,7 @@ Where a program's tensor is concerned use the functions (`sum_`, `mean`, …); e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from math import prod as product
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from gradcli.arrays import dtypes, elementary
 from gradcli.arrays.deferred import DEFERRED, LONG
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.summation import LARGEST, ordered_sum
+from gradcli.arrays.summation import LARGEST, MANY, Step, ordered_sum, steps_of
 from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -24,7 +25,7 @@ from gradcli.ops.conjugate import conj
 from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import Dims, normal_dims, sizes_of
 from gradcli.ops.entry import Function, op
-from gradcli.ops.operands import NATIVE_SCALARS, type_name
+from gradcli.ops.operands import EVERYDAY, NATIVE_SCALARS, type_name
 from gradcli.ops.pointwise import exp
 from gradcli.ops.refusing import check_floating_dtype
 from gradcli.ops.shape import expand, restore_dims, view
@@ -190,19 +191,56 @@ def sum_(
     return sum_dims.apply(input, normal_dims("sum", input, dim), keepdim, dtype)
 
 
-def sum_to(gradient: Any, shape: Sequence[int]) -> Any:
+def sum_to(gradient: Any, shape: tuple[int, ...]) -> Any:
     """A gradient summed to a shape that broadcasts to its own: what the engine does for every
-    input.
+    input. Raises ValueError for any other shape.
+
+    How is found once for arrays that lie alike in memory.
     """
-    shape = tuple(shape)
+    if type(gradient) is np.ndarray:
+        key = (gradient.shape, gradient.strides, gradient.dtype, shape)
+        step = _remembered.get(key)
+        if step is None:
+            if len(_remembered) == MANY:
+                _remembered.clear()
+            step = _remembered[key] = _summing(gradient, shape)
+        return step(gradient)
+    if type(gradient) is not Tensor:
+        return _summing(gradient, shape)(gradient)
+    larger = gradient.array.shape
+    dims = _broadcast_dims(shape, larger)
     if not shape:
         return sum_all(gradient)
-    if type(gradient) is not Tensor:
-        summed = _sum_array(gradient, fitting.broadcast_dims(shape, gradient.shape), False)
-        return summed if summed.shape == shape else summed.reshape(shape)
-    larger = gradient.array.shape
-    summed = sum_dims(gradient, fitting.broadcast_dims(shape, larger), True)
+    summed = sum_dims(gradient, dims, True)
     return view(summed, shape) if len(larger) > len(shape) else summed
+
+
+_remembered: dict[tuple[Any, ...], Step] = {}
+
+
+def _summing(gradient: Any, shape: tuple[int, ...]) -> Step:
+    """What sums arrays that lie as this one does to a shape."""
+    dims = _broadcast_dims(shape, gradient.shape) if shape else None
+    if type(gradient) is np.ndarray and gradient.dtype in EVERYDAY and 4 < gradient.size < LARGEST:
+        step = steps_of(gradient, dims)
+    else:
+        step = partial(_sum_array, dims=dims, keepdim=False)
+    if not shape or len(shape) == gradient.ndim - len(dims or ()):
+        return step
+    return lambda array: step(array).reshape(shape)
+
+
+def _broadcast_dims(shape: tuple[int, ...], larger: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of a larger shape that broadcasting a shape to it adds or stretches. Raises
+    ValueError where it does not broadcast.
+    """
+    leading = len(larger) - len(shape)
+    if leading < 0:
+        raise ValueError("the shape has more dimensions")
+    stretched = [leading + i for i, size in enumerate(shape) if size != larger[leading + i]]
+    if any(shape[dim - leading] != 1 for dim in stretched):
+        raise ValueError("the shape does not broadcast")
+    return (*range(leading), *stretched)
 
 
 fitting.sum_to = sum_to
@@ -212,14 +250,16 @@ fitting.sum_to = sum_to
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size."""
     wanted = sizes_of("sum_to_size", size)
-    shape = input.array.shape
-    leading = len(shape) - len(wanted)
-    if leading < 0 or any(size not in (1, shape[leading + i]) for i, size in enumerate(wanted)):
+    shape = tuple(input.array.shape)
+    if wanted == shape:
+        return input
+    try:
+        summed: Tensor = sum_to(input, wanted)
+    except ValueError:
         raise GradcliError(
-            "E301",
-            f"sum_to_size(): a tensor of shape {tuple(shape)} cannot be summed to {wanted}",
-        )
-    return input if tuple(shape) == wanted else sum_to(input, wanted)
+            "E301", f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
+        ) from None
+    return summed
 
 
 # --- nansum -------------------------------------------------------------------------------------
@@ -334,7 +374,8 @@ def mean(
     """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
     refuse_out("mean", out)
     check_reduced("mean", input, keepdim)
-    check_floating_dtype("mean", dtype or input.dtype)
+    if dtype is not None or input.array.dtype not in EVERYDAY:
+        check_floating_dtype("mean", dtype or input.dtype)
     if dim is None and not keepdim:
         return mean_all.apply(input, dtype)
     return mean_dims.apply(input, normal_dims("mean", input, dim), keepdim, dtype)

@@ -17,7 +17,7 @@ from gradcli.language.operators import NUMBERS, augmented, binary
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
 from gradcli.language.subscripts import delete_item, get_item, set_item
-from gradcli.ops.catalogue import inplace_operators
+from gradcli.ops.catalogue import inplace_operators, setters
 from gradcli.state import State
 
 if TYPE_CHECKING:
@@ -67,11 +67,15 @@ def target_store(
     if isinstance(target, syntax.Attribute):
         owner = c.expression(target.value, scope)
         name = target.name
+        setter = setters.get(name)
 
         def store_attribute(variables: Variables, value: Any) -> None:
             receiver = owner(variables)
             state.place = span
-            set_attribute(receiver, name, value)
+            if type(receiver) is Tensor and setter is not None:
+                setter(receiver, value)
+            else:
+                set_attribute(receiver, name, value)
 
         return store_attribute
     assert isinstance(target, syntax.Subscript)

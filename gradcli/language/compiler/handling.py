@@ -4,6 +4,7 @@ happens.
 
 from __future__ import annotations
 
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
@@ -198,8 +199,8 @@ def _within(c: Compiler, context: Evaluate, span: Span, store: Store | None, bod
                 f"a value of type {type_name(value)} is no context",
                 help="call it: `with torch.no_grad():`" if callable(value) else None,
             )
-        entered = call(value.__enter__, (), {})
-        leave = value.__exit__
+        enter, leave = value.__enter__, value.__exit__
+        entered = enter() if type(enter) is MethodType else call(enter, (), {})
         try:
             if store is not None:
                 store(variables, entered)
@@ -214,7 +215,10 @@ def _within(c: Compiler, context: Evaluate, span: Span, store: Store | None, bod
             leave(None, None, None)
             raise
         state.place = span
-        call(leave, (None, None, None), {})
+        if type(leave) is MethodType:  # a context of ours
+            leave(None, None, None)
+        else:
+            call(leave, (None, None, None), {})
         return signal
 
     return run
