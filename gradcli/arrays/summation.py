@@ -186,14 +186,15 @@ def _interleaved(rows: int, adder: Step) -> Step:
     count, left = divmod(rows, 4)
     if not count or rows == 4:
         return adder
+    if count == 1:
+        order = np.array([0, *range(4, rows), 1, 2, 3])
+        return lambda array: adder(array.take(order, 0))
     added = _cascade(count, adder)
     if not left:
         return lambda array: adder(added(array.reshape(count, 4, *array.shape[1:])))
 
     def step(array: Any) -> Any:
-        parts = array[:4]
-        if count > 1:
-            parts = added(array[: rows - left].reshape(count, 4, *array.shape[1:]))
+        parts = added(array[: rows - left].reshape(count, 4, *array.shape[1:]))
         first = parts[0]
         for row in array[rows - left :]:
             first = first + row

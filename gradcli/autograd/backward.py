@@ -52,7 +52,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
                 "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
             )
         seed: Any
-        if isinstance(array, np.generic):
+        if isinstance(array, np.generic) or (type(array) is np.ndarray and not array.ndim):
             seed = array.dtype.type(1)
         else:
             seed = module_of(array).ones(array.shape, array.dtype)[()]

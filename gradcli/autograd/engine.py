@@ -171,11 +171,9 @@ class _Pass:
             needed.update([node for node in self.wanted if type(node) is not AccumulateGrad])
         # What a node leads to was made before it.
         for node in sorted(self.waiting, key=_SEQUENCE):
-            for following in node.next_nodes:
-                if following in leading:
-                    leading.add(node)
-                    needed.add(node)
-                    break
+            if not leading.isdisjoint(node.next_nodes):
+                leading.add(node)
+                needed.add(node)
         self.needed = needed
         return needed | self.wanted
 

@@ -21,19 +21,21 @@ from gradcli.ops.copying import row_order
 from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.entry import Op, op
+from gradcli.ops.operands import NATIVE_SCALARS
 
 # --- expand -------------------------------------------------------------------------------------
 
 
 def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
+    if type(self) in NATIVE_SCALARS:  # every sum's gradient comes here
+        return np.ndarray(size, self.dtype, self, 0, (0,) * len(size))
     self = with_strides(forced(self))
     strides = [0] * (len(size) - self.ndim)
     for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
         if have not in (1, want):
             raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
         strides.append(step if have == want else 0)
-    if self.flags.c_contiguous and self.dtype.kind != "V":
-        # In a third of the time that NumPy takes: every sum's gradient comes here.
+    if self.flags.c_contiguous and self.dtype.kind != "V":  # in a third of the time NumPy takes
         return module_of(self).ndarray(size, self.dtype, self, 0, strides)
     return window(self, size, [step // self.itemsize for step in strides], 0)
 
