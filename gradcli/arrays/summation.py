@@ -122,26 +122,26 @@ def _added(
     if slow == side == columns == 1:
         if along:
             return _along(rows, lanes, 1)
-        of_column = _interleaved(rows, _in_turn)
+        of_column = _interleaved(rows, in_turn)
         return lambda array: of_column(array.reshape(rows, 1))
     if along:
         of_rows = _along(rows, lanes, 2 if slow == side == 1 else 4)
         if slow == side == 1:
             return lambda array: of_rows(array.reshape(rows, columns).T)
-        return lambda array: _in_turn(
+        return lambda array: in_turn(
             of_rows(array.reshape(slow, rows, side, columns).transpose(0, 2, 3, 1))
         )
     # One behind the other, columns need not be asked how they lie.
-    adder = _plainly if slow == side == 1 < columns and column_step < row_step else _in_turn
+    adder = _plainly if slow == side == 1 < columns and column_step < row_step else in_turn
     if slow == 1 and column_step == itemsize and columns >= lanes:
         of_columns = _side_by_side(rows, columns, 4 * lanes, adder)
     elif slow > 1 or row_step < column_step or columns == 1:
-        of_columns = _interleaved(rows, _in_turn)
+        of_columns = _interleaved(rows, in_turn)
     else:
         of_columns = _side_by_side(rows, columns, 4, adder)
     if slow == side == 1:
         return lambda array: of_columns(array.reshape(rows, columns))
-    return lambda array: _in_turn(
+    return lambda array: in_turn(
         of_columns(array.reshape(slow, rows, side, columns).swapaxes(0, 1))
     )
 
@@ -175,7 +175,7 @@ def _side_by_side(rows: int, columns: int, width: int, adder: Step) -> Step:
         return _cascade(rows, adder)
     if not whole:
         return _interleaved(rows, adder)
-    grouped, others = _cascade(rows, _in_turn), _interleaved(rows, _in_turn)
+    grouped, others = _cascade(rows, in_turn), _interleaved(rows, in_turn)
     return lambda array: np.concatenate(
         [grouped(array[..., :whole]), others(array[..., whole:])], axis=-1
     )
@@ -221,17 +221,17 @@ def _cascade(rows: int, adder: Step) -> Step:
         for level in range(4):
             whole = len(array) // block * block if level < 3 else 0
             if whole < len(array):
-                levels.append(_in_turn(array[whole:]))
+                levels.append(in_turn(array[whole:]))
             if not whole:
                 break
-            array = _in_turn(array[:whole].reshape(-1, block, *array.shape[1:]).swapaxes(0, 1))
-        return _in_turn(np.stack(levels)) if len(levels) > 1 else levels[0]
+            array = in_turn(array[:whole].reshape(-1, block, *array.shape[1:]).swapaxes(0, 1))
+        return in_turn(np.stack(levels)) if len(levels) > 1 else levels[0]
 
     return step
 
 
-def _in_turn(array: Any) -> Any:
-    """The sum over the first axis, one row after the other."""
+def in_turn(array: Any) -> Any:
+    """The sum of a floating array over the first axis, one row after the other."""
     # NumPy adds in pairs what lies one behind the other.
     if array.size == len(array):
         return _running_sums(array)[-1]
