@@ -8,12 +8,12 @@ multiplies the gradient with the columns, and a transposed convolution is the fi
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.summation import LARGEST, ordered_sum
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
@@ -21,6 +21,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.complex import view_as_real
 from gradcli.ops.correlation import correlated, paired, spread
 from gradcli.ops.entry import Op, op
+from gradcli.ops.ordered_correlation import channel_sums_in_order
 from gradcli.ops.padding import constant_pad
 from gradcli.ops.reduction import wide
 from gradcli.ops.refusing import check_dtype, refusing
@@ -58,9 +59,12 @@ def _wide(*arrays: Any) -> list[Any]:
     return list(arrays)
 
 
-def _correlated(input: Any, weight: Any, geometry: Geometry, counts: Sizes) -> Any:
-    wide_input, wide_weight = _wide(input, weight)
-    output = correlated(wide_input, wide_weight, geometry.windows, geometry.groups, counts)
+def _correlated(
+    input: Any, weight: Any, geometry: Geometry, counts: Sizes, bias: Any = None
+) -> Any:
+    operands = _wide(input, weight) if bias is None else _wide(input, weight, bias)
+    windows, groups = geometry.windows, geometry.groups
+    output = correlated(operands[0], operands[1], windows, groups, counts, *operands[2:])
     return output.astype(input.dtype, copy=False)
 
 
@@ -76,35 +80,33 @@ def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
     return output.astype(grad.dtype, copy=False)
 
 
-_SMALL = 1 << 16
-
-
-def _channel_sums(grad: Any) -> Any:
+def _channel_sums(grad: Any, input: Any, geometry: Geometry) -> Any:
     """The sum of each channel. A small one is added in the order in which PyTorch adds: rounding
-    then leaves the same noise where terms cancel. Lanes of 32 bytes are added up first, what they
-    leave over and the lanes one after another last.
+    then leaves the same noise where terms cancel.
     """
-    values = wide(grad).reshape(*grad.shape[:2], prod(grad.shape[2:]))
-    if values.size > _SMALL:
-        each = np.add.reduce(values, axis=2)
-        return np.add.reduce(each, axis=0).astype(grad.dtype, copy=False)
-    lanes = 32 // values.dtype.itemsize
-    covered = values.shape[2] // lanes * lanes
-    rows = values[..., :covered].reshape(*values.shape[:2], covered // lanes, lanes)
-    parts = [values[..., covered:], np.add.reduce(rows, axis=2)]
-    each = np.add.accumulate(np.concatenate(parts, axis=2), axis=2)[..., -1]
-    return np.add.reduce(each, axis=0).astype(grad.dtype, copy=False)
+    values = wide(grad)
+    dims = (0, *range(2, values.ndim))
+    if not 0 < values.size < LARGEST or type(values) is not np.ndarray:
+        total = np.add.reduce(values, axis=dims)
+    elif grad.dtype.char == "f":
+        channels, groups = input.shape[1], geometry.groups
+        windows, transposed = geometry.windows, geometry.transposed
+        total = channel_sums_in_order(values, windows, channels, groups, transposed)
+    elif values.dtype.kind == "f":
+        total = ordered_sum(values, dims)
+    else:
+        total = np.add.reduce(values, axis=dims)
+    return total.astype(grad.dtype, copy=False)
 
 
 # --- convolution --------------------------------------------------------------------------------
 
 
 def _convolution_array(input: Any, weight: Any, bias: Any = None, geometry: Any = None) -> Any:
-    if geometry.transposed:
-        output = _spread(input, weight, geometry, geometry.sizes)
-    else:
+    if not geometry.transposed:
         counts = geometry.windows.counts(input.shape[2:])
-        output = _correlated(input, weight, geometry, counts)
+        return _correlated(input, weight, geometry, counts, bias)
+    output = _spread(input, weight, geometry, geometry.sizes)
     if bias is not None:
         output += bias.reshape(-1, *(1,) * (output.ndim - 2))
     return output
@@ -124,7 +126,7 @@ def _convolution_backward_array(
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _paired(read, placed, geometry)
     if output_mask[2]:
-        grads[2] = _channel_sums(grad_output)
+        grads[2] = _channel_sums(grad_output, input, geometry)
     return grads[0], grads[1], grads[2]
 
 

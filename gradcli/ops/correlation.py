@@ -16,6 +16,12 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.ops.ordered_correlation import (
+    correlated_in_order,
+    is_ordered,
+    paired_in_order,
+    spread_in_order,
+)
 from gradcli.ops.windows import Sizes, Windows
 
 _BLOCK = 1 << 19
@@ -138,24 +144,34 @@ def _grouped(columns: Any, groups: int) -> Any:
     return columns.reshape(groups, channels // groups * elements, width)
 
 
-def correlated(input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes) -> Any:
-    """Every window of the input (N, C, *sizes) times the weights (O, C / groups, *kernel): an array
-    (N, O, *counts).
+def correlated(
+    input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes, bias: Any = None
+) -> Any:
+    """Every window of the input (N, C, *sizes) times the weights (O, C / groups, *kernel), and a
+    number per channel: an array (N, O, *counts).
     """
     samples, channels = input.shape[:2]
+    outputs = weight.shape[0]
+    if is_ordered(input, (samples, outputs, *counts), prod(weight.shape[1:])):
+        return correlated_in_order(input, weight, windows, groups, counts, bias)
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
-    output = module_of(input).empty((samples, weight.shape[0], *counts), input.dtype)
+    output = module_of(input).empty((samples, outputs, *counts), input.dtype)
     for block in columns.blocks(samples, channels):
         rows = np.matmul(matrices, _grouped(columns.made(input[block]), groups))
-        output[block] = columns.shown(rows.reshape(weight.shape[0], -1))
+        output[block] = columns.shown(rows.reshape(outputs, -1))
+    if bias is not None:
+        output += bias.reshape(-1, *(1,) * len(counts))
     return output
 
 
 def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) -> Any:
     """The transpose of `correlated` in its input, whose last sizes are given."""
-    samples = grad.shape[0]
+    samples, outputs, *counts = grad.shape
     channels = weight.shape[1] * groups
+    reach = windows.reach(sizes, tuple(counts))
+    if is_ordered(grad, (samples, channels, *reach), outputs // groups * prod(windows.kernel)):
+        return spread_in_order(grad, weight, windows, groups, sizes)
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
     output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
@@ -166,8 +182,9 @@ def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) 
 
 
 _FEW = 4096
-"""So many products are added up line by line and not by the BLAS: what is left where they cancel is
-then the same on every machine, and what PyTorch recorded for a small convolution."""
+"""So many products that are not added in PyTorch's order are added line by line, and not by the
+BLAS: what is left where they cancel is then the same on every machine.
+"""
 
 
 def paired(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
@@ -175,6 +192,8 @@ def paired(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
     samples, channels = input.shape[:2]
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)
+    if is_ordered(input, shape, samples * prod(counts)):
+        return paired_in_order(input, grad, windows, groups).reshape(shape)
     if samples * prod(counts) * prod(shape) <= _FEW:
         return _paired_by_lines(input, grad, windows, groups).reshape(shape)
     columns = Columns(windows, input.shape[2:], counts)
