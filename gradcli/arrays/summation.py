@@ -153,19 +153,26 @@ def _along(length: int, lanes: int, ndim: int) -> Step:
     count = length // lanes
     whole = count * lanes
     lane_by_lane = _interleaved(count, _plainly)
-    if ndim == 1 and whole == length:
-        return lambda array: _running_sums(lane_by_lane(array.reshape(count, lanes)))[-1:]
+    if ndim == 1:
+
+        def of_line(array: Any) -> Any:
+            if whole == length:
+                return _running_sums(lane_by_lane(array.reshape(count, lanes)))[-1:]
+            line = array.reshape(-1)
+            sums = lane_by_lane(line[:whole].reshape(count, lanes))
+            return _running_sums(np.concatenate((line[whole:], sums)))[-1:]
+
+        return of_line
     order = (ndim - 1, *range(ndim - 1), ndim)
-    last = slice(-1, None) if ndim == 1 else -1
 
     def step(lines: Any) -> Any:
         by_lane = lines[..., :whole].reshape(*lines.shape[:-1], count, lanes)
         sums = lane_by_lane(np.ascontiguousarray(by_lane.transpose(order)))
         if whole < length:
             sums = np.concatenate([lines[..., whole:], sums], axis=-1)
-        return _running_sums(sums, -1)[..., last]
+        return _running_sums(sums, -1)[..., -1]
 
-    return step if ndim > 1 else lambda array: step(array.reshape(-1))
+    return step
 
 
 def _side_by_side(rows: int, columns: int, width: int, adder: Step) -> Step:
@@ -206,7 +213,7 @@ def _interleaved(rows: int, adder: Step) -> Step:
 def _cascade(rows: int, adder: Step) -> Step:
     """The sum over the first axis: of blocks of rows, then of blocks of those, in four levels."""
     block = 1 << max(4, (rows - 1).bit_length() // 4)
-    if rows < block:
+    if rows <= block:
         return adder
     if adder is _plainly and rows == 2 * block:
 
@@ -215,6 +222,8 @@ def _cascade(rows: int, adder: Step) -> Step:
             return first + second
 
         return of_two
+    if rows < 2 * block:
+        return lambda array: in_turn(array[block:]) + in_turn(array[:block])
 
     def step(array: Any) -> Any:
         levels = []
@@ -235,4 +244,6 @@ def in_turn(array: Any) -> Any:
     # NumPy adds in pairs what lies one behind the other.
     if array.size == len(array):
         return _running_sums(array)[-1]
-    return _plainly(array if array.flags.c_contiguous else np.ascontiguousarray(array))
+    if array.flags.c_contiguous or (array.ndim == 2 and array.strides[0] > array.strides[1] > 0):
+        return _plainly(array)
+    return _plainly(np.ascontiguousarray(array))

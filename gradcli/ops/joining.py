@@ -52,10 +52,20 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
 
 cat: Op = op("cat", "CatBackward0", _cat_array, lists=("tensors",), tensors=_cut_cat)
 
+
+def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
+    arrays = _promoted(tensors)
+    shape = arrays[0].shape
+    if dim == len(shape):
+        return np.stack(arrays, dim)
+    # One after another along the next dimension they lie just so, and NumPy need not add one each.
+    return np.concatenate(arrays, dim).reshape(*shape[:dim], len(arrays), *shape[dim:])
+
+
 stack: Op = op(
     "stack",
     "StackBackward0",
-    lambda tensors, dim: np.stack(_promoted(tensors), dim),
+    _stack_array,
     lists=("tensors",),
     tensors=lambda grad, tensors_sizes, dim: [
         select(grad, dim, i) for i in range(len(tensors_sizes))
