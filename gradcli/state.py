@@ -48,6 +48,7 @@ class State:
         place: the source text of the operation at hand, or None outside a program.
         stack: the language functions being called, outermost first: `(name, place of the call)`.
         backward_pass: the run of the engine at hand, None outside of one.
+        batch: what knows which tensors belong to the example of a running `vmap`, None outside.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         defer_from: pointwise ops on arrays of so many elements are deferred.
@@ -68,6 +69,7 @@ class State:
 
     __slots__ = (
         "backward_pass",
+        "batch",
         "default_device",
         "default_dtype",
         "defer_from",
@@ -109,6 +111,7 @@ class State:
         self.sources: WeakValueDictionary[int, Any] | None = None
         self.print_options = PrintOptions()
         self.backward_pass: Any = None
+        self.batch: Any = None
         self.printed: dict[int, tuple[Any, int]] = {}
         self.recorder: Any = None
         self.duals: Any = None

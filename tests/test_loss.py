@@ -22,6 +22,9 @@ VALUES = [
     ("F.l1_loss(tensor([1, 2]), tensor([3, 3]), reduction='none')", "tensor([2, 1])"),
     ("F.smooth_l1_loss(M, P, beta=0.0)", "tensor(0.3500)"),
     ("F.huber_loss(M, P, delta=0.3)", "tensor(0.0792)"),
+    ("F.huber_loss(M, P.double())", "tensor(0.1408)"),
+    ("F.huber_loss(M, tensor([[1, 2, 3], [4, 5, 6]]))", "tensor(2.9175)"),
+    ("F.binary_cross_entropy_with_logits(M.double(), P)", "tensor(0.7452)"),
     (
         "F.binary_cross_entropy(tensor([0.0, 1.0]), tensor([1.0, 0.0]), reduction='none')",
         "tensor([100., 100.])",

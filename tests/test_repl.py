@@ -261,9 +261,12 @@ def test_completion_has_no_effect_and_is_fast(run: Run, completer: EntryComplete
         assert completed(completer, typed)
         assert time.perf_counter() - start < 1
     assert (run.session.state.sequence_nr, run.session.state.object_ids) == numbers
-    start = time.perf_counter()
-    list(completer.get_completions(Document("torch."), CompleteEvent()))
-    assert time.perf_counter() - start < 0.1
+    times = []
+    for _ in range(3):  # another process may have the core for a while
+        start = time.perf_counter()
+        list(completer.get_completions(Document("torch."), CompleteEvent()))
+        times.append(time.perf_counter() - start)
+    assert min(times) < 0.1
 
 
 # --- colours ------------------------------------------------------------------------------------

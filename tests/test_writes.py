@@ -2,8 +2,8 @@
 
 `tests/writes/` holds the tables, recorded from PyTorch; a row can be added to each:
 
-- `allowed.txt`, `views.txt`, `graph_life.txt`: programs with what they print. Those of
-  `allowed.txt` write what a graph does not need: none may fail.
+- `allowed.txt`, `views.txt`, `conjugates.txt`, `overlapping.txt`, `graph_life.txt`: programs with
+  what they print. Those of `allowed.txt` write what a graph does not need: none may fail.
 - `refused.txt`: programs that end in an error, with the places that it names as comments.
 - `in_place_forms.txt`: every in-place form, with its graph, its values and gradients.
 - `kept.txt`: expressions of the gradient table, and after `#` what their nodes keep: `result` or
@@ -58,7 +58,7 @@ def _sections(name: str) -> list[tuple[str, str]]:
 
 PROGRAMS = [
     pytest.param(*body.split("\n--- prints\n"), id=f"{name}: {title}")
-    for name in ("allowed", "views", "graph_life")
+    for name in ("allowed", "views", "conjugates", "overlapping", "graph_life")
     for title, body in _sections(name)
 ]
 

@@ -155,8 +155,12 @@ class Generator:
             return drawn * deviation + mean
         from gradcli.arrays.box_muller import fill_blocks
 
-        values = self.uniform(count, dtype)
-        fill_blocks(values[: count - count % 16].reshape(-1, 16), mean, deviation)
+        whole = count - count % 16
+        if dtype.itemsize == 2 and whole != count:  # draws for whole blocks only
+            values = np.resize(self.uniform(whole, dtype), count)
+        else:
+            values = self.uniform(count, dtype)
+        fill_blocks(values[:whole].reshape(-1, 16), mean, deviation)
         if count % 16:
             # The last 16 are drawn anew.
             values[-16:] = self.uniform(16, dtype)

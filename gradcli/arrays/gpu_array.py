@@ -100,6 +100,11 @@ class GPUArray(NDArrayOperatorsMixin):
         return self.values.device
 
     @property
+    def base(self) -> GPUArray | None:
+        """The array whose memory it shows, None if it has its own."""
+        return None if self.values.base is None else GPUArray(self.values.base)
+
+    @property
     def address(self) -> int:
         """Where its first element lies in the GPU's memory."""
         return int(self.values.data.ptr)

@@ -21,4 +21,4 @@ def lane_product(lines: Any) -> Any:
         parts = parts[..., ::2, :] * parts[..., 1::2, :]
         register = parts[..., 0, :] * parts[..., 1, :]
         lines = np.concatenate([register, lines[..., whole:]], axis=-1)
-    return np.multiply.accumulate(lines, axis=-1)[..., -1]
+    return np.multiply.accumulate(lines, axis=-1)[..., -1].copy()

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.deferred import DEFERRED
+from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
 if TYPE_CHECKING:
+    from gradcli.arrays.mirrors import Mirrors
     from gradcli.errors import Span
 
 
@@ -23,18 +25,22 @@ class Storage:
     Attributes:
         version: how many writes there were.
         place: the source text of the last one, None outside a program.
+        mirrors: the memory that shows this one conjugated or negated, None while there is none.
     """
 
-    __slots__ = ("place", "version")
+    __slots__ = ("mirrors", "place", "version")
 
     def __init__(self) -> None:
         self.version = 0
+        self.mirrors: Mirrors | None = None
         self.place: Span | None = None
 
     def count_write(self) -> None:
         """Take note of a write."""
         self.version += 1
         self.place = active.state.place
+        if self.mirrors is not None:
+            self.mirrors.follow()
 
 
 class InferenceStorage(Storage):
@@ -56,6 +62,10 @@ class InferenceStorage(Storage):
     def version(self, number: int) -> None:
         """Writes are not counted."""
 
+    def count_write(self) -> None:
+        """Raise E405 outside the mode: PyTorch finds out when it has written already."""
+        self.check("E405", "be changed in place")
+
     def check(self, code: str, wish: str) -> None:
         """Raise an error of the given code outside the mode, where the tensor cannot `wish`."""
         if not active.state.inference:
@@ -72,4 +82,6 @@ def own(array: Any) -> Any:
     """
     if type(array) in DEFERRED:
         return array.claimed()
-    return array if isinstance(array, np.generic) else array.copy()
+    if isinstance(array, np.generic):
+        return array
+    return array.copy() if array.flags.c_contiguous else copied_as_it_lies(array)

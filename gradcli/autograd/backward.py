@@ -86,8 +86,6 @@ def _ones(shape: tuple[int, ...]) -> str:
 
 def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) -> list[Root]:
     roots: list[Root] = []
-    if gradients is not None and len(gradients) != len(outputs):
-        raise GradcliError("E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs")
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor):
             raise GradcliError(
@@ -95,9 +93,14 @@ def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) 
                 f"only tensors can be differentiated, not {type(output).__name__}",
                 raises="AssertionError",
             )
+        if gradients is not None and number >= len(gradients):  # PyTorch overlooks it if too many
+            raise GradcliError(
+                "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
+            )
         seed = _seed(output, gradients[number] if gradients else None, create_graph)
         node, output_nr = gradient_edge(output)
-        if node is None:
+        duals = active.state.duals
+        if node is None or (duals is not None and duals.hides_history(output)):
             labels: tuple[Label, ...] = ()
             if active.state.place is not None:
                 labels = (Label(active.state.place, "differentiated here"),)

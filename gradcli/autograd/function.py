@@ -49,7 +49,7 @@ class Function:
     language_name: ClassVar[str] = "torch.autograd.function.Function"
     language_base: ClassVar[bool] = True
     language_attributes: ClassVar[frozenset[str]] = frozenset(
-        {"backward", "forward", "jvp", "setup_context", "vjp"}
+        {"backward", "forward", "jvp", "setup_context", "vjp", "vmap"}
     )
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"apply"})
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
@@ -92,6 +92,33 @@ class Function:
     def setup_context(ctx: FunctionNode, inputs: tuple[Any, ...], output: Any) -> None:
         """Where it is overridden, forward gets no `ctx`, and this saves what backward needs."""
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """The function of a batch of examples, and where their dimension is in the results; raises
+        E204 where the program does not say.
+        """
+        raise GradcliError(
+            "E204", "a custom function has to define vmap() to be batched", raises="RuntimeError"
+        )
+
+    @classmethod
+    def _check_vmap(cls) -> None:
+        """Raise E204 unless the function says how it runs inside `vmap`."""
+        generated = False
+        for each in cls.__mro__:
+            names = getattr(each.__dict__.get("language_class"), "names", {})
+            if "generate_vmap_rule" in names:
+                generated = bool(names["generate_vmap_rule"])
+                break
+        if generated is (cls.vmap is not Function.vmap):
+            raise GradcliError(
+                "E204",
+                f"vmap() cannot run {cls.__name__}, which has"
+                f" {'a vmap() besides' if generated else 'no vmap() and no'} generate_vmap_rule",
+                raises="RuntimeError",
+                help="write `generate_vmap_rule = True` in the class, or define vmap()",
+            )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on the arguments and record one node for it.
@@ -114,6 +141,8 @@ class Function:
                 raises="RuntimeError",
                 help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
             )
+        if state.batch is not None:
+            cls._check_vmap()
         for value in args:
             if isinstance(value, Tensor) and value.storage is not None:
                 refresh(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,11 +11,11 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.storage import own
 from gradcli.autograd.inplace import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
+from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
 from gradcli.autograd.tensor import (
     Tensor,
     alias,
     gradient_edge,
-    in_place_of,
     meta_of,
     storage_of,
     with_history,
@@ -55,27 +55,6 @@ class Saved:
         """The place of the last write to the memory."""
         storage = self.value.storage if self.output_nr < 0 else self.storage
         return None if storage is None else storage.place
-
-
-Pack = Callable[[Tensor], Any]
-Unpack = Callable[[Any], Tensor]
-
-
-class Packed:
-    """What stands in a node for a saved tensor: what `pack` made of it, and how to undo that."""
-
-    __slots__ = ("unpack", "value")
-
-    def __init__(self, value: Any, unpack: Unpack) -> None:
-        self.value = value
-        self.unpack = unpack
-
-    def tensor(self, node: Node | None, output_nr: int) -> Tensor:
-        """The tensor again, in the graph where it was; raises E202 for what is no tensor."""
-        found = self.unpack(self.value)
-        if not isinstance(found, Tensor):
-            raise GradcliError("E202", f"unpack_hook has to return a tensor, not {_kind(found)}")
-        return in_place_of(found.array, node, output_nr)
 
 
 class PackedSaved(Packed):
@@ -193,12 +172,16 @@ class FunctionNode(Node):
             raise freed(self)
         return tuple([self._unpacked(number, kept) for number, kept in enumerate(self.saved)])
 
-    def pack_saved(self, pack: Pack, unpack: Unpack) -> None:
-        """Keep what `pack` makes of each saved tensor; `unpack` turns it back when it is needed."""
+    def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
+        """Keep what `pack` makes of each saved tensor, or of the one of a number; `unpack` turns it
+        back when it is needed.
+        """
         self.saved = tuple(
             [
-                PackedSaved(self._tensor(kept), pack, unpack) if isinstance(kept, Saved) else kept
-                for kept in self.saved
+                PackedSaved(self._tensor(kept), pack, unpack)
+                if isinstance(kept, Saved) and only in (None, number)
+                else kept
+                for number, kept in enumerate(self.saved)
             ]
         )
 
@@ -221,11 +204,24 @@ class FunctionNode(Node):
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
-        """What the program's methods stored on `ctx`; raises AttributeError."""
+        """What the program's methods stored on `ctx`, or what stands for its saved tensors; raises
+        AttributeError.
+        """
+        if name == "_raw_saved_tensors":
+            if self.saved is FREED:
+                raise freed(self)
+            return tuple([self._raw_saved(number) for number in range(len(self.saved))])
         try:
             return self.attributes[name]
         except KeyError:
-            raise AttributeError(name) from None
+            return super().language_getattr(name)
+
+    def _raw_saved(self, number: int) -> SavedTensor:
+        return SavedTensor(
+            lambda: FREED if self.saved is FREED else self.saved[number],
+            lambda kept: isinstance(kept, Packed),
+            lambda pack, unpack: self.pack_saved(pack, unpack, number),
+        )
 
     def language_setattr(self, name: str, value: Any) -> None:
         """Store a value on `ctx`; raises E102 for what can only be read."""
@@ -326,7 +322,7 @@ class FunctionNode(Node):
         self.saved = tuple(saved)
 
     def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
-        for kept in self.saved:
+        for kept in () if self.saved is FREED else self.saved:
             if isinstance(kept, Saved) and kept.output_nr == output_nr:
                 kept.value = array
                 kept.storage = storage

@@ -15,22 +15,20 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import address_of, module_of
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion import assign
-from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd import tensor as tensors
-from gradcli.autograd.geometry import Geometry, extent, geometry, shown
+from gradcli.autograd.aliasing import check_apart, check_memory, check_places
+from gradcli.autograd.geometry import extent, shown
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
+from gradcli.autograd.view_place import ViewPlace
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
 # Installed by gradcli.ops.
-as_strided: Callable[[Tensor, tuple[int, ...], tuple[int, ...], int], Tensor] = not_installed
 clone: Callable[[Tensor], Tensor] = not_installed
 copied: Callable[[Tensor, Tensor], Tensor] = not_installed
-view_as_complex: Callable[[Tensor], Tensor] = not_installed
-view_as_real: Callable[[Tensor], Tensor] = not_installed
 
 
 class CopySlices(Node):
@@ -40,7 +38,7 @@ class CopySlices(Node):
     the part of the gradient that the view shows, and its answer takes that part's place.
     """
 
-    __slots__ = ("base_strides", "renewed", "view", "view_dtype", "writer")
+    __slots__ = ("base_strides", "place_of_view", "renewed", "writer")
 
     node_name = "CopySlices"
 
@@ -60,8 +58,7 @@ class CopySlices(Node):
         self.extra = None
         self.writer: Node | None = writer
         self.renewed = None
-        self.view = geometry(base.array, view.array)
-        self.view_dtype = view.array.dtype
+        self.place_of_view = ViewPlace(base, view)
         self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
 
     def _writer(self, keep: bool) -> Node:
@@ -76,28 +73,32 @@ class CopySlices(Node):
             self.writer = None
         return writer
 
-    def _copied(self, grads: Any) -> tuple[Any, Any]:
-        """A copy of the gradient that lies in memory as the base does, and the view of its part."""
+    def _copied(self, grads: Any) -> tuple[Any, Any, Any]:
+        """A copy of the gradient that lies in memory as the base does, the view of its part, and
+        the memory.
+        """
         shape, dtype = self.metadata[0]
         memory = module_of(grads).empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
         gradient = shown(memory, dtype, (shape, self.base_strides, 0))
         gradient[...] = grads
-        part = shown(memory, self.view_dtype, self.view)
+        part = shown(memory, self.place_of_view.dtype, self.place_of_view.geometry)
         # PyTorch lets an expanded view be filled, but not be written to by the gradient.
-        _check_places(part)
-        return gradient, part
+        check_places(part)
+        return gradient, part, memory
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
-        gradient, part = self._copied(grads)
+        gradient, part, memory = self._copied(grads)
+        self.place_of_view.reflect(memory, gradient.dtype)
         first, *others = self._writer(keep).run(part.copy()[()], True)
         part[...] = 0 if first is None else first
+        self.place_of_view.reflect(memory, gradient.dtype)
         return gradient, *others
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         # PyTorch's steps, so that the graph of the gradient has its nodes.
         gradient = Tensor(self._copied(grads.array)[0])
         write(gradient, copied(gradient, grads))
-        part = _window(gradient, self.view_dtype, self.view)
+        part = self.place_of_view.shown_in(gradient)
         writer = self._writer(keep)
         extra_of(writer).renewed = self.renewed
         first, *others = writer.run_recorded(clone(part), True)
@@ -107,37 +108,25 @@ class CopySlices(Node):
         return gradient, *others
 
 
-def _window(base: Tensor, dtype: Any, view: Geometry) -> Tensor:
-    """The view of a base, which may show complex numbers as real ones or pairs as complex ones."""
-    if dtype.kind == base.array.dtype.kind:
-        return as_strided(base, *view)
-    if dtype.kind != "c":
-        return as_strided(view_as_real(base), *view)
-    shape, strides, offset = view
-    steps = tuple(2 * step for step in strides)
-    return view_as_complex(as_strided(base, (*shape, 2), (*steps, 1), 2 * offset))
-
-
 def base_array(tensor: Tensor) -> Any:
     """The array of the tensor that a view shows, or the tensor's own."""
     storage_of(tensor)
     return tensor.array if tensor.base is None else tensor.base.array
 
 
-def check_inplace(tensor: Tensor, *operands: Any) -> None:
+def check_inplace(tensor: Tensor, *operands: Any) -> bool:
     """Raise E405 where PyTorch refuses to write to the tensor what is computed from it and the
-    operands, of which those that are tensors count.
+    operands, of which those that are tensors count. Returns what `check_memory` does.
     """
-    check_memory(tensor, *operands)
+    overlapping = check_memory(tensor, *operands)
     check_graph(tensor)
+    return overlapping
 
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
     """Raise E405 where the tensor's place in the graph forbids a write, and outside the mode for a
     tensor of inference mode. Memory may be shared, by the operands too.
     """
-    if type(tensor.storage) is InferenceStorage:
-        tensor.storage.check("E405", "be changed in place")
     if not active.state.grad_enabled:
         return
     if tensor.requires_grad:
@@ -158,79 +147,6 @@ def check_distinct(tensor: Tensor, *operands: Any) -> None:
     """
     check_apart(tensor, *operands)
     check_inplace(tensor)
-
-
-def check_apart(tensor: Tensor, *operands: Any) -> None:
-    """Raise E405 where the tensor shares memory with an operand."""
-    for operand in operands:
-        if operand is tensor:
-            storage_of(tensor)
-        if type(operand) is Tensor and operand.storage is tensor.storage is not None:
-            _check_overlap(tensor.array, operand.array, same=False)
-
-
-def check_memory(tensor: Tensor, *operands: Any) -> None:
-    """Raise E405 where several elements of the tensor are one in memory, or where it shares a part
-    of its memory with an operand.
-    """
-    array = tensor.array
-    if tensor.storage is not None:
-        for operand in operands:
-            if type(operand) is Tensor and operand.storage is tensor.storage:
-                _check_overlap(array, operand.array)
-    if tensor.meta is not None and tensor.meta.creation == "conjugate":
-        raise GradcliError(
-            "E405",
-            "the tensor is a conjugate, which is read-only here",
-            help="copy it before writing to it: `x.resolve_conj()`",
-        )
-    _check_places(array)
-
-
-def _check_places(array: Any) -> None:
-    """Raise E405 where several elements of an array are one in memory."""
-    if array.ndim and array.size and 0 in array.strides:
-        for stride, size in zip(array.strides, array.shape, strict=True):
-            if stride == 0 and size > 1:
-                raise GradcliError(
-                    "E405",
-                    "several elements of the written tensor share one place in memory",
-                    help="clone() the expanded tensor before writing to it",
-                )
-
-
-def _check_overlap(written: Any, read: Any, same: bool = True) -> None:
-    """Raise E405 where an operand shows a part of the memory that is written, or all of it in
-    another order; in the same order too unless `same` may be. As in PyTorch, only arrays without
-    gaps are compared.
-    """
-    if not (written.size and read.size and _without_gaps(written) and _without_gaps(read)):
-        return
-    first, second = address_of(written), address_of(read)
-    if same and first == second and _steps(written) == _steps(read):
-        return
-    if first < second + read.nbytes and second < first + written.nbytes:
-        raise GradcliError(
-            "E405",
-            "the written tensor and an operand share a part of their memory",
-            help="clone() the operand before the write",
-        )
-
-
-def _steps(array: Any) -> list[tuple[int, int]]:
-    """Size and stride of the dimensions that hold more than one element."""
-    return [each for each in zip(array.shape, array.strides, strict=True) if each[0] > 1]
-
-
-def _without_gaps(array: Any) -> bool:
-    """Whether the elements fill a stretch of memory, each place once."""
-    expected = array.itemsize
-    for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
-        if size != 1:
-            if stride != expected:
-                return False
-            expected *= size
-    return True
 
 
 def _check_history(tensor: Tensor) -> None:
@@ -322,17 +238,10 @@ def write(tensor: Tensor, result: Tensor) -> None:
     """
     array = result.array
     if array.shape != tensor.array.shape:
-        raise GradcliError(
-            "E301",
-            f"the result has shape {tuple(array.shape)} and cannot be written to a tensor of shape"
-            f" {tuple(tensor.array.shape)}",
-        )
+        raise misshapen(tensor, array.shape)
     if array.dtype is not tensor.array.dtype:
         if not dtypes.can_cast(result.dtype, tensor.dtype):
-            raise GradcliError(
-                "E203",
-                f"the result is {result.dtype} and cannot be written to a tensor of {tensor.dtype}",
-            )
+            raise unfit(result.dtype, tensor)
         array = dtypes.cast(array, tensor.dtype)
     storage = storage_of(tensor)
     node = result.grad_fn
@@ -357,6 +266,22 @@ def write(tensor: Tensor, result: Tensor) -> None:
     rebase(tensor, node)
 
 
+def misshapen(tensor: Tensor, shape: Any) -> GradcliError:
+    """The error of a result whose shape is not that of the tensor it should be written to."""
+    return GradcliError(
+        "E301",
+        f"the result has shape {tuple(shape)} and cannot be written to a tensor of shape"
+        f" {tuple(tensor.array.shape)}",
+    )
+
+
+def unfit(dtype: dtypes.DType, tensor: Tensor) -> GradcliError:
+    """The error of a result whose dtype the tensor cannot take that it should be written to."""
+    return GradcliError(
+        "E203", f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}"
+    )
+
+
 def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
     """Give a tensor the shape and strides of a result that shows the same memory, and its history:
     what `t_` and its like do. Returns the tensor.
@@ -365,11 +290,12 @@ def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
     """
     check_graph(tensor)
     storage = storage_of(tensor)
-    tensor.array = result.array
+    array = result.array
+    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
     storage.count_write()
-    if tensor.meta is not None:
-        tensor.meta.attr_version = storage.version
     if result.grad_fn is not None:
+        if tensor.meta is not None:
+            tensor.meta.attr_version = storage.version
         _replace_history(tensor, result.grad_fn)
     return tensor
 
@@ -421,7 +347,7 @@ def _regenerate(view: Tensor) -> None:
     if meta.attr_version == storage.version:
         return
     _check_creation(view, "is used after a write to its memory")
-    renewed = _unseen(_window, base, view.array.dtype, geometry(base.array, view.array))
+    renewed = _unseen(ViewPlace(base, view).shown_in, base)
     view.grad_fn = renewed.grad_fn
     view.output_nr = 0
     meta.attr_version = storage.version

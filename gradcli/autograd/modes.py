@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from gradcli.errors import GradcliError
 from gradcli.state import active
 
 
@@ -81,7 +82,11 @@ class SetGradEnabled(GradMode):
     language_name = "torch.autograd.grad_mode.set_grad_enabled"
 
     def __init__(self, mode: bool) -> None:
-        super().__init__(bool(mode))
+        if type(mode) is not bool:
+            raise GradcliError(
+                "E202", f"set_grad_enabled() takes True or False, not {type(mode).__name__}"
+            )
+        super().__init__(mode)
         state = active.state
         self.before.append((state.grad_enabled, state.inference))
         state.grad_enabled = self.enabled

@@ -47,7 +47,7 @@ class TensorMeta:
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
         creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad",
-            "multi_output" or "custom_function"; "conjugate" for what `conj` made.
+            "multi_output" or "custom_function".
         attr_version: the storage's version when the view's grad_fn was last made.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.
@@ -192,6 +192,7 @@ class Tensor:
 
     def item(self) -> Any:
         """The one element as a Python number; raises E202 where there is not exactly one."""
+        refuse_batched("item", self)
         if self.array.size != 1:
             raise GradcliError(
                 "E203",
@@ -228,6 +229,7 @@ class Tensor:
         return int(self.array.shape[0])
 
     def __bool__(self) -> bool:
+        refuse_batched("bool", self)
         if self.array.size != 1:
             raise GradcliError(
                 "E203",
@@ -237,6 +239,7 @@ class Tensor:
         return bool(self.array)
 
     def _number(self) -> Any:
+        refuse_batched("item", self)
         if self.array.size != 1:
             raise GradcliError(
                 "E204",
@@ -245,16 +248,29 @@ class Tensor:
             )
         return self.array.item()
 
+    def _real_number(self) -> Any:
+        number = self._number()
+        if type(number) is not complex:
+            return number
+        if number.imag:
+            raise GradcliError(
+                "E203",
+                "a complex number has no real value",
+                help="take its .real, or its abs()",
+            )
+        return number.real
+
     def __float__(self) -> float:
-        return float(self._number())
+        return float(self._real_number())
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(self._real_number())
 
     def __complex__(self) -> complex:
         return complex(self._number())
 
     def __index__(self) -> int:
+        refuse_batched("item", self)
         if self.array.size != 1 or self.array.dtype.kind not in "iub":
             raise GradcliError(
                 "E202", "only integer tensors of a single element can be used as an index"
@@ -286,6 +302,20 @@ class Tensor:
         def __le__(self, other: Any) -> Tensor: ...
         def __gt__(self, other: Any) -> Tensor: ...
         def __ge__(self, other: Any) -> Tensor: ...
+
+
+def refuse_batched(what: str, *tensors: Any) -> None:
+    """Raise E204 where a function asks for the values of an example of `vmap`: PyTorch computes all
+    examples at once.
+    """
+    batch = active.state.batch
+    if batch is not None and batch.holds(tensors):
+        raise GradcliError(
+            "E204",
+            f"{what}() inside vmap(): the values of one example are not at hand",
+            raises="RuntimeError",
+            help="choose between values with torch.where()",
+        )
 
 
 def meta_of(tensor: Tensor) -> TensorMeta:

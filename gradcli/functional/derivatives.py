@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd import backward
-from gradcli.autograd.inplace import check_memory
+from gradcli.autograd.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward

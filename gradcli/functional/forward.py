@@ -20,11 +20,25 @@ from gradcli.autograd.function_node import FunctionNode
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import methods
 from gradcli.ops.copying import detach
 
 Edge = tuple[Node, int]
+
+_WITHOUT_FORWARD_MODE = frozenset(
+    {
+        "CholeskyBackward0", "CtcLossBackward0", "EmbeddingBagBackward0", "GridSampler2DBackward0",
+        "GridSampler2DBackwardBackward0", "GridSampler3DBackward0",
+        "GridSampler3DBackwardBackward0", "IgammaBackward0", "IgammacBackward0",
+        "IndexReduceBackward0", "MultiMarginLossBackward0", "MultilabelMarginLossBackward0",
+        "NotImplemented", "OrmqrBackward0", "RreluWithNoiseBackward1",
+        "ScaledDotProductFlashAttentionForCpuBackward0", "SpecialZetaBackward0",
+        "SpecialZetaBackward1", "SpecialZetaBackward2", "WeightNormInterfaceBackward0",
+    }
+)  # fmt: skip
+"""The nodes of ops for which PyTorch has a derivative, but none in forward mode."""
 
 
 def pushforward(
@@ -97,8 +111,22 @@ def _carry(node: Node, moving: dict[Edge, Tensor], create_graph: bool) -> None:
     ]
     if not found:
         return
+    if node.node_name in _WITHOUT_FORWARD_MODE:
+        raise GradcliError(
+            "E409",
+            f"PyTorch defines no forward mode for {node.node_name}",
+            raises="NotImplementedError",
+            help="torch.autograd.functional.jvp() uses reverse mode alone",
+        )
     op = getattr(node, "op", None)
-    if isinstance(node, FunctionNode) and node.function.jvp is not Function.jvp:
+    if isinstance(node, FunctionNode):
+        if node.function.jvp is Function.jvp:
+            raise GradcliError(
+                "E409",
+                f"{node.node_name} has no jvp(), which forward mode needs",
+                raises="NotImplementedError",
+                help="write `@staticmethod def jvp(ctx, *tangents)` in the class of the function",
+            )
         results = node.jvp(dict(found))
     elif op is not None and op.pointwise and not _complex(node, found):
         results = [_along_elements(node, found)]

@@ -8,7 +8,10 @@ operations have to be recorded: inside `no_grad()` a tangent is lost, where PyTo
 from __future__ import annotations
 
 from typing import Any, ClassVar
+from weakref import WeakSet
 
+from gradcli.arrays.views import strides_of
+from gradcli.autograd.aliasing import check_places
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
@@ -51,24 +54,44 @@ class Duals:
         count: how many have been opened.
     """
 
-    __slots__ = ("count", "level")
+    __slots__ = ("_ends", "count", "level")
 
     def __init__(self) -> None:
         self.level = 0
         self.count = 0
+        self._ends: WeakSet[Node] = WeakSet()  # where tangents come from, which have none
 
     def tangent(self, tensor: Tensor) -> Tensor | None:
         """The tensor's tangent at the open level, None if it has none."""
         entries = self._entries(tensor)
         if not entries:
             return None
+        if tensor.grad_fn is entries[0]:
+            return entries[0].tangent
         starts = []
         for entry in entries:
             starts.append(with_history(tensor.array, entry))
         tangents: list[Tensor | None] = [entry.tangent for entry in entries]
         connected = reaches_leaf([tensor, *[entry.tangent for entry in entries]])
-        (found,) = pushforward([tensor], starts, tangents, create_graph=connected)
-        return found if reaches_leaf([found]) else detach(found)
+        state = active.state
+        state.duals = None  # its steps see the graph as it is
+        try:
+            (found,) = pushforward([tensor], starts, tangents, create_graph=connected)
+        finally:
+            state.duals = self
+        if not reaches_leaf([found]):
+            return detach(found)
+        node = gradient_edge(found)[0]
+        if node is not None:
+            self._ends.add(node)
+        return found
+
+    def hides_history(self, tensor: Tensor) -> bool:
+        """Whether a tensor's graph leads to dual tensors alone, and is nothing that a program
+        knows of.
+        """
+        # What the history of a view has become is not asked for: that may be refused.
+        return tensor.grad_fn is not None and not _begins_elsewhere(tensor.grad_fn)
 
     def _entries(self, tensor: Tensor) -> list[DualEntry]:
         """The dual tensors of the open level that a tensor was computed from."""
@@ -79,7 +102,7 @@ class Duals:
         seen: set[Node] = set()
         while stack:
             node = stack.pop()
-            if node is None or node in seen or isinstance(node, Identity):
+            if node is None or node in seen or isinstance(node, Identity) or node in self._ends:
                 continue
             seen.add(node)
             if isinstance(node, DualEntry) and node.level == self.level:
@@ -94,7 +117,7 @@ class Duals:
         """
         if not tensor.requires_grad:
             return suffixes
-        shown = suffixes if _begins_elsewhere(tensor) else ()
+        shown = () if self.hides_history(tensor) else suffixes
         tangent = self.tangent(tensor)
         if tangent is None:
             return shown
@@ -102,13 +125,13 @@ class Duals:
         return (*shown, f"tangent={text!r}")
 
 
-def _begins_elsewhere(tensor: Tensor) -> bool:
-    """Whether the graph of a tensor has an end that is no dual tensor."""
-    stack = [gradient_edge(tensor)[0]]
+def _begins_elsewhere(end: Node) -> bool:
+    """Whether the graph behind a node has an end that is no dual tensor."""
+    stack = [end]
     seen: set[Node] = set()
     while stack:
         node = stack.pop()
-        if node is None or node in seen:
+        if node in seen:
             continue
         seen.add(node)
         following = [next_node for next_node in node.next_nodes if next_node is not None]
@@ -204,7 +227,11 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
         )
     for given in (tensor, tangent):
         if not isinstance(given, Tensor):
-            raise GradcliError("E202", f"make_dual() takes tensors, not {type(given).__name__}")
+            raise GradcliError(
+                "E202",
+                f"make_dual() takes tensors, not {type(given).__name__}",
+                raises="AttributeError",
+            )
         if given.array.dtype.kind not in "fcV":
             raise GradcliError(
                 "E204", f"make_dual() takes floating or complex tensors, not {given.dtype}"
@@ -215,6 +242,12 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             f"make_dual(): a tangent of shape {tuple(tangent.array.shape)} for a tensor of shape"
             f" {tuple(tensor.array.shape)}",
         )
+    if duals.tangent(tensor) is not None:
+        raise GradcliError(
+            "E204", "make_dual(): the tensor has a tangent already", raises="RuntimeError"
+        )
+    if strides_of(tensor.array) != strides_of(tangent.array):
+        check_places(tensor.array)  # PyTorch copies the tangent to memory that lies the same way
     entry = DualEntry(tensor, tangent, duals.level)
     return with_history(alias(tensor).array, entry)
 

@@ -6,31 +6,17 @@ While hooks are on, each node is looked at as soon as it is made: its saved tens
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.arrays.deferred import forced
 from gradcli.autograd.function import FunctionCall
-from gradcli.autograd.function_node import Pack, Packed, Unpack
 from gradcli.autograd.listening import Listener
-from gradcli.autograd.modes import NoGrad
-from gradcli.autograd.node import FREED, Node
+from gradcli.autograd.saved_tensor import Pack, Unpack, unrecorded
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import modules
-from gradcli.ops.entry import Op, parameters_of
-from gradcli.ops.operands import saved_attribute, saved_result
+from gradcli.ops.packing import pack_slot, saved_names
 from gradcli.state import active
-
-
-def _unrecorded(pack: Pack) -> Pack:
-    """A packing function whose computations leave the graph."""
-
-    def packed(tensor: Tensor) -> Any:
-        with NoGrad():
-            return pack(tensor)
-
-    return packed
 
 
 class PackingListener(Listener):
@@ -40,7 +26,7 @@ class PackingListener(Listener):
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
-        self.pack = _unrecorded(pack)
+        self.pack = unrecorded(pack)
         self.unpack = unpack
 
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
@@ -56,101 +42,10 @@ class PackingListener(Listener):
         super().operation(op, given, out)
 
     def _pack_node(self, node: Any, op: Any) -> None:
-        packed = False
-        for name in _saved_names(op):
-            slot = f"saved_{name}"
-            value = getattr(node, slot, None)
-            if name in op.outputs and value is not None:
-                tensor = saved_result(node, value, op.outputs.index(name))
-                setattr(node, f"storage_{name}", None)
-            elif isinstance(value, Tensor):
-                tensor = value
-            else:
-                continue
-            setattr(node, slot, Packed(self.pack(tensor), self.unpack))
-            packed = True
-        if packed:
-            node.__class__ = _packing_class(type(node))
-
-
-_packing_classes: dict[type[Node], type[Node]] = {}
-"""For a class of nodes the one whose saved tensors are packed."""
-
-
-def _saved_names(op: Op) -> list[str]:
-    """The tensors that an op's nodes save, in the order in which its rules ask for them: inputs
-    first, then results.
-    """
-    rules = [*op.rules.values(), *([op.joint] if op.joint else [])]
-    asked = dict.fromkeys(name for rule in rules for name in parameters_of(rule))
-    return [name for name in asked if name in op.tensors] + [
-        name for name in asked if name in op.outputs
-    ]
-
-
-def _packing_class(kind: type[Node]) -> type[Node]:
-    """The class of a node whose saved tensors are packed: it unpacks them for as long as a method
-    needs them.
-    """
-    made = _packing_classes.get(kind)
-    if made is not None:
-        return made
-
-    def run(node: Any, grads: Any, keep: bool) -> tuple[Any, ...]:
-        return _unpacked(node, lambda: kind.run(node, grads, keep))
-
-    def run_recorded(node: Any, grads: Any, keep: bool) -> tuple[Any, ...]:
-        return _unpacked(node, lambda: kind.run_recorded(node, grads, keep))
-
-    def language_getattr(node: Any, name: str) -> Any:
-        return _unpacked(node, lambda: saved_attribute(node, name))
-
-    def save_result_storage(node: Any, output_nr: int, storage: Any, array: Any) -> None:
-        """What was packed does not see writes to the tensor."""
-
-    made = type(
-        kind.__name__,
-        (kind,),
-        {
-            "__slots__": (),
-            "run": run,
-            "run_recorded": run_recorded,
-            "language_getattr": language_getattr,
-            "save_result_storage": save_result_storage,
-        },
-    )
-    made.__slots__ = kind.__slots__
-    _packing_classes[kind] = made
-    return made
-
-
-def _unpacked(node: Any, work: Callable[[], Any]) -> Any:
-    """Do some work while a node's saved tensors are unpacked; what is not freed meanwhile is packed
-    again.
-    """
-    packed: dict[str, Packed] = {}
-    for name in _saved_names(node.op):
-        slot = f"saved_{name}"
-        value = getattr(node, slot, None)
-        if isinstance(value, Packed):
-            packed[slot] = value
-    for slot, value in packed.items():
-        name = slot.removeprefix("saved_")
-        if name in node.op.outputs:
-            setattr(node, slot, value.tensor(None, 0).array)
-        else:
-            edge = node.op.inputs.index(name) if name in node.op.inputs else None
-            source = (None, 0) if edge is None else node.next_functions[edge]
-            tensor = value.tensor(*source)
-            setattr(node, slot, tensor)
-            version = 0 if tensor.storage is None else tensor.storage.version
-            setattr(node, f"version_{name}", version)
-    try:
-        return work()
-    finally:
-        for slot, value in packed.items():
-            if getattr(node, slot) is not FREED:
-                setattr(node, slot, value)
+        for name in saved_names(op):
+            value = getattr(node, f"saved_{name}", None)
+            if isinstance(value, Tensor) or (name in op.outputs and value is not None):
+                pack_slot(node, name, self.pack, self.unpack)
 
 
 class SavedTensorsHooks:

@@ -1,21 +1,26 @@
 """`vmap`: a function of one example, run for each example of a batch.
 
-The function runs once for each, and the results are stacked. So anything that it may do with one
-example it may do here, also what PyTorch's `vmap` refuses: branch on values, call `item()`.
+The function runs once for each, and the results are stacked. PyTorch computes all examples at once,
+so what asks for the values of one of them is refused: branching on them, `item()`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
 
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.function import Function as CustomFunction
+from gradcli.autograd.listening import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.structure import leaves, rebuilt
 from gradcli.ops.catalogue import function
 from gradcli.ops.joining import stack_
 from gradcli.ops.random import generator_of
-from gradcli.ops.slicing import select_
+from gradcli.ops.reshaping import movedim
+from gradcli.ops.slicing import narrow, select_
 from gradcli.state import active
 
 Function = Callable[..., Any]
@@ -47,6 +52,9 @@ def vmap(
             "vmap(): randomness is 'error', 'different' or 'same'",
             raises="RuntimeError",
         )
+    _check_chunk_size(chunk_size)
+    _check_dims("in_dims", in_dims, int, tuple)
+    _check_dims("out_dims", out_dims, int, tuple, list, dict, type(None))
 
     def batched(*args: Any, **kwargs: Any) -> Any:
         flat = leaves(args)
@@ -57,18 +65,77 @@ def vmap(
         if len(sizes) != 1:
             what = f"of different sizes {sorted(sizes)}" if sizes else "none: all in_dims are None"
             raise _wrong(f"the inputs must have one batch dimension; they have {what}")
+        (size,) = sizes
+        function = getattr(func, "__self__", None)
+        if isinstance(function, type) and issubclass(function, CustomFunction):
+            rule = function.vmap
+            plain = [id(leaf) for leaf in flat] == [id(value) for value in args]
+            if rule is not CustomFunction.vmap and plain and not kwargs:
+                returned, moved = rule(VmapInfo(size, randomness), tuple(dims), *args)
+                return _moved(returned, moved, out_dims)
         results = []
-        drawing, running = _Drawing(randomness), _Running()
-        for number in range(sizes.pop()):
+        drawing, batch = _Drawing(randomness), Batch()
+        for number in range(size or 1):
             example = [
-                leaf if dim is None else select_(leaf, dim, number)
+                leaf if dim is None else _example(leaf, dim, number)
                 for leaf, dim in zip(flat, dims, strict=True)
             ]
-            with drawing, running:
+            with drawing, batch:
+                batch.add(each for each, dim in zip(example, dims, strict=True) if dim is not None)
                 results.append(func(*rebuilt(args, example), **kwargs))
-        return _stacked(results, out_dims)
+        return _stacked(results, out_dims, batch, empty=not size)
 
     return batched
+
+
+class VmapInfo:
+    """What a custom function's `vmap` is told.
+
+    Attributes:
+        batch_size: how many examples there are.
+        randomness: what random numbers they may draw.
+    """
+
+    __slots__ = ("batch_size", "randomness")
+
+    language_name: ClassVar[str] = "torch._functorch.autograd_function.VmapInfo"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(__slots__)
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, batch_size: int, randomness: str) -> None:
+        self.batch_size = batch_size
+        self.randomness = randomness
+
+
+def _example(tensor: Tensor, dim: int, number: int) -> Tensor:
+    """One example; zeros where there is none, to learn what the function returns."""
+    if tensor.array.shape[dim]:
+        return select_(tensor, dim, number)
+    shape = [size for at, size in enumerate(tensor.array.shape) if at != dim]
+    return Tensor(module_of(tensor.array).zeros(shape, tensor.array.dtype)[()])
+
+
+def _check_chunk_size(chunk_size: Any) -> None:
+    if chunk_size is None:
+        return
+    if type(chunk_size) not in (bool, int, float):
+        raise GradcliError(
+            "E202", f"vmap(): chunk_size must be a number, not {type(chunk_size).__name__}"
+        )
+    if chunk_size <= 0:
+        raise _wrong(f"chunk_size must be greater than 0, not {chunk_size}")
+
+
+def _check_dims(name: str, dims: Any, *kinds: type) -> None:
+    if not isinstance(dims, kinds):
+        raise _wrong(f"{name} is a number, or has a place for each one, not {dims!r}")
+
+
+def _moved(returned: Any, dims: Any, out_dims: Any) -> Any:
+    """What a function's own `vmap` returned, with the batch dimension where it is wanted."""
+    wanted = _broadcast(returned, out_dims)
+    columns = zip(leaves(returned), _broadcast(returned, dims), wanted, strict=True)
+    return rebuilt(returned, [movedim(leaf, dim, to) for leaf, dim, to in columns])
 
 
 def _wrong(message: str) -> GradcliError:
@@ -114,7 +181,7 @@ def _broadcast(structure: Any, dims: Any) -> list[Any]:
     return [dims] * len(leaves(structure))
 
 
-def _stacked(results: list[Any], out_dims: Any) -> Any:
+def _stacked(results: list[Any], out_dims: Any, batch: Batch, empty: bool) -> Any:
     """The results of all examples as one structure, each tensor with the batch dimension."""
     first = results[0]
     for leaf in leaves(first):
@@ -124,9 +191,14 @@ def _stacked(results: list[Any], out_dims: Any) -> Any:
     stacked = []
     for column, dim in zip(columns, _broadcast(first, out_dims), strict=True):
         if dim is None:
+            if batch.holds(column):
+                raise _wrong("a result without a batch dimension depends on the examples")
             stacked.append(column[0])
-        else:
-            stacked.append(stack_(list(column), dim))
+            continue
+        if not isinstance(dim, int):
+            raise _wrong(f"an entry of out_dims is a number or None, not {type(dim).__name__}")
+        whole = stack_(list(column), dim)
+        stacked.append(narrow(whole, dim, 0, 0) if empty else whole)
     return rebuilt(first, stacked)
 
 
@@ -149,16 +221,62 @@ class _Drawing:
             raise _refused_draw()
 
 
-class _Running:
-    """An example that is being computed."""
+class Batch(Listener):
+    """The examples of a running `vmap`: it hears what is computed from them.
 
-    __slots__ = ()
+    Attributes:
+        shared: tensors that are known to be the same for all examples.
+    """
+
+    __slots__ = ("_outer", "_tensors", "shared")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._outer: Batch | None = None
+        self._tensors: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+        self.shared: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
     def __enter__(self) -> None:
-        active.state.transforms += 1
+        state = active.state
+        state.transforms += 1
+        self._outer, state.batch = state.batch, self
+        self.install()
 
     def __exit__(self, *exception: object) -> None:
-        active.state.transforms -= 1
+        state = active.state
+        state.transforms -= 1
+        state.batch = self._outer
+        self.remove()
+
+    def add(self, tensors: Iterable[Any]) -> None:
+        """Take tensors for parts of the examples."""
+        for tensor in tensors:
+            self._tensors[id(tensor)] = tensor
+
+    def holds(self, values: Any) -> bool:
+        """Whether a value, or one in a list of values, was computed from the examples."""
+        if isinstance(values, (tuple, list)):
+            return any(self.holds(value) for value in values)
+        if self._tensors.get(id(values)) is values is not None:
+            return True
+        return self._outer is not None and self._outer.holds(values)
+
+    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        """An op: what it computes from the examples is part of them."""
+        if self.holds(list(given.values())):
+            self.add(out if isinstance(out, tuple) else (out,))
+        super().operation(op, given, out)
+
+    def write(self, tensor: Any, result: Any) -> None:
+        """A write of one example's values to what all examples share: refused."""
+        whole = tensor if tensor.base is None else tensor.base
+        if id(whole) in self.shared and self.holds(result):
+            raise GradcliError(
+                "E405",
+                "vmap(): a tensor that all examples share cannot hold the values of one",
+                help="make a tensor for each: `torch.zeros_like(example)`",
+            )
+        super().write(tensor, result)
 
 
 def _refused_draw() -> GradcliError:

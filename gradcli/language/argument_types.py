@@ -84,6 +84,26 @@ def lacks_attribute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
     return False
 
 
+def wrong_flag(op: str, function: Any, name: str, value: Any) -> GradcliError | None:
+    """The error of a flag that is no bool; None where the function takes it: it has no such flag,
+    or it asks for a value's truth.
+    """
+    function = inspect.unwrap(function)
+    annotation = getattr(function, "__annotations__", {}).get(name)
+    kinds = annotation.split(" | ") if type(annotation) is str else ()
+    if "bool" not in kinds or (value is None and "None" in kinds):
+        return None
+    if (op, name) in _READ_BY_PYTHON or not function.__module__.startswith("gradcli.ops."):
+        return None
+    return GradcliError(
+        "E202", f"{op}(): argument '{name}' must be True or False, not {type_name(value)}"
+    )
+
+
+_READ_BY_PYTHON = frozenset({("gaussian_nll_loss", "full"), ("interpolate", "align_corners")})
+"""Flags that PyTorch's function looks at in Python, where any value has a truth."""
+
+
 def wrong_argument(
     name: str, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> GradcliError | None:

@@ -255,10 +255,39 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         function = function.function
         if type(function) is Function:
             return function.invoke(args, kwargs)
+    for name in kwargs:
+        if name in _FLAGS and type(kwargs[name]) is not bool:
+            _check_flag(function, name, kwargs[name])
     try:
         return function(*args, **kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+_FLAGS = frozenset(
+    {
+        "accumulate", "adjoint", "align_corners", "as_tuple", "assume_unique", "ceil_mode",
+        "check_errors", "compute_uv", "copy", "count_include_pad", "descending", "enable_gqa",
+        "equal_nan", "full", "full_matrices", "hermitian", "implicit", "include_self", "increasing",
+        "invert", "is_causal", "keepdim", "largest", "left", "log_input", "log_target",
+        "non_blocking", "normalized", "onesided", "out_int32", "periodic", "pivot", "replacement",
+        "requires_grad", "return_complex", "return_counts", "return_inverse", "right",
+        "scale_grad_by_freq", "some", "sorted", "sparse", "sparse_grad", "stable", "swap", "train",
+        "training", "transpose", "unbiased", "unitriangular", "unpack_data", "unpack_pivots",
+        "upper", "use_input_stats", "with_replacement", "wrap", "zero_infinity",
+    }
+)  # fmt: skip
+"""The keywords of ops for which PyTorch takes True and False alone, and no other value's truth."""
+
+
+def _check_flag(function: Any, name: str, value: Any) -> None:
+    """Raise E202 for a flag of an op that is no bool."""
+    if _is_catalogue(function):
+        from gradcli.language.argument_types import wrong_flag
+
+        wrong = wrong_flag(_name(function), function, name, value)
+        if wrong is not None:
+            raise wrong
 
 
 def call_failed(

@@ -181,7 +181,7 @@ def percent(template: str, values: Any) -> str:
     template.
     """
     mapping = values if type(values) is dict else None
-    arguments = values if type(values) is tuple else (values,)
+    arguments = tuple(values) if isinstance(values, tuple) else (values,)
     used = 0
     pieces = []
     length = 0

@@ -29,6 +29,9 @@ NUMBERS = frozenset({int, float, bool, complex})
 
 _SEQUENCES = (list, tuple)
 
+_ELEMENTS = (Tensor, bool, int, float, complex)
+"""What a program may look for in a tensor."""
+
 
 def add(left: Any, right: Any) -> Any:
     """`left + right`."""
@@ -200,6 +203,12 @@ def contains(element: Any, container: Any) -> bool:
     """`element in container`."""
     kind = type(container)
     if kind is Tensor:
+        if type(element) not in _ELEMENTS:
+            raise GradcliError(
+                "E202",
+                f"only a tensor or a number can be `in` a tensor, not {type(element).__name__}",
+                raises="RuntimeError",
+            )
         found = catalogue.operators["=="](container, element)
         return bool(catalogue.methods["any"](found))
     if kind is range and not isinstance(element, int):

@@ -103,6 +103,20 @@ class MultiheadAttention(Module):
                 f"queries have 2 or 3 dimensions, not {query.ndim}",
                 raises="AssertionError",
             )
+        if key.ndim != query.ndim or key.array.shape != value.array.shape:
+            raise GradcliError(
+                "E301",
+                f"queries, keys and values of shapes {tuple(query.array.shape)},"
+                f" {tuple(key.array.shape)} and {tuple(value.array.shape)} do not go together",
+                raises="AssertionError",
+            )
+        if query.array.shape[-1] != self.embed_dim:
+            raise GradcliError(
+                "E301",
+                f"the embedding is {self.embed_dim} wide, and the queries are"
+                f" {query.array.shape[-1]}",
+                raises="AssertionError",
+            )
         batched = query.ndim == 3
         swap = batched and self.batch_first
         inputs = self._in_order(query, key, value, swap, batched)

@@ -48,6 +48,19 @@ class ModuleHooks:
         self.of_last_node: dict[int, Any] = {}
 
 
+def _check_given(module: Any, args: tuple[Any, ...]) -> None:
+    """Raise E202 for what is no tensor among the arguments of a module that asked it for what only
+    tensors have.
+    """
+    for given in args:
+        if type(given) is not Tensor:
+            raise GradcliError(
+                "E202",
+                f"{type(module).__name__} takes tensors, not {type(given).__name__}",
+                raises="AttributeError",
+            ) from None
+
+
 class Calling(Members):
     """A module as a function."""
 
@@ -67,7 +80,11 @@ class Calling(Members):
         # A function that was assigned to the instance comes before the class's method.
         forward = self._values.get("forward") or self.forward
         if self._hooks is None:
-            return forward(*args, **kwargs)
+            try:
+                return forward(*args, **kwargs)
+            except AttributeError:
+                _check_given(self, args)
+                raise
         hooks = self._hooks
         for prehook in list(hooks.forward_pre.values()):
             args, kwargs = _after_prehook(self, prehook, args, kwargs)

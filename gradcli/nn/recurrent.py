@@ -119,6 +119,13 @@ class _Layers(Recurrent):
 
     def _check(self, input: Tensor, hx: Any) -> None:
         name = self._get_name()
+        if input.dtype is not self.weight_ih_l0.dtype:
+            raise GradcliError(
+                "E203",
+                f"{name} has parameters of {self.weight_ih_l0.dtype}, and the input is"
+                f" {input.dtype}",
+                raises="ValueError",
+            )
         if input.ndim not in (2, 3):
             raise GradcliError("E204", f"{name} takes 2 or 3 dimensions, not {input.ndim}")
         if input.array.shape[-1] != self.input_size:
@@ -131,10 +138,11 @@ class _Layers(Recurrent):
         self._check(input, hx)
         batched = input.ndim == 3
         given = () if hx is None else (hx if isinstance(hx, tuple) else (hx,))
+        batch_dim = 0 if self.batch_first else 1
         if not batched:
-            input = methods["unsqueeze"](input, 1)
+            input = methods["unsqueeze"](input, batch_dim)
             given = tuple(methods["unsqueeze"](state, 1) for state in given)
-        elif self.batch_first:
+        if self.batch_first:
             input = methods["transpose"](input, 0, 1)
             if self._is_one_node(input):
                 input = methods["contiguous"](input)
@@ -150,13 +158,13 @@ class _Layers(Recurrent):
             if self.dropout and self.training and layer < self.num_layers - 1:
                 input = FUNCTIONS["dropout"](input, self.dropout, True)
         last = tuple(stack_(list(states)) for states in zip(*finals, strict=True))
-        if not batched:
-            input = methods["squeeze"](input, 1)
-            last = tuple(methods["squeeze"](state, 1) for state in last)
-        elif self.batch_first:
+        if self.batch_first:
             # As PyTorch does, whose node each makes.
             swap = methods["transpose" if self._is_one_node(input) else "transpose_"]
             input = swap(input, 0, 1)
+        if not batched:
+            input = methods["squeeze"](input, batch_dim)
+            last = tuple(methods["squeeze"](state, 1) for state in last)
         return input, (last if self.states > 1 else last[0])
 
     def _first(self, input: Tensor, given: State) -> list[State]:

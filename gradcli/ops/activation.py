@@ -17,7 +17,7 @@ import numpy as np
 from gradcli.arrays import elementary
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors, in_single
+from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors, in_single
 from gradcli.ops.arithmetic import add, div, sub
 from gradcli.ops.catalogue import function, in_place, methods, modules
 from gradcli.ops.comparison import where
@@ -93,7 +93,7 @@ silu_ = pointwise(
 def silu(input: Tensor) -> Tensor:
     """`input * sigmoid(input)`."""
     check_tensors("silu", input=input)
-    check_floating("silu", input)
+    check_not_integral("silu", input)
     return silu_.apply(input)
 
 
@@ -341,9 +341,9 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     halved.
     """
     check_tensors("glu", input=input)
-    check_floating("glu", input)
     at = normal_dim("glu", dim, input.array.ndim)
     size = input.array.shape[at] if input.array.ndim else 1
     if size % 2:
         raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
+    check_floating("glu", input)
     return glu_.apply(input, at)

@@ -125,10 +125,15 @@ def _output_size(name: str, given: Any, sizes: Sizes) -> Sizes:
     return tuple(plain)
 
 
-def _checked(name: str, input: Tensor, output_size: Any, ndim: int) -> Sizes:
-    check_pooled(name, input, ndim)
+def _checked(name: str, input: Tensor, output_size: Any, ndim: int, filled: int) -> Sizes:
+    check_pooled(name, input, ndim, filled)
     check_floating(name, input)
     return _output_size(name, output_size, input.array.shape[-ndim:])
+
+
+def _of_one_sample(input: Any) -> int:
+    """The dimensions but the first, which may be empty, whether it counts samples or channels."""
+    return input.array.ndim - 1 if type(input) is Tensor else 0
 
 
 def adaptive_average(input: Tensor, sizes: Sizes) -> Tensor:
@@ -149,11 +154,14 @@ def _expose(ndim: int) -> None:
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         if type(input) is Tensor and output_size in (1, (1,) * ndim):
             check_not_integral("mean", input, "RuntimeError")  # one window: PyTorch's mean
-        sizes = _checked(mean_name, input, output_size, ndim)
+        filled = ndim if ndim < 3 else _of_one_sample(input)
+        if output_size in (1, (1,) * ndim):
+            filled = 0
+        sizes = _checked(mean_name, input, output_size, ndim, filled)
         return adaptive_average(input, sizes)
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        sizes = _checked(max_name, input, output_size, ndim)
+        sizes = _checked(max_name, input, output_size, ndim, _of_one_sample(input))
         if ndim > 1:
             results = _LARGEST[ndim].apply(input, sizes)
         else:

@@ -27,6 +27,17 @@ def check_tensors(name: str, **operands: Any) -> None:
             )
 
 
+def check_filled(name: str, input: Tensor, batched: int) -> None:
+    """Raise E301 where a dimension has no elements, but for that of the batch, which a tensor of
+    `batched` dimensions has first.
+    """
+    shape = input.array.shape
+    if 0 in shape[1 if len(shape) == batched else 0 :]:
+        raise GradcliError(
+            "E301", f"{name}(): of the sizes {tuple(shape)} only that of the batch may be 0"
+        )
+
+
 def check_number(name: str, argument: str, value: Any) -> None:
     """Raise E202 unless an argument is a Python number."""
     if type(value) not in (int, float, bool):

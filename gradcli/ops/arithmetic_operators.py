@@ -92,8 +92,12 @@ def _updating(ufunc: Any, general: Function) -> Function:
         ):
             return general(self, other)
         storage = self.storage or storage_of(self)
-        if other.storage is storage or type(storage) is not Storage or 0 in array.strides:
-            check_inplace(self, other)
+        if storage.mirrors is not None:
+            return general(self, other)
+        if (
+            other.storage is storage or type(storage) is not Storage or not array.flags.c_contiguous
+        ) and check_inplace(self, other):
+            return general(self, other)
         if state.sources:
             before_write(array)
         ufunc(array, operand, array)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -183,7 +183,8 @@ def scaled_dot_product_attention(
         raise GradcliError("E301", f"{name}(): expected two dimensions or more")
     mask = _mask_of(attn_mask, is_causal, query, key)
     if scale is None:
-        scale = 1 / sqrt(query.array.shape[-1])
+        features = query.array.shape[-1]
+        scale = 1 / sqrt(features) if features else inf
     fused = (
         ranks == [4, 4, 4]
         and dropout_p == 0

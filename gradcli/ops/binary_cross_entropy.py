@@ -105,13 +105,13 @@ def binary_cross_entropy(
     probability.
     """
     _check_target("binary_cross_entropy", input, target)
-    check_floating("binary_cross_entropy", input)
     if target.dtype is not input.dtype:
         raise GradcliError(
             "E203",
             f"binary_cross_entropy(): the target is {target.dtype}, the input {input.dtype}",
             help="cast the target: `target.float()`",
         )
+    check_floating("binary_cross_entropy", input)
     check_constants("binary_cross_entropy", weight=weight)
     if not np.all((input.array >= 0) & (input.array <= 1)):
         raise GradcliError(
@@ -132,7 +132,8 @@ def _bce_logits_array(
     hit = logsigmoid_(self)
     if pos_weight is not None:
         hit = hit * ((pos_weight - 1) * target + 1)
-    return reduced(_weighted((1 - target) * self - hit, weight), reduction)
+    losses = _weighted((1 - target) * self - hit, weight)
+    return reduced(losses.astype(target.dtype, copy=False), reduction)  # made in its memory
 
 
 def _bce_logits_rule(

@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from gradcli.autograd.inplace import check_inplace, write
+import numpy as np
+
+from gradcli.arrays.dtypes import can_cast, result_dtype
+from gradcli.autograd.inplace import check_inplace, misshapen, unfit, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.entry import Function, Op
+from gradcli.ops.entry import Function, Op, registry
+from gradcli.ops.operands import misfit
 
 Body = TypeVar("Body", bound=Function)
 
@@ -94,7 +98,7 @@ def function(
     module: str = "torch",
     method: bool = False,
     inplace: bool = False,
-    check: Callable[..., None] = check_inplace,
+    check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Body], Body]:
     """Make a composed function reachable: decorates it, under the names given or its own. `check`
     is what its in-place form asks first: see `in_place`.
@@ -141,15 +145,26 @@ def tensor_property(*names: str) -> Callable[[Body], Body]:
     return decorate
 
 
-def in_place(name: str, body: Function, *, check: Callable[..., None] = check_inplace) -> Function:
+def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inplace) -> Function:
     """The in-place form of a function: it writes the result to the first operand, and returns
-    that. `check` raises E405 where that operand may not be written.
+    that. `check` raises E405 where that operand may not be written, and is true where the write
+    changes what is read later on.
     """
 
     def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check(self, *args)
-        result = body(self, *args, **kwargs)
+        overlapping = check(self, *args)
+        try:
+            result = body(self, *args, **kwargs)
+        except GradcliError as refusal:
+            if refusal.raises == "NotImplementedError" and name in registry:
+                # PyTorch looks at the result before its kernels refuse a dtype.
+                _check_result(registry[name], self, args)
+            raise
         if result is not self:
+            if overlapping and name in registry:
+                from gradcli.ops.overlapping import written_in_order
+
+                written_in_order(registry[name], body, self, args, kwargs, result)
             write(self, result)
         return self
 
@@ -157,6 +172,23 @@ def in_place(name: str, body: Function, *, check: Callable[..., None] = check_in
     # Whoever asks for the signature of a call that failed is shown that of the function.
     vars(write_result)["__wrapped__"] = body
     return write_result
+
+
+def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
+    """Raise E301 or E203 where what is computed from a tensor and others, element by element, has
+    not the tensor's shape, or a dtype that the tensor's cannot take.
+    """
+    if not entry.pointwise:
+        return
+    try:
+        shape = np.broadcast_shapes(*[o.array.shape for o in (self, *args) if type(o) is Tensor])
+    except ValueError as failure:
+        raise misfit(entry, (self, *args), failure) from None
+    if shape != self.array.shape:
+        raise misshapen(self, shape) from None
+    dtype = result_dtype([o.array for o in (self, *args) if type(o) is Tensor])
+    if not can_cast(dtype, self.dtype):
+        raise unfit(dtype, self) from None
 
 
 def refuse_out(name: str, out: Any, *operands: Any) -> None:

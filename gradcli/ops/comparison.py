@@ -9,8 +9,8 @@ import numpy as np
 from gradcli.arrays import block_kernels, dtypes
 from gradcli.arrays.conversion import as_zero_dim
 from gradcli.arrays.strides import laid_out_like_operands
-from gradcli.autograd.inplace import check_memory
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.aliasing import check_memory
+from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, check_same_dtype, check_tensors, expose_of_tensors
 from gradcli.ops.arithmetic import no_derivative, zeros_like
@@ -75,6 +75,7 @@ def _equality(symbol: str, answer: bool) -> None:
         return compare(left, right) if type(other) in _COMPARED else answer
 
     operators[symbol] = compared
+    setattr(Tensor, "__eq__" if answer is False else "__ne__", compared)
 
 
 _COMPARED = frozenset({Tensor, bool, int, float, complex})
@@ -195,6 +196,7 @@ def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
     """Whether `isclose` holds everywhere."""
+    refuse_batched("allclose", input, other)
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
@@ -202,6 +204,7 @@ def allclose(
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same values, of whatever dtype."""
     check_tensors("equal", input=input, other=other)
+    refuse_batched("equal", input, other)
     if input.array.shape != other.array.shape:
         return False
     return bool(np.array_equal(input.array, other.array))

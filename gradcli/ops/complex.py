@@ -12,15 +12,30 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import laid_out_like
-from gradcli.autograd import inplace
+from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
+from gradcli.arrays.views import strides_of, window
+from gradcli.autograd import view_place
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import zeros_like
-from gradcli.ops.catalogue import expose, function, refuse_out, setters, tensor_property
+from gradcli.ops.catalogue import (
+    expose,
+    function,
+    in_place,
+    methods,
+    refuse_out,
+    setters,
+    tensor_property,
+)
 from gradcli.ops.comparison import where
-from gradcli.ops.conjugate import conj, conj_physical, is_conjugate
+from gradcli.ops.conjugate import (
+    conj,
+    conj_physical,
+    conj_physical_written,
+    negated,
+    reflection_of,
+)
 from gradcli.ops.copying import clone, contiguous, copy_
 from gradcli.ops.entry import Op, op, pointwise
 from gradcli.ops.pointwise import abs_, is_complex, sgn
@@ -28,10 +43,19 @@ from gradcli.ops.slicing import select
 
 # --- a complex tensor as pairs of real numbers ----------------------------------------------------
 
+
+def _pairs(self: Any) -> Any:
+    array = module_of(self).asarray(self)
+    pairs = array[..., None].view(self.real.dtype)
+    if pairs.size:
+        return pairs
+    return window(pairs, pairs.shape, [*(2 * step for step in strides_of(array)), 1], 0)
+
+
 view_as_real: Op = op(
     "view_as_real",
     "ViewAsRealBackward0",
-    lambda self: module_of(self).asarray(self)[..., None].view(self.real.dtype),
+    _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
 )
@@ -50,15 +74,12 @@ def _in_pairs(value: Any) -> Any:
     return contiguous(value) if type(value) is Tensor else module_of(value).ascontiguousarray(value)
 
 
-neg_view: Op = op("_neg_view", "NegViewBackward0", lambda self: -self, self=lambda grad: -grad)
-
-
 def real_part(value: Any) -> Any:
     """The real part of a complex array or tensor: what rules call."""
     if type(value) is not Tensor:
         return value.real
-    # A conjugate has no memory of its own: its parts are those of the tensor that it is made of.
-    pairs = view_as_real.apply(conj(value) if is_conjugate(value) else value)
+    # The parts of a conjugate are those of the tensor that it shows.
+    pairs = view_as_real.apply(conj(value) if _is_conjugate(value) else value)
     return select.apply(pairs, -1, 0)
 
 
@@ -66,13 +87,19 @@ def imaginary_part(value: Any) -> Any:
     """The imaginary part of a complex array or tensor: what rules call."""
     if type(value) is not Tensor:
         return value.imag
-    if is_conjugate(value):
-        return select.apply(neg_view.apply(view_as_real.apply(conj(value))), -1, 1)
+    if _is_conjugate(value):
+        return select.apply(negated(view_as_real.apply(conj(value))), -1, 1)
     return select.apply(view_as_real.apply(value), -1, 1)
 
 
-inplace.view_as_real = lambda tensor: view_as_real.apply(tensor)
-inplace.view_as_complex = lambda tensor: view_as_complex.apply(tensor)
+def _is_conjugate(tensor: Tensor) -> bool:
+    return reflection_of(tensor)[0]
+
+
+view_place.conj = conj
+view_place.negated = negated
+view_place.view_as_real = lambda tensor: view_as_real.apply(tensor)
+view_place.view_as_complex = lambda tensor: view_as_complex.apply(tensor)
 
 
 @function("view_as_real")
@@ -82,7 +109,7 @@ def view_as_real_(input: Tensor) -> Tensor:
     """
     check_tensors("view_as_real", input=input)
     _check_complex("view_as_real", input)
-    if is_conjugate(input):
+    if _is_conjugate(input):
         raise GradcliError(
             "E203",
             "view_as_real(): a conjugate has no memory of its own to show",
@@ -100,13 +127,12 @@ def view_as_complex_(input: Tensor) -> Tensor:
     check_tensors("view_as_complex", input=input)
     if input.dtype not in (dtypes.float32, dtypes.float64):
         raise GradcliError("E203", f"view_as_complex() needs float32 or float64, not {input.dtype}")
-    shape, strides = input.array.shape, input.array.strides
+    shape, strides = input.array.shape, strides_of(input.array)
     if not shape or shape[-1] != 2:
         raise GradcliError(
             "E301", f"view_as_complex(): the last dimension's size is 2, and this shape is {shape}"
         )
-    size = input.array.itemsize
-    if strides[-1] != size or any(step % (2 * size) for step in strides[:-1]):
+    if strides[-1] != 1 or any(step % 2 for step in strides[:-1]):
         raise GradcliError(
             "E301",
             "view_as_complex(): the two parts of a number do not lie beside each other",
@@ -155,14 +181,14 @@ setters["imag"] = _set_imag
 
 @function("conj", method=True)
 def conj_(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor itself. `is_conj()` tells a conjugate that was not
-    copied since, and that cannot be written to.
+    """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
+    real tensor itself.
     """
     check_tensors("conj", input=input)
     return conj(input)
 
 
-@function("conj_physical", method=True, inplace=True)
+@function("conj_physical", method=True)
 def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
     """The complex conjugate, copied at once; a real tensor itself."""
     refuse_out("conj_physical", out)
@@ -170,34 +196,42 @@ def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
     return conj_physical.apply(input) if input.dtype.is_complex else input
 
 
+methods["conj_physical_"] = in_place("conj_physical", lambda self: conj_physical_written(self))
+
+
 @function("resolve_conj", method=True)
 def resolve_conj(input: Tensor) -> Tensor:
     """A copy of what `conj()` returned; any other tensor itself."""
     check_tensors("resolve_conj", input=input)
-    if not is_conjugate(input):
-        return input
-    return clone.apply(input)
+    return clone.apply(input) if _is_conjugate(input) else input
 
 
 @function("resolve_neg", method=True)
 def resolve_neg(input: Tensor) -> Tensor:
-    """The tensor itself: nothing here is negated late."""
+    """A copy of a view that shows its memory negated; any other tensor itself."""
     check_tensors("resolve_neg", input=input)
-    return input
+    return clone.apply(input) if reflection_of(input)[1] else input
 
 
 @function("is_conj", method=True)
 def is_conj(input: Tensor) -> bool:
     """Whether the tensor is what `conj()` returned, or a view of that."""
     check_tensors("is_conj", input=input)
-    return is_conjugate(input)
+    return _is_conjugate(input)
 
 
 @function("is_neg", method=True)
 def is_neg(input: Tensor) -> bool:
-    """Whether the tensor is negated late: never."""
+    """Whether the tensor is a view that shows its memory negated, as a conjugate's `imag` does."""
     check_tensors("is_neg", input=input)
-    return False
+    return reflection_of(input)[1]
+
+
+@function("_neg_view", method=True)
+def neg_view_(input: Tensor) -> Tensor:
+    """A view that shows the tensor's elements negated."""
+    check_tensors("_neg_view", input=input)
+    return negated(input)
 
 
 # --- from real tensors ----------------------------------------------------------------------------
@@ -221,7 +255,8 @@ complex_: Op = op(
 
 
 def _polar_array(abs: Any, angle: Any) -> Any:
-    return _complex_array(abs * np.cos(angle), abs * np.sin(angle))
+    real, imag = abs * np.cos(angle), abs * np.sin(angle)
+    return _complex_array(laid_out_like_operands(real, abs, angle), imag)
 
 
 def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
@@ -247,7 +282,9 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
     for tensor in (first, second):
         if tensor.dtype not in (dtypes.float32, dtypes.float64):
             raise GradcliError(
-                "E203", f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}"
+                "E203",
+                f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}",
+                raises="NotImplementedError" if tensor.dtype is dtypes.float16 else "RuntimeError",
             )
     if first.dtype is not second.dtype:
         raise GradcliError("E203", f"{name}(): the dtypes {first.dtype} and {second.dtype} differ")

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.arrays.mirrors import PLAIN, Mirrors, Reflection
+from gradcli.autograd.inplace import base_array
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.ops.entry import Op, op, pointwise
 
 COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
@@ -26,29 +28,59 @@ def conj(value: Any) -> Any:
 
 
 def _conjugate(tensor: Tensor) -> Tensor:
-    result: Tensor = conjugate.apply(tensor)
-    if not is_conjugate(tensor):
-        meta_of(result).creation = "conjugate"
+    conjugated, negated = reflection_of(tensor)
+    return _reflected(conjugate, tensor, (not conjugated, negated))
+
+
+def negated(tensor: Tensor) -> Tensor:
+    """A view that shows a tensor's elements negated."""
+    conjugated, negated = reflection_of(tensor)
+    return _reflected(neg_view, tensor, (conjugated, not negated))
+
+
+def _reflected(view: Op, tensor: Tensor, reflection: Reflection) -> Tensor:
+    """What an op returns, with the memory that follows the tensor's."""
+    result: Tensor = view.apply(tensor)
+    result.array = mirrors_of(tensor).shown(tensor.array, reflection)
     return result
 
 
-def is_conjugate(tensor: Tensor) -> bool:
-    """Whether a tensor is what `conj` made, or a view of that."""
-    return tensor.meta is not None and tensor.meta.creation == "conjugate"
+def mirrors_of(tensor: Tensor) -> Mirrors:
+    """All memory that shows a tensor's."""
+    storage = storage_of(tensor)
+    if storage.mirrors is None:
+        storage.mirrors = Mirrors(base_array(tensor))
+    return storage.mirrors
 
+
+def reflection_of(tensor: Tensor) -> Reflection:
+    """How a tensor shows the memory that it shares with others: conjugated, or negated."""
+    storage = tensor.storage
+    if storage is None or storage.mirrors is None:
+        return PLAIN
+    return storage.mirrors.reflection(tensor.array)
+
+
+# The views have memory of their own, in step with that of the tensor: see `arrays/mirrors.py`.
 
 conjugate: Op = op(
-    "_conj",
-    "ConjBackward0",
-    lambda self: np.conj(self),
-    keeps_layout=True,
-    self=lambda grad: conj(grad),
+    "_conj", "ConjBackward0", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad)
 )
 
+neg_view: Op = op(
+    "_neg_view", "NegViewBackward0", lambda self: -self, view=True, self=lambda grad: -grad
+)
 
 conj_physical: Op = pointwise(
     "conj_physical",
     "ConjPhysicalBackward0",
     lambda self: np.conj(self),
+    self=lambda grad: conj_physical(grad),
+)
+
+conj_physical_written: Op = pointwise(
+    "conj_physical_",
+    "ConjPhysicalBackward1",
+    conj_physical.forward,
     self=lambda grad: conj_physical(grad),
 )

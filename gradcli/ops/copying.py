@@ -13,14 +13,8 @@ from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import cast_in_order, copied_in_order
 from gradcli.autograd import fitting, inplace
-from gradcli.autograd.inplace import (
-    check_graph,
-    check_inplace,
-    check_memory,
-    is_recorded,
-    overwrite,
-    write,
-)
+from gradcli.autograd.aliasing import check_memory
+from gradcli.autograd.inplace import check_graph, check_inplace, is_recorded, overwrite, write
 from gradcli.autograd.tensor import Tensor, alias, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
@@ -235,13 +229,19 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         src = Tensor(dtypes.cast(src, self.dtype))
     elif not isinstance(src, Tensor):
         raise GradcliError("E202", f"copy_() needs a tensor, not {type(src).__name__}")
-    check_inplace(self, src)
+    overlapping = check_inplace(self, src)
     if self.array.dtype.kind in "iub":
         src = Tensor(src.array)  # a copy to integers carries no gradient
-    if src.array.dtype is self.array.dtype and not is_recorded(self, src):
+    same = src.array.dtype is self.array.dtype
+    if same and not overlapping and not is_recorded(self, src):
         overwrite(self, src.array)
-    else:
-        write(self, copied.apply(self, src))
+        return self
+    result = copied.apply(self, src)
+    if same and overlapping:
+        from gradcli.ops.overlapping import copied_over
+
+        result.array = copied_over(self.array, src.array)
+    write(self, result)
     return self
 
 
@@ -255,7 +255,9 @@ filled = op(
 filled_with_tensor = op(
     "fill",
     "FillBackward3",
-    lambda self, value: module_of(self).full(self.shape, value, self.dtype),
+    lambda self, value: module_of(self).full(
+        self.shape, dtypes.cast(value, dtypes.of_array(self)), self.dtype
+    ),
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
 )

@@ -145,6 +145,14 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
+        tensor = of_sizes(sizes, size, dtype, device, requires_grad)
+        if active.state.batch is not None:
+            active.state.batch.shared[id(tensor)] = tensor
+        return tensor
+
+    def of_sizes(
+        sizes: tuple[Any, ...], size: Any, dtype: Any, device: Any, requires_grad: bool
+    ) -> Tensor:
         if not sizes and size is None:
             raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
@@ -170,13 +178,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        return make(
-            *sizes,
-            size=size,
-            dtype=dtype or self.dtype,
-            device=device or self.device,
-            requires_grad=requires_grad,
-        )
+        return of_sizes(sizes, size, dtype or self.dtype, device or self.device, requires_grad)
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
     for body, made_name, words in (

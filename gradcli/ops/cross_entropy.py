@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_constants, check_floating, check_tensors
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import function
+from gradcli.ops.copying import filled
 from gradcli.ops.entry import Op, op
 from gradcli.ops.loss import MEAN, NONE, SUM, reduced, reduction_number
 from gradcli.ops.masking import masked_fill_number
@@ -33,29 +35,42 @@ def _indices(self: Any, target: Any, ignore_index: int) -> tuple[Any, int]:
     is ignored has index 0; its weight is 0.
     """
     dim = 1 if self.ndim > 1 else 0
-    index = np.where(target == ignore_index, 0, target).astype(np.int64)
-    return np.expand_dims(index, dim), dim
+    index = np.where(target == ignore_index, 0, target).astype(np.int64, copy=False)
+    return (index[:, None] if dim else index[None]), dim
 
 
-def _weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> Any:
+def _places(index: Any, dim: int) -> tuple[Any, ...]:
+    """What picks the element of each target's class out of an input."""
+    return tuple(
+        [
+            index if axis == dim else module_of(index).arange(size).reshape(-1, *(1,) * after)
+            for axis, size, after in zip(
+                range(index.ndim), index.shape, range(index.ndim - 1, -1, -1), strict=True
+            )
+        ]
+    )
+
+
+def _weights(counted: Any, target: Any, weight: Any, dtype: Any) -> Any:
     """The weight of each target."""
-    kept = target != ignore_index
     if weight is None:
-        return module_of(kept).asarray(kept, dtype)
-    return np.where(kept, weight[np.where(kept, target, 0).astype(np.int64)], 0)
+        return module_of(counted).asarray(counted, dtype)
+    return np.where(counted, weight[np.where(counted, target, 0).astype(np.int64)], 0)
 
 
 def _nll_array(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> Any:
+    if self.ndim == target.ndim:
+        target = target.reshape(())
     index, dim = _indices(self, target, ignore_index)
-    chosen = np.take_along_axis(module_of(self).asarray(self), index, dim).squeeze(dim)
-    weights = _weights(target, weight, ignore_index, self.dtype)
+    chosen = module_of(self).asarray(self)[_places(index, dim)].reshape(target.shape)
+    counted = target != ignore_index
+    weights = _weights(counted, target, weight, self.dtype)
     # An ignored infinity must not turn into nan.
-    losses = np.where(target == ignore_index, 0, -chosen * weights)[()]
+    losses = np.where(counted, -chosen * weights, 0)[()]
     if reduction == NONE:
         return losses
-    counted = target != ignore_index
     total = _added(losses, counted)
     if reduction == MEAN:
         count = np.count_nonzero(counted) if weight is None else _added(weights, counted)
@@ -75,16 +90,16 @@ def _nll_backward_array(
     ignore_index: int = -100,
 ) -> Any:  # fmt: skip
     index, dim = _indices(self, target, ignore_index)
-    weights = _weights(target, weight, ignore_index, self.dtype)
     counted = target != ignore_index
+    weights = _weights(counted, target, weight, self.dtype)
     if reduction == MEAN:
         count = np.count_nonzero(counted) if weight is None else _added(weights, counted)
         grad_output = grad_output / self.dtype.type(count)
-    chosen = np.where(counted, -grad_output * weights, 0)
+    chosen = np.where(counted, -grad_output * weights, 0).reshape(index.shape)
     if dim == 1 and type(self) is np.ndarray and self.size >= active.state.defer_from:
-        return scattered(index, np.expand_dims(chosen, dim), self.shape)
+        return scattered(index, chosen, self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
-    np.put_along_axis(slopes, index, np.expand_dims(chosen, dim), dim)
+    slopes[_places(index, dim)] = chosen
     return slopes
 
 
@@ -109,10 +124,23 @@ def _nll(name: str, node_name: str) -> Op:
         _nll_array,
         constant=("target", "weight"),
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
-            grad, self, target, weight, reduction, ignore_index
+            grad, self, _of_samples(self, target), weight, reduction, ignore_index
         ),
     )
     return loss
+
+
+def _of_samples(self: Any, target: Any) -> Any:
+    """The target; raises E409 for one of shape (1,) beside an input of the classes alone, which
+    PyTorch's loss takes, and its gradient does not.
+    """
+    if len(self.shape) == len(target.shape):
+        raise GradcliError(
+            "E409",
+            "nll_loss(): a target of shape (1,) has no gradient beside an input without samples",
+            help="give the target as a 0-dim tensor",
+        )
+    return target
 
 
 nll_loss_ = _nll("nll_loss", "NllLossBackward")
@@ -154,7 +182,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
         )
     outside = (target.array < 0) | (target.array >= classes)
     outside &= target.array != ignore_index
-    if np.any(outside):
+    if outside.any():
         raise GradcliError(
             "E302",
             f"nll_loss(): there is no class {np.asarray(target.array)[outside].flat[0]}: the input"
@@ -175,7 +203,7 @@ def _nll_loss(
     check_constants("nll_loss", weight=weight)
     _check_classes(input, target, weight, ignore_index)
     if len(shape) < 3:
-        return nll_loss_.apply(input, view(target, shape[:-1]), weight, reduction, ignore_index)
+        return nll_loss_.apply(input, target, weight, reduction, ignore_index)
     if len(shape) == 4:
         return nll_loss2d_.apply(input, target, weight, reduction, ignore_index)
     # Any other number of dimensions is brought to four.
@@ -274,14 +302,16 @@ def _with_probabilities(
     class_dim = min(1, likelihood.array.ndim - 1)
     classes = likelihood.array.shape[class_dim]
     if label_smoothing:
-        target = target * (1 - label_smoothing) + label_smoothing / classes
+        target = target * (1 - label_smoothing) + label_smoothing / max(classes, 1)
     weighted = likelihood * target
     if weight is not None:
         weighted = weighted * _over_classes(weight, likelihood)
     if reduction == NONE:
         return -sum_dims.apply(weighted, (class_dim,), False)
-    total = -sum_all.apply(weighted)
-    return total if reduction == SUM else total / (likelihood.array.size / classes)
+    total = sum_all.apply(weighted)
+    if reduction == MEAN and not likelihood.array.size:
+        return -filled.apply(total, math.nan)
+    return -total if reduction == SUM else -total / (likelihood.array.size / classes)
 
 
 def _spread_loss(
@@ -296,5 +326,6 @@ def _spread_loss(
     if reduction != MEAN:
         return reduced(losses, reduction)
     array = None if weight is None else weight.array
-    weights = _weights(target.array, array, ignore_index, likelihood.array.dtype)
+    counted = target.array != ignore_index
+    weights = _weights(counted, target.array, array, likelihood.array.dtype)
     return sum_all.apply(losses) / Tensor(np.add.reduce(weights, axis=None))

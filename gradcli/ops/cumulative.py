@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.deferred import forced
 from gradcli.arrays.dtypes import DType
+from gradcli.autograd.inplace import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import ones, sub, zeros
@@ -27,7 +28,7 @@ from gradcli.ops.pointwise import abs_, exp, is_complex, log
 from gradcli.ops.prod import prod_dim
 from gradcli.ops.rearranging import flip
 from gradcli.ops.reduction import cast_array, check_reduced, reduction, sum_dims, wide, wider
-from gradcli.ops.refusing import COMPLEX, INTEGRAL
+from gradcli.ops.refusing import COMPLEX, INTEGRAL, check_dtype, refusing
 from gradcli.ops.return_types import return_type
 from gradcli.ops.shape import expand
 from gradcli.ops.slicing import narrow, select, slice_
@@ -153,7 +154,11 @@ def prod_gradient_at_zeros(grad: Any, self: Any, dim: int) -> Any:
 def _expose_running(entry: Op, words: str) -> None:
     name = entry.name
 
-    @reduction(name, inplace=True)
+    def check_written(self: Tensor, *operands: Any) -> None:
+        check_inplace(self)
+        check_dtype(f"{name}_", self.dtype, refusing("bool"))
+
+    @reduction(name, inplace=True, check=check_written)
     def running(input: Tensor, dim: int, *, dtype: DType | None = None, out: Any = None) -> Any:
         refuse_out(name, out)
         check_reduced(name, input)

@@ -209,7 +209,6 @@ def cdist(
     """
     check_tensors("cdist", x1=x1, x2=x2)
     for x in (x1, x2):
-        check_dtype("cdist", x.dtype, _SINGLE_ONLY)
         if x.array.ndim < 2:
             raise GradcliError(
                 "E301", f"cdist(): matrices are needed, not shape {tuple(x.array.shape)}"
@@ -219,6 +218,8 @@ def cdist(
             "E301",
             f"cdist(): rows of {x1.array.shape[-1]} and of {x2.array.shape[-1]} elements",
         )
+    for x in (x1, x2):
+        check_dtype("cdist", x.dtype, _SINGLE_ONLY)
     if p < 0:
         raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
     return cdist_.apply(x1, x2, float(p))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import on_the_host
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.ops.arguments import check_real
 from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function
@@ -32,7 +33,7 @@ def _distinct(self: Any, dim: int | None) -> Found:
 @on_the_host
 def _distinct_in_a_row(self: Any, dim: int | None) -> Found:
     parts = self.reshape(-1) if dim is None else np.moveaxis(self, dim, 0)
-    rows = parts.reshape(len(parts), -1)
+    rows = parts.reshape(len(parts), prod(parts.shape[1:]))
     first = np.ones(len(parts), np.bool_)
     first[1:] = (rows[1:] != rows[:-1]).any(1)
     values = parts[first] if dim is None else np.moveaxis(parts[first], 0, dim).copy()
@@ -85,6 +86,7 @@ def unique(
     which of them each element is, and how often each occurs.
     """
     check_reduced("unique", input)
+    refuse_batched("unique", input)
     if input.dtype.is_complex:
         check_real("unique", input.array)
     if dim is None:

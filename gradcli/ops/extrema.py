@@ -184,8 +184,7 @@ amin, amin_ = _extreme_over("amin", "AminBackward0", np.minimum)
 
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
-    if not self.size:
-        check_not_empty("aminmax", self)
+    check_not_empty("aminmax", self, dims)
     return (
         fold(np.minimum, self, dims, keepdim),
         fold(np.maximum, self, dims, keepdim),
@@ -224,6 +223,8 @@ def aminmax_(
     refuse_out("aminmax", out)
     check_reduced("aminmax", input, keepdim)
     ndim = input.array.ndim
+    if dim is None:
+        check_not_empty("aminmax", input.array)
     dims = tuple(range(ndim)) if dim is None else (normal_dim("aminmax", dim, ndim),)[:ndim]
     return _AMINMAX(aminmax.apply(input, dims, keepdim))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -12,20 +14,11 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import normal_dims
 from gradcli.ops.joining import cat
 from gradcli.ops.shape import view
-from gradcli.ops.slicing import narrow, slice_
+from gradcli.ops.slicing import narrow, select, slice_
 
 
 def _wrong(message: str) -> GradcliError:
     return GradcliError("E204", f"gradient(): {message}", raises="RuntimeError")
-
-
-def _first(input: Tensor, dim: int, count: int) -> list[Tensor]:
-    return [narrow(input, dim, i, 1) for i in range(count)]
-
-
-def _last(input: Tensor, dim: int, count: int) -> list[Tensor]:
-    size = input.array.shape[dim]
-    return [narrow(input, dim, size - 1 - i, 1) for i in range(count)]
 
 
 def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
@@ -63,41 +56,88 @@ def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tens
         result: Tensor = view.apply(vector, sizes)
         return result
 
-    steps = slice_.apply(points, 0, 1, size, 1) - slice_.apply(points, 0, 0, size - 1, 1)
+    earlier = slice_.apply(points, 0, 0, size - 1, 1)
+    steps = slice_.apply(points, 0, 1, size, 1) - earlier
     count = size - 1
-    before = along(slice_.apply(steps, 0, 0, count - 1, 1))
-    after = along(slice_.apply(steps, 0, 1, count, 1))
-    rise = [slice_.apply(input, dim, i, size - 2 + i, 1) for i in range(3)]
-    both = before + after
-    weights = (-(after / (before * both)), (after - before) / (before * after),
-               before / (after * both))  # fmt: skip
-    middle = _sum_of([mul.apply(w, x) for w, x in zip(weights, rise, strict=True)])
-    if edge_order == 1:
-        x0, x1 = _first(input, dim, 2)
-        y0, y1 = _last(input, dim, 2)
-        front = div.apply(x1 - x0, along(_first(steps, 0, 1)[0]))
-        back = div.apply(y0 - y1, along(_last(steps, 0, 1)[0]))
-    else:
-        front = _one_sided(_first(input, dim, 3), [along(s) for s in _first(steps, 0, 2)])
-        back = -_one_sided(_last(input, dim, 3), [along(s) for s in _last(steps, 0, 2)])
+    before, after = slice_.apply(steps, 0, 0, count - 1, 1), slice_.apply(steps, 0, 1, count, 1)
+    weights = [along(weight) for weight in _weights_between(before, after)]
+    rise = [partial(slice_.apply, input, dim, i, size - 2 + i, 1) for i in range(3)]
+    middle = _weighted(weights, rise)
+    front = _at_end(input, dim, steps, (0, 1, 2), edge_order)
+    back = _at_end(input, dim, steps, (size - 1, size - 2, size - 3), edge_order)
     result: Tensor = cat.apply((front, middle, back), dim)
     return result
 
 
-def _one_sided(values: list[Tensor], steps: list[Tensor]) -> Tensor:
-    """The slope at the first of three points, `steps` apart."""
-    near, far = steps
-    both = near + far
-    weights = (-((near * 2 + far) / (near * both)), both / (near * far), -(near / (far * both)))
-    return _sum_of([mul.apply(w, x) for w, x in zip(weights, values, strict=True)])
+# In all that follows PyTorch computes the right operand of an operator before the left one, which
+# the order of the backward pass shows.
 
 
-def _sum_of(tensors: list[Tensor]) -> Tensor:
-    """The sum of tensors, from the first on."""
-    total = tensors[0]
-    for tensor in tensors[1:]:
-        total = add.apply(total, tensor)
-    return total
+def _weights_between(before: Tensor, after: Tensor) -> Iterator[Tensor]:
+    """The weights of the values at three points, the first `before` and the last `after` the second
+    one, whose slope they give.
+    """
+    divisor = before * (before + after)
+    yield -after / divisor
+    divisor = before * after
+    yield (after - before) / divisor
+    divisor = after * (before + after)
+    yield before / divisor
+
+
+def _at_end(
+    input: Tensor, dim: int, steps: Tensor, places: tuple[int, ...], edge_order: int
+) -> Tensor:
+    """The slope at the first of three places, the outermost, from two or three of them."""
+    at_front = places[0] == 0
+    near, far = (0, 1) if at_front else (steps.array.size - 1, steps.array.size - 2)
+
+    def step(place: int) -> Tensor:
+        result: Tensor = select.apply(steps, 0, place)
+        return result
+
+    def both() -> Tensor:
+        farther = step(far)
+        return step(near) + farther
+
+    def signed(weight: Tensor, minus: bool) -> Tensor:
+        return -weight if minus else weight
+
+    if edge_order == 1:
+        distance = step(near)
+        low, high = sorted(places[:2])
+        lower = narrow(input, dim, low, 1)
+        result: Tensor = div.apply(narrow(input, dim, high, 1) - lower, distance)
+        return result
+
+    def outermost() -> Tensor:
+        sum_of_steps = both()
+        divisor = step(near) * sum_of_steps
+        farther = step(far)
+        return signed(step(near) * 2 + farther, at_front) / divisor
+
+    def second() -> Tensor:
+        farther = step(far)
+        divisor = step(near) * farther
+        return signed(both(), not at_front) / divisor
+
+    def third() -> Tensor:
+        sum_of_steps = both()
+        divisor = step(far) * sum_of_steps
+        return signed(step(near), at_front) / divisor
+
+    makers = (outermost, second, third) if at_front else (third, second, outermost)
+    weights = [make() for make in makers]
+    return _weighted(weights, [partial(narrow, input, dim, place, 1) for place in sorted(places)])
+
+
+def _weighted(weights: Sequence[Tensor], values: Sequence[Callable[[], Tensor]]) -> Tensor:
+    """The sum of three values times their weights."""
+    third, second, first = [
+        mul.apply(weight, value())
+        for weight, value in zip(reversed(weights), reversed(values), strict=True)
+    ]
+    return add.apply(add.apply(first, second), third)
 
 
 @function("gradient")

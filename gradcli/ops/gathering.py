@@ -14,7 +14,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
-from gradcli.autograd.inplace import check_distinct
+from gradcli.autograd.inplace import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import no_derivative, zeros
@@ -275,7 +275,16 @@ def _reduced_scatter(input: Tensor, dim: int, index: Any, source: Any, reduce: A
     return scatter_into_by_tensor.apply(input, dim, index, source, reduce)
 
 
-@function("scatter", method=True, inplace=True, check=check_distinct)
+def check_along(self: Tensor, dim: Any = 0, *operands: Any) -> None:
+    """What PyTorch checks, in its order, before it writes along a dimension of a tensor: its place
+    in the graph, the dimension, the memory that it shares with operands. Raises E405 and E302.
+    """
+    check_graph(self)
+    normal_dim("in-place write", dim, self.array.ndim)
+    check_distinct(self, *operands)
+
+
+@function("scatter", method=True, inplace=True, check=check_along)
 def scatter(
     input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
 ) -> Tensor:
@@ -316,7 +325,7 @@ scatter_add: Op = op(
 )
 
 
-@function("scatter_add", method=True, inplace=True, check=check_distinct)
+@function("scatter_add", method=True, inplace=True, check=check_along)
 def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
     """The tensor with the source's elements added at the places that the index says."""
     at = checked_places("scatter_add", input, dim, index, src)

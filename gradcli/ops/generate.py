@@ -48,7 +48,7 @@ from gradcli.ops.entry import Op
 from gradcli.ops.generate_node import node_class
 from gradcli.ops.half_precision import with_exact_number
 from gradcli.ops.layout import Layout, local, tuple_of, when
-from gradcli.ops.refusing import WITHOUT_COMPLEX_GRADIENT, check_operand, no_complex_gradient
+from gradcli.ops.refusing import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
 from gradcli.ops.slips import metadata_of_pair
 from gradcli.state import active
 
@@ -66,7 +66,7 @@ _FIXED: dict[str, Any] = {
     "active": active,
     "base_of": operands.base_of,
     "check_devices": operands.check_devices,
-    "check_operand": check_operand,
+    "check_operand": operands.check_operand,
     "creation_of": operands.creation_of,
     "deferred": deferred,
     "devices_differ": operands.devices_differ,

@@ -7,6 +7,7 @@ two or three dimensions.
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -80,7 +81,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
             "E301",
             f"affine_grid(): maps of shape {(sizes[0], ndim, ndim + 1)} go with the size {sizes},"
             f" not {tuple(theta.array.shape)}",
-            raises="ValueError" if theta.array.ndim != 3 else "RuntimeError",
+            raises="ValueError" if theta.array.shape[1:] != (ndim, ndim + 1) else "RuntimeError",
         )
     return affine_grid_generator.apply(theta, sizes, bool(align_corners))
 
@@ -192,7 +193,7 @@ def _flat_index(taps: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
 
 def _sampled(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
     batch, channels, *sizes = input.shape
-    flat = input.reshape(batch, channels, -1)
+    flat = input.reshape(batch, channels, prod(sizes))
     result = module_of(input).zeros((batch, channels, *grid.shape[1:-1]), input.dtype)
     each = np.arange(batch).reshape(-1, *(1,) * len(sizes))
     for chosen in product(*_all_taps(input, grid, mode, padding, align_corners)):
@@ -209,7 +210,7 @@ def _sampled_backward(
     grad_output: Any, input: Any, grid: Any, mode: str, padding: str, align_corners: bool
 ) -> tuple[Any, Any]:
     batch, channels, *sizes = input.shape
-    flat = input.reshape(batch, channels, -1)
+    flat = input.reshape(batch, channels, prod(sizes))
     of_input = np.zeros_like(flat)
     of_grid = np.zeros_like(grid)
     points = np.moveaxis(grad_output, 1, -1)

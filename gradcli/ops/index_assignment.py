@@ -9,7 +9,8 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import as_zero_dim
-from gradcli.autograd.inplace import check_apart, check_graph, write
+from gradcli.autograd.aliasing import check_apart
+from gradcli.autograd.inplace import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
@@ -66,13 +67,13 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         shown, picked = apply_slicing(tensor, (key,) if kind is slice else key)
         if not picked:
             _copy_to(shown, value)
-        elif _fills(picked, value) and not value.requires_grad:
-            number = as_zero_dim(value.array.item(), shown.dtype)
-            _put(shown, numpy_key(picked, shown, key), Tensor(number))
-        else:
-            values = _without_leading_ones(value)
-            any_dtype = _fills(picked, value)
-            _put(shown, numpy_key(picked, shown, key), values, any_dtype=any_dtype)
+            return
+        fills = _fills(picked, value)
+        if fills and not value.requires_grad:
+            value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
+        _check_written(shown, value)
+        key = numpy_key(picked, shown, key)
+        _put(shown, key, _without_leading_ones(value), any_dtype=fills)
 
 
 operators["[]="] = setitem
@@ -110,12 +111,18 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
         copy_(part, cut)
 
 
+def _check_written(tensor: Tensor, values: Any) -> None:
+    """Raise E405 unless the values may be put into the tensor: PyTorch finds that out before it
+    looks at the index.
+    """
+    check_apart(tensor, values)
+    check_graph(tensor)
+
+
 def _put(
     tensor: Tensor, key: Key, values: Tensor, accumulate: bool = False, any_dtype: bool = False
 ) -> None:
     _check_values(tensor, key, values, any_dtype)
-    check_apart(tensor, values)
-    check_graph(tensor)
     storage_of(tensor)
     write(tensor, index_put_in_place.apply(tensor, values, key, accumulate))
 
@@ -180,6 +187,7 @@ def put_in_place(
     self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write the values at an index of the tensor itself, or add them there."""
+    _check_written(self, values)
     key = _key_of("index_put_", self, indices, values, accumulate)
     _put(self, key, values, accumulate, any_dtype=True)
     return self

@@ -12,7 +12,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
 from gradcli.arrays.strides import copied_in_order
-from gradcli.autograd.inplace import check_distinct, check_graph, write
+from gradcli.autograd.inplace import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -20,7 +20,13 @@ from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, method, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
-from gradcli.ops.gathering import check_range, checked_index, positions_along, same_dtype
+from gradcli.ops.gathering import (
+    check_along,
+    check_range,
+    checked_index,
+    positions_along,
+    same_dtype,
+)
 from gradcli.ops.indexing import add_at
 from gradcli.ops.operands import wrong_operand
 from gradcli.ops.shape import expand
@@ -131,15 +137,20 @@ index_fill_tensor: Op = op(
 )
 
 
+def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
+    """Raise E202, E203 or E302 unless the index is a vector of integers, or one of them."""
+    check_tensors(name, input=tensor, index=index)
+    if index.array.ndim > 1:
+        raise GradcliError("E302", f"{name}(): the index must be a vector")
+    checked_index(name, index)
+
+
 def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str) -> int:
     """The dimension counted from the front; raises E202, E203 or E302 unless the index is a vector
     of positions in it.
     """
-    check_tensors(name, input=tensor, index=index)
     at = normal_dim(name, dim, tensor.array.ndim)
-    if index.array.ndim > 1:
-        raise GradcliError("E302", f"{name}(): the index must be a vector")
-    checked_index(name, index)
+    _check_vector(name, tensor, index)
     extent = tensor.array.shape[at] if tensor.array.ndim else 1
     check_range(name, index.array, extent, at, raises)
     return at
@@ -151,7 +162,8 @@ def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Te
     refuse_out("index_select", out)
     check_tensors("index_select", input=input)
     # PyTorch selects along dimension 1 by another route, which has its own error.
-    other_route = dim in (1, 1 - input.array.ndim) or not input.array.size
+    ndim = input.array.ndim
+    other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
     raises = "RuntimeError" if other_route else "IndexError"
     at = _checked_parts("index_select", input, dim, index, raises)
     return index_select.apply(input, at, index)
@@ -159,42 +171,81 @@ def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Te
 
 def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, raises: str) -> int:
     """The dimension counted from the front; raises E202, E203, E301 or E302 unless the source gives
-    a part for each position of the index.
+    a part for each position of the index. Positions are looked at last, as in PyTorch.
     """
     if not isinstance(source, Tensor):
         raise wrong_operand(index_add, "source", source)
-    normal_dim(name, dim, input.array.ndim)
+    at = normal_dim(name, dim, input.array.ndim)
+    _check_vector(name, input, index)
     same_dtype(name, input, source)
-    at = _checked_parts(name, input, dim, index, raises)
-    wanted = list(input.array.shape)
-    if wanted:
-        wanted[at] = index.array.size
-    if list(source.array.shape) != wanted and source.array.size != 1:
+    given, own = list(source.array.shape), list(input.array.shape)
+    count = index.array.size
+    if name == "index_copy":
+        problem, kind = _copy_misfit(given, own, at, count)
+    else:
+        problem, kind = _sum_misfit(given, own, at, count)
+    if problem:
         raise GradcliError(
             "E301",
-            f"{name}(): a source of shape {tuple(source.array.shape)} does not give"
-            f" {index.array.size} parts of {tuple(input.array.shape)} along dimension {at}",
+            f"{name}(): {count} positions along dimension {at} of {tuple(own)}, and a source of"
+            f" shape {tuple(given)}: {problem}",
+            raises=kind,
         )
+    extent = own[at] if own else 1
+    check_range(name, index.array, extent, at, raises)
     return at
 
 
-@function("index_add", method=True, inplace=True, check=check_distinct)
+def _without(sizes: list[int], at: int) -> list[int]:
+    return sizes[:at] + sizes[at + 1 :]
+
+
+def _sum_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
+    """What is wrong with the shape of a source that is added to, or reduced with, a tensor of shape
+    `own`, and the class that PyTorch raises for it.
+    """
+    if not given and at == 0 and count != 1:
+        return "one element is no more than one part", "IndexError"
+    if at >= max(len(given), 1) or (given and given[at] != count):
+        return "it does not have a part for each", "RuntimeError"
+    parts = (_without(given, at), _without(own, at)) if given and own else (given, own)
+    return ("" if parts[0] == parts[1] else "the parts have another shape"), "RuntimeError"
+
+
+def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
+    """The same of a source that is copied."""
+    if not given and count != 1:
+        return "one element is no more than one part", "IndexError"
+    if given and own and len(given) != len(own):
+        return "the numbers of dimensions differ", "IndexError"
+    if _without(given, at) != _without(own, at):
+        return "the parts have another shape", "RuntimeError"
+    if given and given[at] != count:
+        return "it does not have a part for each", "IndexError"
+    return "", "RuntimeError"
+
+
+@function("index_add", method=True, inplace=True, check=check_along)
 def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The tensor with `alpha` times the parts of the source added at the positions of the index."""
     check_tensors("index_add", input=input)
-    raises = "RuntimeError" if input.array.ndim == 2 else "IndexError"
+    ndim = input.array.ndim
+    other_route = ndim == 2 or (ndim > 2 and dim in (0, -ndim))
+    raises = "RuntimeError" if other_route else "IndexError"
     at = checked_source("index_add", input, dim, index, source, raises)
     return index_add.apply(input, at, index, source, alpha)
 
 
-@function("index_copy", method=True, inplace=True, check=check_distinct)
+@function("index_copy", method=True, inplace=True, check=check_along)
 def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The tensor with the parts of the source at the positions of the index."""
     if type(index) is Tensor and index.dtype is dtypes.int32:
         raise GradcliError(
             "E203", "index_copy(): the index must be torch.int64", help="use `.long()`"
         )
-    at = checked_source("index_copy", input, dim, index, source, "IndexError")
+    check_tensors("index_copy", input=input)
+    raises = "IndexError" if input.array.size else "RuntimeError"
+    at = checked_source("index_copy", input, dim, index, source, raises)
     return index_copy.apply(input, at, index, source)
 
 
@@ -211,7 +262,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     at = normal_dim("index_fill", dim, input.array.ndim)
     extent = input.array.shape[at] if input.array.ndim else 1
     wrapped = np.where(index.array < 0, index.array + extent, index.array)
-    check_range("index_fill", wrapped, extent, at, "IndexError")
+    check_range("index_fill", wrapped, extent, at, "IndexError" if extent else "RuntimeError")
     if not isinstance(value, Tensor):
         value = checked_cast(value, input.dtype)
         return index_fill_number.apply(input, at, index, value)

@@ -16,7 +16,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import broadcast_strides, laid_out, ordered_strides
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import operators
@@ -247,6 +247,8 @@ def _item(part: Any) -> Any:
     if isinstance(part, Tensor):
         array = part.array
         if array.dtype.kind == "b" or array.dtype in _POSITIONS:
+            if array.dtype.kind == "b":
+                refuse_batched("indexing by a mask", part)
             return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
         if array.ndim == 0 and array.dtype.kind == "i":
             return array

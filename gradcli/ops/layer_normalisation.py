@@ -74,7 +74,11 @@ def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
     sizes = sizes_of(name, (normalized_shape,))
     shape = input.array.shape
     if not sizes or tuple(shape[-len(sizes) :]) != sizes:
-        raise GradcliError("E301", f"{name}(): {sizes} is not how the shape {tuple(shape)} ends")
+        raise GradcliError(
+            "E301",
+            f"{name}(): {sizes} is not how the shape {tuple(shape)} ends",
+            raises="ValueError" if name == "rms_norm" and len(shape) < len(sizes) else None,
+        )
     return sizes
 
 

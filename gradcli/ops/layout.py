@@ -64,7 +64,7 @@ class Layout:
                 guard = f"type(a_{t}) not in NUMBERS and "
             lines += [
                 f"    if {guard}a_{t}.dtype not in EVERYDAY:",
-                f"        check_operand(op, a_{t})",
+                f"        check_operand(op, a_{t}, {tuple_of([local(o) for o in op.tensors])})",
             ]
         return lines
 

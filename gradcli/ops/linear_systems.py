@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.views import row_strides, window
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -101,7 +102,10 @@ def adjoint_of(value: Any) -> Any:
 
 def column_major(array: Any) -> Any:
     """A copy whose columns lie in one piece, as LAPACK leaves its results."""
-    return module_of(array).array(array.swapaxes(-2, -1), order="C").swapaxes(-2, -1)
+    turned = module_of(array).array(array.swapaxes(-2, -1), order="C")
+    if not turned.size:
+        turned = window(turned, turned.shape, row_strides(turned.shape), 0)
+    return turned.swapaxes(-2, -1)
 
 
 def first(value: Any, dim: int, count: int) -> Any:

@@ -196,7 +196,7 @@ def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
     losses = np.where(
         distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta
     )
-    return reduced(losses[()], reduction)
+    return reduced(losses[()].astype(self.dtype, copy=False), reduction)
 
 
 def _huber_slope(self: Any, target: Any, delta: float) -> Any:
@@ -205,6 +205,13 @@ def _huber_slope(self: Any, target: Any, delta: float) -> Any:
 
 
 def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+    if self.dtype != target.dtype:
+        raise GradcliError(
+            "E203",
+            f"huber_loss(): no gradient for an input of {self.dtype} and a target of"
+            f" {target.dtype}",
+            help="cast the target to the input's dtype first",
+        )
     difference, part = self - target, _part(self, reduction)
     far = np.sign(difference) * (grad_output * part * delta)
     return np.where(np.abs(difference) > delta, far, difference * part * grad_output)[()]
@@ -248,9 +255,14 @@ def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
     """Half the squared difference where it is at most delta, delta times the magnitude less half of
-    delta elsewhere. Raises E204 unless delta is positive.
+    delta elsewhere, in the input's dtype. Raises E204 unless delta is positive, E203 for an input
+    of integers.
     """
     if delta <= 0:
         raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")
     number = reduction_number(reduction)
-    return huber_loss_.apply(*_paired("huber_loss", input, target), number, delta)
+    check_tensors("huber_loss", input=input, target=target)
+    same = target.dtype is input.dtype
+    check_floating("huber_loss", input, "NotImplementedError" if same else "RuntimeError")
+    check_same_shape("huber_loss", input, target)
+    return huber_loss_.apply(*broadcast_tensors(input, target), number, delta)

@@ -59,11 +59,18 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     """`log(1 + exp(-target * input))` for targets 1 and -1."""
     number = reduction_number(reduction)
     check_tensors("soft_margin_loss", input=input, target=target)
-    check_floating("soft_margin_loss", input)
+    check_floating("soft_margin_loss", input, "RuntimeError")
     check_constants("soft_margin_loss", target=target)
     if target.array.dtype is not input.array.dtype:
         target = Tensor(target.array.astype(input.array.dtype))
-    return soft_margin_loss_.apply(input, target, number)
+    loss: Tensor = soft_margin_loss_.apply(input, target, number)
+    if np.broadcast_shapes(input.array.shape, target.array.shape) != input.array.shape:
+        raise GradcliError(
+            "E301",
+            f"soft_margin_loss(): targets of shape {tuple(target.array.shape)} do not fit an input"
+            f" of shape {tuple(input.array.shape)}",
+        )
+    return loss
 
 
 @function("multilabel_soft_margin_loss", module="torch.nn.functional")
@@ -73,6 +80,7 @@ def multilabel_soft_margin_loss(
     """`binary_cross_entropy_with_logits` of each class, averaged over the last dimension."""
     number = reduction_number(reduction)
     check_tensors("multilabel_soft_margin_loss", input=input, target=target)
+    check_floating("multilabel_soft_margin_loss", input)
     hit = mul.apply(target, logsigmoid_.apply(input))
     miss = mul.apply(rsub(target, 1), logsigmoid_.apply(neg.apply(input)))
     losses = neg.apply(add.apply(hit, miss))

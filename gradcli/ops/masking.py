@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.block_kernels import choose
 from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.inplace import check_distinct, check_graph, check_inplace
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
@@ -109,6 +109,7 @@ masked_select: Op = op(
 def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
     """The elements where the mask is true, as a vector."""
     refuse_out("masked_select", out)
+    refuse_batched("masked_select", input, mask)
     _checked_mask("masked_select", input, mask)
     return masked_select.apply(input, mask)
 
@@ -187,6 +188,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     A 0-dim tensor has rows of no columns.
     """
     refuse_out("nonzero", out)
+    refuse_batched("nonzero", input)
     if as_tuple:
         return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())
     if not input.array.ndim:
@@ -296,11 +298,11 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
 
     Raises E203 where the dtypes differ, E301 where the index and the source do.
     """
-    _checked_flat("put", input, index)
     if not isinstance(source, Tensor):
         raise wrong_operand(put, "source", source)
     if source.array.dtype is not input.array.dtype:
         raise GradcliError("E203", f"put(): the tensor is {input.dtype}, the source {source.dtype}")
+    _checked_flat("put", input, index)
     if source.array.size != index.array.size:
         raise GradcliError(
             "E301",

@@ -66,6 +66,13 @@ def _check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
             )
 
 
+def _with_dimensions(name: str, rank: int, array: Any) -> Any:
+    """The operand; raises E302 where it lacks dimensions that PyTorch asks for before it counts."""
+    if array.ndim < rank:
+        raise GradcliError("E302", f"{name}: too few dimensions in {tuple(array.shape)}")
+    return array
+
+
 def _misfit(name: str, left: Any, right: Any) -> GradcliError:
     return GradcliError(
         "E301",
@@ -145,7 +152,7 @@ def _mv_array(self: Any, vec: Any) -> Any:
 mv: Op = op(
     "mv",
     "MvBackward0",
-    _mv_array,
+    lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
     self=lambda grad, vec: _column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(conj(t(self)), grad),
 )
@@ -160,11 +167,11 @@ def _mm_array(self: Any, mat2: Any) -> Any:
     shape, second = self.shape, mat2.shape
     if len(shape) != 2 or len(second) != 2:
         _check_ranks("mm", (self, 2), (mat2, 2))
+    if shape[1] != second[0]:
+        raise _misfit("mm", self, mat2)
     everyday = self.dtype is mat2.dtype and self.dtype in EVERYDAY
     if not everyday:
         check_dtypes("mm", self, mat2)
-    if shape[1] != second[0]:
-        raise _misfit("mm", self, mat2)
     return _of_matrices(self, mat2) if everyday else _product(self, mat2)
 
 
@@ -192,9 +199,9 @@ mm: Op = op("mm", "MmBackward0", _mm_array, self=_of_left, mat2=_of_right)
 
 def _bmm_array(self: Any, mat2: Any) -> Any:
     _check_ranks("bmm", (self, 3), (mat2, 3))
-    check_dtypes("bmm", self, mat2)
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise _misfit("bmm", self, mat2)
+    check_dtypes("bmm", self, mat2)
     return _product(self, mat2)
 
 
@@ -264,6 +271,8 @@ addmv = op(
 
 def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     _check_ranks("addr", (vec1, 1), (vec2, 1))
+    dtype = dtypes.result_dtype((self, vec1, vec2))
+    self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
     return _added("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
 
 
@@ -276,12 +285,16 @@ addr = op(
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
 )
 
+
+def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    factors = [_with_dimensions("baddbmm", 3, batch) for batch in (batch1, batch2)]
+    return _added("baddbmm", self, _bmm_array(*factors), beta, alpha)
+
+
 baddbmm = op(
     "baddbmm",
     "BaddbmmBackward0",
-    lambda self, batch1, batch2, beta=1, alpha=1: _added(
-        "baddbmm", self, _bmm_array(batch1, batch2), beta, alpha
-    ),
+    _baddbmm_array,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(
         bmm(grad, conj(transpose(batch2, 1, 2))), conj(alpha)
@@ -407,6 +420,8 @@ Tensor.__matmul__ = matmul  # type: ignore[method-assign]
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """`input @ weight.t() + bias`, over the last dimension of the input."""
     check_tensors("linear", input=input, weight=weight)
+    if weight.array.ndim > 2:
+        raise GradcliError("E301", f"linear(): a weight of shape {tuple(weight.array.shape)}")
     if bias is None:
         return matmul(input, t.apply(weight))
     check_tensors("linear", bias=bias)
@@ -417,7 +432,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         rows = reshape(input, (prod(shape[:-1]), shape[-1]))
         product = addmm.apply(bias, rows, t.apply(weight))
         return view.apply(product, (*shape[:-1], product.array.shape[1]))
-    return add.apply(matmul(input, t.apply(weight)), bias)
+    product = matmul(input, t.apply(weight))
+    total: Tensor = add.apply(product, bias)
+    if total.array.shape != product.array.shape:
+        raise GradcliError(
+            "E301",
+            f"linear(): a bias of {tuple(bias.array.shape)} does not fit {product.array.shape}",
+        )
+    return total
 
 
 @function("outer", "ger", method=True)

@@ -59,8 +59,8 @@ class Statistics:
     def of(self, values: Any) -> tuple[Any, Any]:
         """The mean, and one over the standard deviation."""
         if self.given is None:
-            mean = np.mean(values, self.dims, np.float64, keepdims=True)
-            variance = np.mean((values - mean) ** 2, self.dims, keepdims=True)
+            mean = _wide_mean(values, self.dims)
+            variance = _wide_mean((values - mean) ** 2, self.dims)
         else:
             mean, variance = self.given
         rstd = 1 / np.sqrt(variance + self.eps)
@@ -130,8 +130,14 @@ def normalised_by_channel(
     return result.reshape(input.shape).astype(input.dtype, copy=False), mean, rstd
 
 
+def _wide_mean(values: Any, dims: Sizes) -> Any:
+    """The mean in float64, nan where there is nothing, which `np.mean` would warn of."""
+    total = np.sum(values, dims, np.float64, keepdims=True)
+    return total / (values.size // max(total.size, 1))
+
+
 def _mean(values: Any, dims: Sizes) -> Any:
-    return np.mean(values, dims, np.float64, keepdims=True).astype(values.dtype)
+    return _wide_mean(values, dims).astype(values.dtype)
 
 
 def _input_gradient(

@@ -13,10 +13,12 @@ from gradcli.arrays.backend import device_of, gpu_in_use, moved
 from gradcli.arrays.deferred import deferred
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.strides import cast_in_order
+from gradcli.arrays.views import strides_of
 from gradcli.autograd import fitting
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
 from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
 from gradcli.errors import GradcliError
+from gradcli.ops.refusing import check_dtype
 from gradcli.state import active
 
 
@@ -58,11 +60,15 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
     return list(tensors)
 
 
+_OF_UFUNCS = ("ufunc", "Cannot cast ufunc")
+"""How the messages begin of NumPy's TypeErrors for dtypes that a ufunc does not have."""
+
+
 def misfit(op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError) -> Exception:
     """The error of arrays whose shapes or dtypes NumPy refused; a TypeError of ours stays one."""
-    if isinstance(failure, TypeError):
-        if not str(failure).startswith(("ufunc", "Cannot cast ufunc")):
-            return failure
+    if isinstance(failure, TypeError) and not str(failure).startswith(_OF_UFUNCS):
+        return failure
+    if isinstance(failure, TypeError) and not _apart(op, operands):
         dtypes_given = dict.fromkeys(str(o.dtype) for o in operands if type(o) is Tensor)
         return GradcliError(
             "E203",
@@ -76,6 +82,27 @@ def misfit(op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError) 
     if op.pointwise:
         return GradcliError("E301", f"{op.name}: the shapes {shown} cannot be broadcast")
     return GradcliError("E301", f"{op.name}: {failure}")
+
+
+def check_operand(op: Any, array: Any, operands: tuple[Any, ...]) -> None:
+    """Raise E203 where an entry refuses the dtype of an operand's array; E301 for operands whose
+    shapes do not fit, which PyTorch finds before its kernels refuse a dtype.
+    """
+    try:
+        check_dtype(op.name, dtypes.of_array(array), op.refused)
+    except GradcliError as refusal:
+        if refusal.raises == "NotImplementedError" and _apart(op, operands):
+            raise misfit(op, operands, ValueError()) from None
+        raise
+
+
+def _apart(op: Any, operands: tuple[Any, ...]) -> bool:
+    """Whether the shapes of the operands of a pointwise op cannot be broadcast."""
+    try:
+        np.broadcast_shapes(*[o.array.shape for o in operands if type(o) is Tensor])
+    except ValueError:
+        return bool(op.pointwise)
+    return False
 
 
 def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
@@ -310,8 +337,16 @@ def run_on_tensors(node: Node, grads: Any, keep: bool) -> tuple[Any, ...]:
     return tuple(None if gradient is None else gradient.array for gradient in gradients)
 
 
-def _shown(value: Any) -> Any:
+_READ_AS_UNSIGNED = frozenset(
+    {"diagonal", "ignore_index", "offset", "pad", "padding_idx", "shifts"}
+)
+"""Arguments of which PyTorch shows a negative number as an unsigned one of 64 bits."""
+
+
+def _shown(value: Any, unsigned: bool) -> Any:
     """What an op kept of an argument, as a program sees it."""
+    if unsigned and type(value) is int and value < 0:
+        return value + (1 << 64)
     return value.shown() if hasattr(value, "shown") else value
 
 
@@ -319,6 +354,10 @@ def saved_attribute(node: Any, name: str) -> Any:
     """`grad_fn._saved_NAME`: what the node saved; raises E403 where it was freed, AttributeError
     where it is nothing.
     """
+    if name.startswith("_raw_saved_"):
+        from gradcli.ops.packing import raw_saved
+
+        return raw_saved(node, name)
     if not name.startswith("_saved_"):
         return Node.language_getattr(node, name)
     what = name.removeprefix("_saved_")
@@ -338,13 +377,19 @@ def saved_attribute(node: Any, name: str) -> Any:
     for slot in (what, f"argument_{what}", f"argument_{what}s"):
         if slot in slots:
             value = getattr(node, slot)
+            unsigned = what in _READ_AS_UNSIGNED
             if type(value) is tuple:
-                return tuple([_shown(each) for each in value])
-            return _shown(value)
+                return tuple([_shown(each, unsigned) for each in value])
+            return _shown(value, unsigned)
     for ending, measure in (("_sym_sizes", tuple), ("_sym_numel", prod)):
         source = what.removesuffix(ending)
         if source != what and source in node.op.inputs:
             return measure(_sizes_of_input(node, node.op.inputs.index(source)))
+    source = what.removesuffix("_sym_strides")
+    if source != what and f"saved_{source}" in slots:
+        value = getattr(node, f"saved_{source}", None)
+        if type(value) is Tensor:
+            return tuple(strides_of(value.array))
     raise AttributeError(name)
 
 

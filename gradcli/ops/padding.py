@@ -11,6 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_filled
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.copying import copy_
@@ -187,6 +188,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     _check_own(input, sizes, mode)
     if mode == "circular":
         return _circular(input, sizes)
+    check_filled("pad", input, count + 2)
     entry = (_REFLECTION if mode == "reflect" else _REPLICATION)[count - 1]
     return entry.apply(input, sizes)
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import elementary
+from gradcli.autograd.inplace import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, in_single
@@ -19,7 +20,7 @@ from gradcli.ops.arithmetic import no_derivative, zeros_like
 from gradcli.ops.catalogue import expose, in_place, methods
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, pointwise
-from gradcli.ops.refusing import refusing
+from gradcli.ops.refusing import check_dtype, refusing
 
 # --- exponentials -------------------------------------------------------------------------------
 
@@ -325,6 +326,15 @@ abs_ = pointwise(
     self=lambda grad, self: grad * sgn(self),
 )
 
+
+def _check_abs_in_place(self: Tensor) -> bool:
+    """Raise E203 for complex numbers, which real ones cannot take the place of, and what
+    `check_inplace` raises.
+    """
+    check_dtype("abs_", self.dtype, refusing("complex", raises="RuntimeError"))
+    return check_inplace(self)
+
+
 # --- what programs write ------------------------------------------------------------------------
 
 for _entry in (exp, log, log2, log10, sqrt, rsqrt, sin, cos, tan, sinh, cosh, tanh):
@@ -356,7 +366,9 @@ for _entry in (asinh, acosh, atanh):
 for _entry in (exp2, expm1, log1p):
     expose(_entry, inplace=True)
     expose(_entry, module="torch.special", method=False)
-expose(abs_, "abs", "absolute", inplace=True)
+expose(abs_, "abs", "absolute")
+for _name in ("abs", "absolute"):
+    methods[f"{_name}_"] = in_place("abs", abs_.apply, check=_check_abs_in_place)
 expose(sigmoid, "expit", module="torch.special", method=False)
 for _entry in (tanh, sigmoid):
     expose(_entry, module="torch.nn.functional", method=False)

@@ -57,7 +57,7 @@ def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, 
     # larger of two is the later one.
     chosen = module_of(largest).zeros(largest.shape, np.uint8 if len(places) < 256 else np.int32)
     with_nan = self.dtype.kind not in "iu" and (
-        type(self) is not np.ndarray or bool(np.isnan(np.maximum.reduce(self, axis=None)))
+        type(self) is not np.ndarray or bool(np.isnan(np.max(self, initial=-np.inf)))
     )  # a GPU is not waited for
     for number, (_, where) in enumerate(places[1:], 1):
         element = padded[where]
@@ -270,14 +270,15 @@ _AVERAGE = {
 # --- what programs write ------------------------------------------------------------------------
 
 
-def check_pooled(name: str, input: Tensor, ndim: int) -> None:
+def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None) -> None:
+    """Raise unless it can be pooled; the last `filled`, or a sample's dimensions hold elements."""
     check_tensors(name, input=input)
     shape = input.array.shape
     if len(shape) not in (ndim + 1, ndim + 2):
         raise GradcliError(
             "E301", f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
         )
-    if not all(shape[-ndim - 1 :]):
+    if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
         raise GradcliError("E301", f"{name}(): a tensor of shape {tuple(shape)} has no elements")
     check_real(name, input.array)
 

@@ -39,6 +39,8 @@ def _power(self: Any, exponent: Any) -> Any:
             plain = True
         if np.result_type(self, exponent).kind in "iu" and np.any(np.less(exponent, 0)):
             return _integer_power(self, exponent)
+        if type(exponent) is complex and exponent.imag == 0:
+            exponent, plain = exponent.real, True
     # np.power is slow for small exponents, and less exact than the product.
     if plain:
         if exponent == 1:
@@ -49,11 +51,28 @@ def _power(self: Any, exponent: Any) -> Any:
             return self * self * self
         if exponent == 0.5:
             return np.sqrt(self)
-        if exponent == -0.5 and self.dtype.kind == "f":
+        if exponent == -0.5 and self.dtype.kind in "fc":
             return 1 / np.sqrt(self)
+        if exponent == -1 and self.dtype.kind == "c":
+            return 1 / self
         if exponent == -2 and self.dtype != np.float16:
             return 1 / (self * self)
-    return np.power(self, exponent)
+    power = np.power(self, exponent)
+    if power.dtype.kind != "c" or (plain and exponent == 0):
+        return power
+    return _complex_power(self, exponent, power)
+
+
+def _complex_power(self: Any, exponent: Any, power: Any) -> Any:
+    """A power as C has it, through the logarithm: NumPy multiplies where an exponent is whole, and
+    has values of its own for powers of 0.
+    """
+    if type(self) in NUMBERS:
+        self = power.dtype.type(self)
+    if np.all(np.imag(exponent)) and np.all(self):
+        return power
+    by_logarithm = np.exp(exponent * np.log(self)).astype(power.dtype)
+    return np.where(np.equal(np.imag(exponent), 0) | np.equal(self, 0), by_logarithm, power)[()]
 
 
 def _integer_power(self: Any, exponent: Any) -> Any:

@@ -96,6 +96,12 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if not all(ndims):
         return mul.apply(input, other)
     check_dtypes("inner", input.array, other.array)
+    if input.array.shape[-1] != other.array.shape[-1]:
+        raise GradcliError(
+            "E301",
+            f"inner(): the last dimensions of {tuple(input.array.shape)} and"
+            f" {tuple(other.array.shape)} differ",
+        )
     return _tensordot("inner", input, other, (ndims[0] - 1,), (ndims[1] - 1,))
 
 
@@ -246,10 +252,10 @@ def _trace_array(self: Any) -> Any:
         raise GradcliError("E301", f"trace(): a tensor of {self.ndim} dimensions is no matrix")
     if self.dtype.kind in "iub":
         return np.trace(self, dtype=np.int64)
-    # Added up in the next wider dtype, one after another.
+    # Added up in the next wider dtype, one after another, to 0: not even -0 stays negative.
     diagonal = wider(np.diagonal(self))
     total = np.add.accumulate(diagonal)[-1] if len(diagonal) else np.add.reduce(diagonal)
-    return total.astype(self.dtype)
+    return (total + 0).astype(self.dtype)
 
 
 def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:

@@ -17,6 +17,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.generator import SESSION_SEED, Generator
 from gradcli.arrays.strides import inverse_order, outermost_first
+from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -270,6 +271,11 @@ def integer_array(
     low, high = int(low), int(high)
     if low >= high:
         raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
+    if dtype.category in ("int", "bool"):
+        limits = iinfo(dtype) if dtype.category == "int" else None
+        least, most = (limits.min, limits.max) if limits else (0, 1)
+        if low < least or high - 1 > most:
+            raise invalid_argument(f"{name}(): {dtype} does not hold {low} to {high - 1}")
     drawn = generator_of(generator, device).integers(low, high - low, prod(sizes))
     return shaped(drawn, sizes, dtype)
 

@@ -96,11 +96,18 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(moves) == 1:
             return roll.apply(input, moves[0], None)
         dims = ()
-    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in sizes_of("roll", (dims,)))
-    if len(moves) != len(axes):
+    given = sizes_of("roll", (dims,))
+    if len(moves) != len(given):
         raise GradcliError(
-            "E204", f"roll(): {len(moves)} shifts for {len(axes)} dimensions", raises="RuntimeError"
+            "E204",
+            f"roll(): {len(moves)} shifts for {len(given)} dimensions",
+            raises="RuntimeError",
         )
+    if not input.array.size:  # PyTorch copies it, whatever the dimensions
+        return roll.apply(input, 0, None)
+    if not input.array.ndim:
+        raise GradcliError("E302", "roll(): a 0-dim tensor has no dimensions to roll along")
+    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in given)
     return roll.apply(input, moves, axes)
 
 

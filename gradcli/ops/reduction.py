@@ -17,6 +17,7 @@ from gradcli.arrays.deferred import DEFERRED, LONG
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.summation import LARGEST, MANY, Step, ordered_sum, steps_of
 from gradcli.autograd import fitting
+from gradcli.autograd.inplace import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -39,7 +40,11 @@ _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x2": "other
 
 
 def reduction(
-    *names: str, module: str = "torch", method: bool = True, inplace: bool = False
+    *names: str,
+    module: str = "torch",
+    method: bool = True,
+    inplace: bool = False,
+    check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Function], Function]:
     """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well, and
     with Python's types of numbers for a dtype.
@@ -62,7 +67,7 @@ def reduction(
             if method:
                 methods[name] = renamed
             if inplace:
-                methods[f"{name}_"] = in_place(name, renamed)
+                methods[f"{name}_"] = in_place(name, renamed, check=check)
         return body
 
     return decorate

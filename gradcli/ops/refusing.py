@@ -10,9 +10,7 @@ by `half`, which is float16 and bfloat16.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
-from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError
 
@@ -44,6 +42,7 @@ WITHOUT_COMPLEX_GRADIENT = frozenset(
         "normal",
         "scatter_reduce",
         "select_scatter",
+        "silu",
         "slice_scatter",
     }
 )
@@ -89,8 +88,3 @@ def _help(dtype: DType, refused: Refused) -> str | None:
     if dtype.name in _HALVES:
         return "widen it: `x.float()`"
     return None
-
-
-def check_operand(op: Any, array: Any) -> None:
-    """Raise E203 where an entry refuses the dtype of an operand's array."""
-    check_dtype(op.name, dtypes.of_array(array), op.refused)

@@ -16,7 +16,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.adaptive_pooling import adaptive_average
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.reduction import wide
@@ -186,6 +186,8 @@ def interpolate(
             scales = (None,) * ndim
     if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
         raise _wrong(f"align_corners goes with the linear and cubic modes, not {mode!r}")
+    if not all(sizes):
+        raise _wrong(f"the sizes {tuple(sizes)} leave nothing to read", "RuntimeError")
     if mode == "area" and ndim in (1, 2, 3):
         return adaptive_average(input, counts)
     entry = _ENTRIES.get((mode, ndim))
@@ -193,6 +195,7 @@ def interpolate(
         raise _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
     if any(type(count) is not int or count < 1 for count in counts):
         raise _wrong(f"the output would have the sizes {counts}", "RuntimeError")
+    check_filled("interpolate", input, ndim + 2)
     taps = []
     for own, count, scale in zip(sizes, counts, scales, strict=True):
         if mode.startswith("nearest"):

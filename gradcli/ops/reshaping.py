@@ -51,6 +51,8 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension cut into several, one -1 inferred. Raises E301 where the sizes do not fit."""
     shape = input.array.shape
     at = normal_dim("unflatten", dim, len(shape))
+    if not shape:
+        raise GradcliError("E301", "unflatten(): a 0-dim tensor has no dimension to cut")
     wanted = inferred_sizes("unflatten", sizes_of("unflatten", (sizes,)), shape[at])
     return view.apply(input, (*shape[:at], *wanted, *shape[at + 1 :]))
 

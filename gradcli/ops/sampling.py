@@ -16,7 +16,7 @@ from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_tensors
-from gradcli.ops.arithmetic import div, zeros_like
+from gradcli.ops.arithmetic import div, no_derivative, zeros_like
 from gradcli.ops.catalogue import function, method, refuse_out
 from gradcli.ops.creation import checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.entry import Op, op
@@ -32,7 +32,7 @@ from gradcli.ops.random import (
     shaped,
     uniform_over,
 )
-from gradcli.ops.refusing import COMPLEX, check_dtype
+from gradcli.ops.refusing import COMPLEX, check_dtype, refusing
 from gradcli.ops.softmax import along, softmax_
 
 # --- probabilities ------------------------------------------------------------------------------
@@ -58,6 +58,12 @@ def _redrawn(name: str, node_name: str) -> Op:
 
 
 bernoulli_of = _redrawn("bernoulli", "BernoulliBackward0")
+_bernoulli_of_number = op(
+    "bernoulli",
+    "NotImplemented",
+    lambda self, values: values,
+    self=no_derivative("bernoulli", "draw from a detached tensor"),
+)
 _normal_of_mean = op(
     "normal",
     "NormalBackward1",
@@ -124,12 +130,13 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere."""
     refuse_out("bernoulli", out)
     check_tensors("bernoulli", input=input)
-    check_floating("bernoulli", input)
     if p is None:
+        check_floating("bernoulli", input)
         values = _bernoulli_each(input, generator)
         return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
+    check_dtype("bernoulli", input.dtype, COMPLEX)
     values = bernoulli_array(input.array.shape, p, generator, input.device.type)
-    return Tensor(shaped(values, input.array.shape, input.dtype))
+    return _bernoulli_of_number.apply(input, shaped(values, input.array.shape, input.dtype))
 
 
 # --- in place -----------------------------------------------------------------------------------
@@ -185,6 +192,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
     check_inplace(self)
+    check_dtype("bernoulli_", self.dtype, COMPLEX)
     shape = self.array.shape
     if isinstance(p, Tensor):
         chances = Tensor(np.broadcast_to(p.array, shape))
@@ -213,13 +221,16 @@ _SPANS = {
 """How many integers from 0 on each dtype holds exactly."""
 
 
+_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+
+
 @method("random_")
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
     """
     check_inplace(self)
-    check_dtype("random_", self.dtype, COMPLEX)
+    check_dtype("random_", self.dtype, COMPLEX if from_ is None else _NO_COMPLEX)
     dtype, home = self.dtype, self.device.type
     if from_ is None:
         bits = 64 if dtype.itemsize == 8 else 32

@@ -8,7 +8,6 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.inplace import check_distinct
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
@@ -17,6 +16,7 @@ from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.copying import cast_to
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.gathering import (
+    check_along,
     checked_places,
     gather,
     in_index_shape,
@@ -190,7 +190,7 @@ def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
         )
 
 
-@function("scatter_reduce", method=True, inplace=True, check=check_distinct)
+@function("scatter_reduce", method=True, inplace=True, check=check_along)
 def scatter_reduce_(
     input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:
@@ -206,7 +206,7 @@ def scatter_reduce_(
     return scatter_reduce.apply(input, src, at, index, reduce, include_self)
 
 
-@function("index_reduce", method=True, inplace=True, check=check_distinct)
+@function("index_reduce", method=True, inplace=True, check=check_along)
 def index_reduce_(
     input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
 ) -> Tensor:

@@ -13,7 +13,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.deferred import forced
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.views import window, with_strides
-from gradcli.autograd.inplace import replace_layout
+from gradcli.autograd.inplace import check_graph, replace_layout
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
@@ -281,6 +281,7 @@ def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
 @method("squeeze_")
 def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
     """Drop dimensions of size 1 from the tensor itself."""
+    check_graph(self)
     squeezed = _squeezed(
         self, dim, squeeze_all_in_place, squeeze_dim_in_place, squeeze_dims_in_place
     )
@@ -305,6 +306,7 @@ unsqueezed_in_place: Op = op(
 @method("unsqueeze_")
 def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
     """Put a dimension of size 1 into the tensor itself."""
+    check_graph(self)
     dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
     return replace_layout(self, unsqueezed_in_place.apply(self, dim))
 
@@ -367,6 +369,7 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
 @method("transpose_", "swapaxes_", "swapdims_")
 def transpose_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
     """Swap two dimensions of the tensor itself."""
+    check_graph(self)
     ndim = self.array.ndim
     turned = transposed_in_place.apply(
         self, normal_dim("transpose_", dim0, ndim), normal_dim("transpose_", dim1, ndim)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.views import sliced, window, with_strides
-from gradcli.autograd import inplace
-from gradcli.autograd.geometry import extent, geometry
+from gradcli.autograd import inplace, view_place
+from gradcli.autograd.geometry import extent
 from gradcli.autograd.inplace import base_array
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -339,7 +339,7 @@ def _checked_window(
     sizes, strides = sizes_of("as_strided", (size,)), sizes_of("as_strided", (stride,))
     memory = base_array(input)
     count = memory.nbytes // input.array.itemsize
-    own = geometry(memory, input.array)[2]
+    own = view_place.storage_offset(input)
     offset = own if storage_offset is None else storage_offset
     reach = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=False))
     if (
@@ -373,4 +373,4 @@ def as_strided_in_place(
     return inplace.replace_layout(self, as_strided_written.apply(self, *window))
 
 
-inplace.as_strided = strided
+view_place.as_strided = strided

@@ -49,7 +49,7 @@ def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
 def _write_shifted(self: Any, dim: int, out: Any) -> None:
     """The elements less the largest along the dimension: no exponential of them overflows."""
     if self.shape[dim] < _SHORT and self.size and type(self) is np.ndarray:
-        largest = np.expand_dims(np.maximum.reduce(_turned(self, dim)), dim)
+        largest = np.maximum.reduce(_turned(self, dim), keepdims=True).swapaxes(0, dim)
     else:
         largest = np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
     np.subtract(self, largest, out=out)
@@ -60,8 +60,10 @@ _SHORT = 64
 
 
 def _turned(array: Any, dim: int) -> Any:
-    """A copy by rows with the dimension first, over which NumPy reduces quickly."""
-    return np.ascontiguousarray(np.moveaxis(array, dim, 0))
+    """The array by rows with the dimension in the place of the first, over which NumPy reduces
+    quickly.
+    """
+    return np.ascontiguousarray(array.swapaxes(0, dim))
 
 
 def _write_softmax(self: Any, dim: int, out: Any) -> None:
@@ -92,7 +94,7 @@ def _total(powers: Any, dim: int) -> Any:
         return np.add.reduce(powers, axis=dim, keepdims=True)
     if _is_last(powers, dim):
         powers = _lanes(powers)
-    return np.expand_dims(in_turn(_turned(powers, dim)), dim)
+    return in_turn(_turned(powers, dim))[None].swapaxes(0, dim)
 
 
 def _lanes(powers: Any) -> Any:
@@ -226,8 +228,11 @@ def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
     target = checked_dtype(entry.name, dtype, None)
     if target is not None:
         input = to(input, target)
+    axis = normal_dim(entry.name, dim, input.array.ndim)
+    if not (input.array.size or input.dtype.is_floating_point):
+        return Tensor(input.array.copy())  # PyTorch returns before it finds that it has no kernel
     check_floating(entry.name, input)
-    return entry.apply(input, normal_dim(entry.name, dim, input.array.ndim))
+    return entry.apply(input, axis)
 
 
 def _expose(entry: Op) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -99,7 +100,7 @@ def sort_(
     input: Tensor,
     dim: int = -1,
     descending: bool = False,
-    stable: bool = False,
+    stable: bool | None = False,
     *,
     out: Any = None,
 ) -> Any:
@@ -109,7 +110,7 @@ def sort_(
     refuse_out("sort", out)
     check_reduced("sort", input)
     at = normal_dim("sort", dim, input.array.ndim)
-    return _SORT(sort.apply(input, at, descending, stable))
+    return _SORT(sort.apply(input, at, descending, bool(stable)))
 
 
 @reduction("argsort")
@@ -216,12 +217,29 @@ def kthvalue_(
         raise GradcliError(
             "E204",
             f"kthvalue(): dimension {at} has {size} elements, and no {k}-th",
-            raises="RuntimeError",
+            raises="RuntimeError" if size else "IndexError",
         )
     return _KTHVALUE(kthvalue.apply(input, k, at, keepdim))
 
 
 # --- what leaves the graph ----------------------------------------------------------------------
+
+
+def _places_between(bounds: Any, values: Any, side: Any) -> Any:
+    """Where values belong among sorted bounds. NumPy puts a nan at the end; PyTorch's search by
+    halves takes a bound that it cannot compare for one that lies before.
+    """
+    if np.isfinite(bounds).all() and np.isfinite(values).all():
+        return np.searchsorted(bounds, values, side=side)
+    start = np.zeros(values.shape, np.int64)
+    end = np.full(values.shape, bounds.size)
+    reaches = np.greater_equal if side == "left" else np.greater
+    while (open_ := start < end).any():
+        middle = (start + end) // 2
+        before = open_ & ~reaches(bounds[np.minimum(middle, bounds.size - 1)], values)
+        start = np.where(before, middle + 1, start)
+        end = np.where(open_ & ~before, middle, end)
+    return start
 
 
 @function("searchsorted")
@@ -254,7 +272,7 @@ def searchsorted(
     chosen = side or ("right" if right else "left")
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:
-        found = np.searchsorted(bounds, values, side=chosen)  # type: ignore[call-overload]
+        found = _places_between(bounds, values, chosen)
         return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
     if bounds.shape[:-1] != values.shape[:-1]:
         raise GradcliError(
@@ -262,10 +280,13 @@ def searchsorted(
             f"searchsorted(): the sequences' shape {tuple(bounds.shape)} and the values'"
             f" {tuple(values.shape)} differ before the last dimension",
         )
+    count = math.prod(bounds.shape[:-1])
     rows = zip(
-        bounds.reshape(-1, bounds.shape[-1]), values.reshape(-1, values.shape[-1]), strict=True
+        bounds.reshape(count, bounds.shape[-1]),
+        values.reshape(count, values.shape[-1]),
+        strict=True,
     )
-    places = [np.searchsorted(row, wanted, side=chosen) for row, wanted in rows]  # type: ignore[call-overload]
+    places = [_places_between(row, wanted, chosen) for row, wanted in rows]
     return Tensor(np.stack(places).astype(kind).reshape(values.shape))
 
 

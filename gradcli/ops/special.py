@@ -69,10 +69,16 @@ erfinv: Op = pointwise(
 
 # --- the gamma function -------------------------------------------------------------------------
 
+
+def _lgamma_array(self: Any) -> Any:
+    # SciPy gives -inf its own value; in C the gamma function has infinitely many poles below.
+    return np.where(np.isneginf(self), np.inf, by_scipy("gammaln")(self)).astype(self.dtype)[()]
+
+
 lgamma = pointwise(
     "lgamma",
     "LgammaBackward0",
-    by_scipy("gammaln"),
+    _lgamma_array,
     floating=True,
     self=lambda grad, self: grad * digamma(self),
 )
@@ -249,9 +255,9 @@ xlogy_by_number: Op = pointwise(
 def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
     refuse_out("xlogy", out)
-    if type(input) is Tensor and type(other) in (int, float):
+    if type(input) is Tensor and type(other) in (bool, int, float):
         return xlogy_by_number.apply(input, float(other))
-    if type(other) is Tensor and type(input) in (int, float):
+    if type(other) is Tensor and type(input) in (bool, int, float):
         return xlogy_of_number.apply(other, float(input))
     check_tensors("xlogy", input=input, other=other)
     return xlogy.apply(input, other)
@@ -306,9 +312,9 @@ xlog1py_by_number: Op = pointwise(
 def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
     refuse_out("xlog1py", out)
-    if type(input) is Tensor and type(other) in (int, float):
+    if type(input) is Tensor and type(other) in (bool, int, float):
         return xlog1py_by_number.apply(input, float(other))
-    if type(other) is Tensor and type(input) in (int, float):
+    if type(other) is Tensor and type(input) in (bool, int, float):
         return xlog1py_of_number.apply(other, float(input))
     check_tensors("xlog1py", input=input, other=other)
     return xlog1py.apply(input, other)

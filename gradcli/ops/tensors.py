@@ -8,13 +8,15 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.views import strides_of
 from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd import backward as engine_entry
-from gradcli.autograd.geometry import geometry
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, meta_of, refresh
+from gradcli.autograd.tensor import Tensor, meta_of, refresh, refuse_batched, storage_of
+from gradcli.autograd.view_place import storage_offset
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method, modules, properties, setters, tensor_property
+from gradcli.ops.conjugate import mirrors_of
 from gradcli.ops.copying import detach
 from gradcli.ops.slips import check_kept
+from gradcli.state import active
 
 # --- differentiation ----------------------------------------------------------------------------
 
@@ -129,11 +131,19 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _grad_fn(tensor: Tensor) -> Node | None:
     if tensor.storage is not None:
         refresh(tensor)
-    return tensor.grad_fn
+    return None if _hides_history(tensor) else tensor.grad_fn
+
+
+def _hides_history(tensor: Tensor) -> bool:
+    """Whether the tensor's history is there for forward mode alone."""
+    duals = active.state.duals
+    return duals is not None and bool(duals.hides_history(tensor))
 
 
 @tensor_property("requires_grad")
 def _requires_grad(tensor: Tensor) -> bool:
+    if _hides_history(tensor):
+        return False
     # A view need not be brought up to date for this: it requires grad where its base does.
     base = tensor.base
     return tensor.requires_grad or (base is not None and base.requires_grad)
@@ -149,7 +159,10 @@ def _grad(tensor: Tensor) -> Tensor | None:
 @tensor_property("data")
 def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: writes through it escape the checks of the graph.
-    return Tensor(detach(tensor).array)
+    data = Tensor(detach(tensor).array)
+    if tensor.dtype.is_complex:
+        storage_of(data).mirrors = mirrors_of(tensor)
+    return data
 
 
 def _set_grad(tensor: Tensor, value: Any) -> None:
@@ -194,7 +207,7 @@ properties.update(
     dtype=lambda tensor: tensor.dtype,
     device=lambda tensor: tensor.device,
     ndim=lambda tensor: tensor.ndim,
-    is_leaf=lambda tensor: tensor.is_leaf,
+    is_leaf=lambda tensor: _grad_fn(tensor) is None,
     retains_grad=lambda tensor: tensor.retains_grad,
     output_nr=lambda tensor: tensor.output_nr,
     itemsize=lambda tensor: int(tensor.array.itemsize),
@@ -217,6 +230,7 @@ def item(self: Tensor) -> Any:
 @method("tolist")
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
+    refuse_batched("tolist", self)
     return self.array.tolist()
 
 
@@ -271,6 +285,9 @@ def element_size(self: Tensor) -> int:
     return int(self.array.itemsize)
 
 
+method("storage_offset")(storage_offset)
+
+
 @method("stride")
 def stride(self: Tensor, dim: int | None = None) -> Any:
     """How many elements apart neighbours along each dimension lie in memory."""
@@ -282,12 +299,6 @@ def stride(self: Tensor, dim: int | None = None) -> Any:
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
     """Whether the elements lie in memory in row order."""
     return bool(self.array.flags.c_contiguous)
-
-
-@method("storage_offset")
-def storage_offset(self: Tensor) -> int:
-    """How many elements of the memory that the tensor shows lie before its first."""
-    return 0 if self.base is None else geometry(self.base.array, self.array)[2]
 
 
 @method("_is_view")

@@ -180,6 +180,8 @@ def _cholesky_arrays(matrices: Any) -> tuple[Any, Any]:
         except np.linalg.LinAlgError:
             pass
         lower[place], info[place] = _column_by_column(matrix)
+    if not matrices.size:
+        info = np.zeros(matrices.shape[:-2], np.int32)
     return lower.reshape(matrices.shape), info.reshape(matrices.shape[:-2])
 
 

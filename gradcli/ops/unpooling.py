@@ -12,7 +12,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.pooling import picking, taken_at
@@ -90,6 +90,7 @@ def _expose_unpool(ndim: int) -> None:
                 "E301",
                 f"{name}(): an input of shape {shape} and indices of {indices.array.shape}",
             )
+        check_filled(name, input, ndim + 2)
         kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         steps = per_dimension(name, "stride", kernel_size if stride is None else stride, ndim)
         pads = per_dimension(name, "padding", padding, ndim, 0)

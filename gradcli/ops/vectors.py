@@ -69,14 +69,16 @@ def cross_(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = N
 
 def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     check_tensors(name, input=input, other=other)
-    check_dtype(name, input.dtype, refusing("bool"))
-    check_same_dtype(name, input, other)
     if input.array.ndim != other.array.ndim:
         raise GradcliError(
             "E301",
             f"{name}(): the operands have {input.array.ndim} and {other.array.ndim} dimensions",
         )
+    if not input.array.ndim:
+        raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension of 3 elements")
     at = normal_dim(name, dim, input.array.ndim)
+    check_dtype(name, input.dtype, refusing("bool"))
+    check_same_dtype(name, input, other)
     sizes = tuple(input.array.shape), tuple(other.array.shape)
     if any(not shape or shape[at] != 3 for shape in sizes):
         raise GradcliError("E301", f"{name}(): dimension {dim} must have 3 elements in both")
@@ -179,7 +181,9 @@ def trapezoid(
     distances `dx`, 1.
     """
     at, step = _operands("trapezoid", y, x, dx, dim)
-    size = y.array.shape[at] if y.array.ndim else 0
+    if not y.array.ndim:
+        raise GradcliError("E302", "trapezoid(): a 0-dim tensor has no dimension to go along")
+    size = y.array.shape[at]
     if not size:
         return Tensor(zeros(y.array, tuple(y.array.shape[:at] + y.array.shape[at + 1 :]))[()])
     if x is not None:

@@ -11,24 +11,28 @@ from gradcli.ops.arguments import check_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.norms import vector_norm
-from gradcli.ops.pointwise import sqrt
 from gradcli.ops.reduction import sum_dims
+from gradcli.ops.shape import reshape
 
 
 def _others(ndim: int, dim: int) -> tuple[int, ...]:
     return tuple(d for d in range(ndim) if d != dim)
 
 
-def _scaled(v: Any, g: Any, dim: int) -> Any:
+def _scaled(v: Any, g: Any, dim: int) -> tuple[Any, Any]:
     norm = np.sqrt((v * v).sum(axis=_others(v.ndim, dim), keepdims=True))
-    return v * (g / norm)
+    return v * (g / norm), norm
 
 
-def _rule(grad: Any, v: Any, g: Any, dim: int) -> tuple[Any, Any]:
-    dims = _others(v.ndim, dim)
-    norm = sqrt(sum_dims(v * v, dims, True))
-    by_length = sum_dims(grad * v, dims, True) / norm
-    return (g / norm) * (grad - v * (by_length / norm)), by_length
+def _rule(grads: Any, v: Any, g: Any, result1: Any, dim: int) -> tuple[Any, Any]:
+    # As in PyTorch the norms have no derivative: the rule's own one is wrong in them.
+    (grad,) = grads[:1]
+    norm = result1
+    size = v.shape[dim]
+    rows, along = ((size, -1), 1) if dim == 0 else ((-1, size), 0)
+    sums = sum_dims(reshape(grad * v, rows), (along,), False)
+    sums = reshape(sums, tuple(norm.shape))
+    return (g / norm) * (grad - v * (sums / (norm * norm))), sums / norm
 
 
 weight_norm_interface: Op = op(
@@ -36,6 +40,8 @@ weight_norm_interface: Op = op(
     "WeightNormInterfaceBackward0",
     _scaled,
     inputs=("v", "g"),
+    outputs=("result0", "result1"),
+    differentiable=(0,),
     joint=_rule,
 )
 
@@ -52,5 +58,6 @@ def scaled_direction(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """`v` scaled so that its slices along `dim` have the lengths `g`."""
     check_tensors("_weight_norm", v=v, g=g)
     if dim in (0, v.array.ndim - 1):
-        return weight_norm_interface.apply(v, g, dim)
+        result: Tensor = weight_norm_interface.apply(v, g, dim)[0]
+        return result
     return v * (g / length_of(v, dim))

@@ -12,7 +12,7 @@ from typing import Any
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors, plain_integer
+from gradcli.ops.arguments import check_filled, check_tensors, plain_integer
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.refusing import refusing
@@ -222,6 +222,7 @@ def unfold(
             "unfold(): expected a tensor of 3 or 4 dimensions",
             raises="IndexError" if input.array.ndim < 3 else None,
         )
+    check_filled("unfold", input, 4)
     sizes = input.array.shape[-2:]
     check_counts("unfold", sizes, windows.counts(sizes))
     return im2col.apply(input, windows)
@@ -245,6 +246,7 @@ def fold(
     shape = input.array.shape
     if len(shape) not in (2, 3):
         raise GradcliError("E301", "fold(): expected a tensor of 2 or 3 dimensions")
+    check_filled("fold", input, 3)
     counts = windows.counts(sizes)
     check_counts("fold", sizes, counts)
     if shape[-2] % prod(windows.kernel) or shape[-1] != prod(counts):

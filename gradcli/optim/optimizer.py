@@ -192,6 +192,10 @@ class Optimizer(Extensible):
                 state = self.state[parameter]
                 before_write(parameter.array)
                 storage.version += self.update(parameter.array, gradient, state, group)
+                if not state:
+                    del self.state[parameter]  # plain gradient descent remembers nothing
+                if storage.mirrors is not None:
+                    storage.mirrors.follow()
         return loss
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

@@ -40,6 +40,7 @@ ROWS = [
     Row("torch.complex(x, y).conj().imag", x=normal(3), y=normal(3)),
     Row("torch.complex(x, y).conj().real", x=normal(3), y=normal(3)),
     Row("torch.complex(x, y).conj_physical().imag", x=normal(3), y=normal(3)),
+    Row("torch.complex(x, y).conj_physical_().imag", x=normal(3), y=normal(3)),
     Row("torch.complex(x, y).abs()", x=normal(2, 3), y=normal(2, 3)),
     Row("torch.complex(x, y).angle()", x=normal(2, 3), y=normal(2, 3)),
     Row("x.angle()", x=away(3)),

@@ -21,6 +21,10 @@ ROWS = [
     )
 ]
 
+ROWS.append(
+    Row(_SEEDED + "torch.bernoulli(x, 0.5)", order=0, float32=False, x=unit(2, 3)),
+)
+
 # The mean moves a sample and the deviation stretches it, yet PyTorch gives neither a gradient; so
 # these are constant.
 ROWS += [

@@ -1,0 +1,112 @@
+"""`grad_fn._raw_saved_NAME`: one saved tensor of a node, to which hooks can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.node import FREED, Node
+from gradcli.autograd.tensor import Tensor, alias, in_place_of
+from gradcli.errors import GradcliError
+
+Pack = Callable[[Tensor], Any]
+Unpack = Callable[[Any], Tensor]
+
+
+class Packed:
+    """What stands in a node for a saved tensor: what `pack` made of it, and how to undo that."""
+
+    __slots__ = ("unpack", "value")
+
+    def __init__(self, value: Any, unpack: Unpack) -> None:
+        self.value = value
+        self.unpack = unpack
+
+    def tensor(self, node: Node | None, output_nr: int) -> Tensor:
+        """The tensor again, in the graph where it was; raises E202 for what is no tensor."""
+        found = self.unpack(self.value)
+        if not isinstance(found, Tensor):
+            raise GradcliError(
+                "E202", f"unpack_hook has to return a tensor, not {type(found).__name__}"
+            )
+        return in_place_of(found.array, node, output_nr)
+
+
+class SavedTensor:
+    """What a node keeps of one tensor.
+
+    Attributes:
+        kept: gives that; None where the node saved no tensor, `FREED` where it did.
+        has_hooks: whether that was packed.
+        pack: packs it.
+    """
+
+    __slots__ = ("has_hooks", "kept", "pack")
+
+    language_name: ClassVar[str] = "torch._C._autograd.SavedTensor"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"register_hooks"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(
+        self,
+        kept: Callable[[], Any],
+        has_hooks: Callable[[Any], bool],
+        pack: Callable[[Pack, Unpack], None],
+    ) -> None:
+        self.kept = kept
+        self.has_hooks = has_hooks
+        self.pack = pack
+
+    def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
+        """Keep what `pack_hook(tensor)` returns; `unpack_hook` turns it back when it is needed.
+
+        Raises E202 for hooks that are no functions, E403 where the tensor was freed, E204 where
+        there is none, where it has hooks already, and where `pack_hook` writes to it.
+        """
+        for hook in (pack_hook, unpack_hook):
+            if not callable(hook):
+                raise GradcliError(
+                    "E202", f"register_hooks() takes two functions, not {type(hook).__name__}"
+                )
+        kept = self.kept()
+        if kept is FREED:
+            raise GradcliError(
+                "E403",
+                "register_hooks(): the saved tensor was freed by a backward pass",
+                help="give it hooks before backward(), or keep it: backward(retain_graph=True)",
+            )
+        if kept is None:
+            raise _refused("the node saved nothing here")
+        if self.has_hooks(kept):
+            raise _refused("the saved tensor has hooks already")
+        self.pack(_unchanging(pack_hook), unpack_hook)
+
+
+def _refused(message: str) -> GradcliError:
+    return GradcliError("E204", f"register_hooks(): {message}", raises="RuntimeError")
+
+
+def unrecorded(pack: Pack) -> Pack:
+    """A packing function whose computations leave the graph."""
+
+    def packed(tensor: Tensor) -> Any:
+        with NoGrad():
+            return pack(tensor)
+
+    return packed
+
+
+def _unchanging(pack: Pack) -> Pack:
+    """A packing function that sees the value alone, and may not write to it."""
+    recorded_nowhere = unrecorded(pack)
+
+    def packed(tensor: Tensor) -> Any:
+        shown = alias(tensor)
+        before = shown.version
+        value = recorded_nowhere(shown)
+        if shown.version != before:
+            raise _refused("pack_hook changed its tensor in place")
+        return value
+
+    return packed
