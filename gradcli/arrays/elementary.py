@@ -80,9 +80,14 @@ def one_less_square(self: Any) -> Any:
     values = self if type(self) is np.float64 else _values(self)
     wider = None if values is None else _WIDER.get(values.dtype)
     if wider is None:
-        return 1 - self * self
+        square = self * self
+        if type(square) is np.ndarray and square.dtype is _SINGLE:
+            return np.subtract(_ONE, square, square)
+        return 1 - square
     wide = values.astype(wider)
     return (1 - wide * wide).astype(values.dtype)
 
+
+_ONE = np.array(1, np.float32)
 
 _WIDER: dict[Any, Any] = {_SINGLE: np.float64, np.dtype(np.float64): np.longdouble}

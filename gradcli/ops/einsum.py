@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import mul
 from gradcli.ops.catalogue import function
-from gradcli.ops.matmul import bmm
+from gradcli.ops.matrix_products import bmm
 from gradcli.ops.operands import listed
 from gradcli.ops.reduction import sum_dims
 from gradcli.ops.reshaping import movedim

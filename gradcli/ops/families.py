@@ -59,6 +59,7 @@ from gradcli.ops import (  # noqa: F401
     masking,
     matmul,
     matrix_functions,
+    matrix_products,
     multivariate,
     normal,
     normalisation,

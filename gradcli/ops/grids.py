@@ -20,7 +20,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import sizes_of
 from gradcli.ops.entry import Op, op
 from gradcli.ops.grid_curvature import constant, of_slopes, straight
-from gradcli.ops.matmul import bmm
+from gradcli.ops.matrix_products import bmm
 from gradcli.ops.shape import reshape, transpose
 
 # --- the places of an affine map ----------------------------------------------------------------

@@ -122,9 +122,23 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     if array.dtype not in EVERYDAY:
         return True, array, number
     if array.size >= active.state.defer_from:
-        array = deferred(array)
-    return False, array, number
+        return False, deferred(array), number
+    if not number or type(array) is not np.ndarray:  # 0.0 and -0.0 are one key
+        return False, array, number
+    known = _numbers[array.itemsize]
+    made = known.get(number)
+    if made is None:
+        if len(known) == _MANY:
+            known.clear()
+        made = known[number] = np.array(number, array.dtype)
+    return False, array, made
 
+
+_numbers: dict[int, dict[float, Any]] = {4: {}, 8: {}}
+"""Numbers as arrays with so many bytes, which NumPy computes with sooner than with Python's."""
+
+_MANY = 4096
+"""How many numbers are remembered."""
 
 NATIVE_SCALARS = frozenset({np.float32, np.float64})
 _HALF = (dtypes.float16, dtypes.bfloat16)

@@ -18,7 +18,7 @@ from gradcli.ops.copying import clone
 from gradcli.ops.dimensions import normal_dims
 from gradcli.ops.entry import Op, op
 from gradcli.ops.index_select import index_fill_tensor
-from gradcli.ops.matmul import addmm, bmm, check_dtypes, dot, mm, scaled
+from gradcli.ops.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
 from gradcli.ops.reduction import sum_, wide, wider
 from gradcli.ops.refusing import refusing
 from gradcli.ops.reshaping import flatten

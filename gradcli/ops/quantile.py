@@ -18,7 +18,7 @@ from gradcli.ops.conjugate import conj
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.gathering import gather
 from gradcli.ops.masking import masked_fill_number
-from gradcli.ops.matmul import mm
+from gradcli.ops.matrix_products import mm
 from gradcli.ops.pointwise import sqrt
 from gradcli.ops.reduction import check_reduced, reduction, sum_all, sum_dims
 from gradcli.ops.reshaping import flatten
