@@ -39,11 +39,22 @@ def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
     out = np.empty_like(arrays[0])
     if dim == 0 or out.size < active.state.defer_from or type(out) is not np.ndarray:
         write(*arrays, dim, out)
-    else:
-        over_blocks(
-            out.shape, lambda rows: write(*[array[rows] for array in arrays], dim, out[rows])
-        )
+        return out
+
+    def write_rows(rows: slice) -> None:
+        # To have longer loops NumPy repeats a number of each row in a buffer, if that is so long.
+        before = np.setbufsize(_BUFFER)
+        try:
+            write(*[array[rows] for array in arrays], dim, out[rows])
+        finally:
+            np.setbufsize(before)
+
+    over_blocks(out.shape, write_rows)
     return out
+
+
+_BUFFER = 128
+"""Elements of a buffer that is too short for rows worth a loop of their own."""
 
 
 def _write_shifted(self: Any, dim: int, out: Any) -> None:
