@@ -351,13 +351,12 @@ class _Pass:
             gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
             if gradient is None:
                 return
-        if not variable.requires_grad:
-            return  # it was told so after the graph was made
-        accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
-        left = meta.grad
-        assert left is not None
-        if type(left.array) in DEFERRED:
-            self.deferred.append(left)
+        if variable.requires_grad:  # it may have been told otherwise after the graph was made
+            accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+            left = meta.grad
+            assert left is not None
+            if type(left.array) in DEFERRED:
+                self.deferred.append(left)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
                 hooks.check_no_result(hook(variable))

@@ -93,12 +93,23 @@ def _cdist_array(x1: Any, x2: Any, p: float) -> Any:
     return vector_norm(differences, p, (differences.ndim - 1,), False)
 
 
+def _slopes(grad: Any, differences: Any, distances: Any, p: float) -> Any:
+    """The gradient of distances in the differences along the last dimension. Where a distance is 0
+    it is 0, whatever its own gradient is, but for orders whose formula has no such case.
+    """
+    last = (differences.ndim - 1,)
+    slopes = norm_gradient(grad, differences, distances, p, last, False)
+    if slopes is None:
+        return np.zeros_like(differences)
+    if p == 1 or p == np.inf:
+        return slopes
+    flat = np.expand_dims(distances == 0, -1)
+    return np.where(flat | (differences == 0) if p < 1 else flat, 0, slopes).astype(grad.dtype)
+
+
 def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
     """The gradient in x1, by the distances and their gradient."""
-    differences = _differences(x1, x2)
-    last = (differences.ndim - 1,)
-    slope = norm_gradient(grad, differences, cdist, p, last, False)
-    return np.add.reduce(slope, axis=-2)
+    return np.add.reduce(_slopes(grad, _differences(x1, x2), cdist, p), axis=-2)
 
 
 _no_second = no_derivative(
@@ -145,11 +156,10 @@ def _pdist_array(self: Any, p: float) -> Any:
 
 def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:
     first, second = _pairs(len(self))
-    slope = norm_gradient(grad, self[first] - self[second], pdist, p, (1,), False)
+    slopes = _slopes(grad, self[first] - self[second], pdist, p)
     result = np.zeros_like(self)
-    if slope is not None:
-        np.add.at(result, first, slope)
-        np.subtract.at(result, second, slope)
+    np.add.at(result, first, slopes)
+    np.subtract.at(result, second, slopes)
     return result
 
 
