@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import elementary
+from gradcli.arrays.dtypes import bfloat16, float32, of_array
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors, in_single
@@ -130,9 +131,14 @@ _TANH_SCALE = math.sqrt(2 / math.pi)
 _TANH_CUBIC = 0.044715
 
 
-def _gelu_array(self: Any, approximate: str) -> Any:
+def _gelu_array(self: Any, approximate: str, several: bool) -> Any:
     if approximate == "none":
-        return self * 0.5 * (1 + erf(self * math.sqrt(0.5)))
+        weight = 1 + erf(self * math.sqrt(0.5))
+        if several:
+            # PyTorch hands these to a library, in which infinity becomes nan, and what is larger
+            # than half the largest number infinity.
+            return self * (weight + (self - self)) * 0.5
+        return self * 0.5 * weight
     inner = (self + self * self * self * _TANH_CUBIC) * _TANH_SCALE
     return self * 0.5 * (1 + elementary.tanh(inner))
 
@@ -172,7 +178,9 @@ gelu_backward: Op = pointwise(
 gelu_ = pointwise(
     "gelu",
     "GeluBackward0",
-    lambda self, approximate: in_single(_gelu_array, self, approximate),
+    lambda self, approximate: in_single(
+        _gelu_array, self, approximate, self.size > 1 and of_array(self) in (float32, bfloat16)
+    ),
     self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
 )
 

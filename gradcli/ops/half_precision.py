@@ -20,7 +20,7 @@ from gradcli.state import active
 _NAMES = """
     mul.MulBackward1 div.DivBackward1 round.RoundBackward1
     log2 log10 exp2 tanh_backward erf erfc sinc
-    silu mish gelu gelu_backward elu elu_backward hardswish hardswish_backward
+    silu mish gelu_backward elu elu_backward hardswish hardswish_backward
     log_sigmoid glu softplus softplus_backward leaky_relu_backward rrelu_with_noise_backward
     elu_backward.is_result clamp clamp_min clamp_max pow.PowBackward1 pow.PowBackward2
     lerp lerp.LerpBackward1 addcmul addcdiv

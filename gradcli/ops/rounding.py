@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.dtypes import of_array
+from gradcli.arrays.typeinfo import finfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_real, check_tensors, plain_integer
@@ -92,7 +93,17 @@ def _nan_to_num_array(
     if self.dtype.kind == "c":
         pairs = np.asarray(self)[..., None].view(self.real.dtype)
         return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]
-    return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+    if self.dtype.kind != "V":
+        return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+    # NumPy takes bfloat16 for no floating dtype; its largest number is not that of float32.
+    largest = finfo(of_array(self)).max
+    wide = np.nan_to_num(
+        self.astype(np.float32),
+        nan=nan or 0.0,
+        posinf=largest if posinf is None else posinf,
+        neginf=-largest if neginf is None else neginf,
+    )
+    return wide.astype(self.dtype)
 
 
 nan_to_num = pointwise(
