@@ -12,6 +12,15 @@ from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.views import row_strides, strides_from, strides_of, window
 
 
+def in_row_order(array: Any) -> Any:
+    """The array by rows without gaps, as some of PyTorch's kernels make theirs whatever the layout
+    of what they read.
+    """
+    if type(array) not in ARRAYS or array.ndim < 2 or array.flags.c_contiguous:
+        return array
+    return array.copy()
+
+
 def copied_in_order(array: Any) -> Any:
     """A copy without gaps, with the array's own strides or, where those leave gaps, its dimensions
     in the same order: what PyTorch calls preserving the format.

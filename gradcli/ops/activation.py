@@ -16,6 +16,7 @@ import numpy as np
 
 from gradcli.arrays import elementary
 from gradcli.arrays.dtypes import bfloat16, float32, of_array
+from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors, in_single
@@ -265,7 +266,7 @@ def _logsigmoid_array(self: Any) -> Any:
 logsigmoid_ = pointwise(
     "log_sigmoid",
     "LogSigmoidBackward0",
-    lambda self: in_single(_logsigmoid_array, self),
+    lambda self: in_row_order(in_single(_logsigmoid_array, self)),
     self=lambda grad, self: logsigmoid_backward(grad, self),
 )
 
@@ -339,6 +340,7 @@ glu_ = op(
     "glu",
     "GluBackward0",
     _glu_array,
+    keeps_layout=True,
     self=lambda grad, self, dim: glu_backward(grad, self, dim),
 )
 

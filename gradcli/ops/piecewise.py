@@ -12,6 +12,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.block_kernels import choose, positive_part
+from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import activation
@@ -160,7 +161,7 @@ rrelu_backward: Op = pointwise(
 rrelu_ = pointwise(
     "rrelu_with_noise",
     "RreluWithNoiseBackward0",
-    lambda self, lower, upper: in_single(_leaky_array, self, (lower + upper) / 2),
+    lambda self, lower, upper: in_row_order(in_single(_leaky_array, self, (lower + upper) / 2)),
     self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
 )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.strides import in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -133,15 +134,10 @@ def _logarithm(base: Any) -> Any:
     return math.log(base) if base > 0 else math.nan
 
 
-def _in_row_order(array: Any) -> Any:
-    """The array without gaps: as a number's power lies, whatever its exponent's layout."""
-    return np.ascontiguousarray(array) if type(array) is np.ndarray and array.ndim > 1 else array
-
-
 pow_base = pointwise(
     "pow",
     "PowBackward2",
-    lambda exponent, base: _in_row_order(_power(base, exponent)),
+    lambda exponent, base: in_row_order(_power(base, exponent)),
     exponent=_exponential_rule,
     refused=refusing("bool"),
 )
