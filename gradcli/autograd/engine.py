@@ -22,19 +22,16 @@ from gradcli.arrays.fusion import evaluate
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import fitting, hooks
-from gradcli.autograd.fitting import (
-    WORTH_STEALING,
-    accumulate_grad,
-    fit,
-    is_fresh,
-    kept,
-)
+from gradcli.autograd.fitting import WORTH_STEALING, accumulate_grad, fit, is_fresh, kept
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Label
 from gradcli.state import State, active
 
 _SEQUENCE = attrgetter("sequence_nr")
+
+_SOONEST = 1 << 62
+"""More than any sequence number: nodes that refuse to run do so first, in the order they came."""
 
 Root = tuple[Node, int, Any]
 Target = tuple[Node, int]
@@ -252,7 +249,8 @@ class _Pass:
                 if gradient is None:
                     self._skip(following)
                 elif type(following) is not AccumulateGrad:
-                    heappush(ready, (-following.sequence_nr, following, gradient))
+                    rank = len(ready) - _SOONEST if following.refuses else -following.sequence_nr
+                    heappush(ready, (rank, following, gradient))
                 elif leaves is None:
                     leaves = [(following, gradient)]
                 else:

@@ -144,6 +144,8 @@ class Node:
         outputs: the numbers of the outputs that carry gradients, None for all; hooks see no others.
         deferrable: whether it takes gradients that are deferred arrays.
         fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
+        refuses: whether the operation has no derivative: the node raises when it runs, which it
+            does before all others that are ready.
     """
 
     __slots__ = (
@@ -172,6 +174,7 @@ class Node:
     outputs: ClassVar[tuple[int, ...] | None] = None
     deferrable: ClassVar[bool] = False
     fresh: ClassVar[bool] = False
+    refuses: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )

@@ -58,6 +58,7 @@ def node_class(op: Op) -> type[Node]:
         "op": op,
         "deferrable": op.deferrable,
         "fresh": True,
+        "refuses": op.node_name == "NotImplemented",
         "run": with_arrays["run"],
         "run_recorded": namespace["run_recorded"],
         "language_getattr": operands.saved_attribute,
