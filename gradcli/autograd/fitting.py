@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.deferred import forced
+from gradcli.arrays.elementary import plus
 from gradcli.arrays.fusion import assign
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
@@ -70,7 +71,7 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         meta.grad = add(old, gradient)
         new = meta.grad.array
     else:
-        new = forced(old.array + gradient)
+        new = forced(plus(old.array, gradient))
         if isinstance(old.array, np.ndarray):
             assign(old.array, new)
             new = old.array

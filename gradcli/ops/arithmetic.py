@@ -14,6 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.elementary import minus, plus
 from gradcli.arrays.multiply_add import is_fused, multiply_add
 from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor
@@ -74,7 +75,7 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
         check_subtraction(self, other)
     if alpha == 1:
-        return self - other
+        return minus(self, other)
     if is_half(self) and is_half(other):
         return with_multiple(self, other, -alpha)
     check_alpha(self, other, alpha)
@@ -86,7 +87,9 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
 add = pointwise(
     "add",
     "AddBackward0",
-    lambda self, other, alpha=1: self + other if alpha == 1 else with_multiple(self, other, alpha),
+    lambda self, other, alpha=1: (
+        plus(self, other) if alpha == 1 else with_multiple(self, other, alpha)
+    ),
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
 )
