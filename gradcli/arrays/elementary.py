@@ -72,20 +72,6 @@ tanh = rounded(np.tanh, math.tanh)
 arctanh = rounded(np.arctanh, math.atanh)
 
 
-def plus(self: Any, other: Any) -> Any:
-    """The sum. PyTorch multiplies a complex second operand by its `alpha`, be it 1: what is not
-    finite in one part reaches both.
-    """
-    total = self + other
-    return total if total.dtype.kind != "c" else self + other * 1
-
-
-def minus(self: Any, other: Any) -> Any:
-    """The difference, with PyTorch's `alpha` as in `plus`."""
-    difference = self - other
-    return difference if difference.dtype.kind != "c" else self - other * 1
-
-
 def one_less_square(self: Any) -> Any:
     """1 - x · x, rounded once where PyTorch does so: for float32 and float64."""
     if type(self) is _float32:

@@ -18,7 +18,6 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.arrays.deferred import DEFERRED, forced
-from gradcli.arrays.elementary import plus
 from gradcli.arrays.fusion import evaluate
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
@@ -279,7 +278,7 @@ class _Pass:
         buffer[output_nr] = gradient if old is None else self._sum(node, old, gradient)
 
     def _sum(self, node: Node, old: Any, incoming: Any) -> Any:
-        total = fitting.add(old, incoming) if self.create_graph else plus(old, incoming)
+        total = (fitting.add if self.create_graph else fitting.plus)(old, incoming)
         if self.recorder is not None:
             self.recorder.accumulation(node, old, incoming, total)
         return total

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.deferred import forced
-from gradcli.arrays.elementary import plus
 from gradcli.arrays.fusion import assign
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
@@ -23,6 +22,7 @@ from gradcli.errors import GradcliError
 
 # Installed by gradcli.ops.
 add: Callable[[Any, Any], Any] = not_installed
+plus: Callable[[Any, Any], Any] = not_installed
 sum_to: Callable[[Any, tuple[int, ...]], Any] = not_installed
 cast: Callable[[Any, Any], Any] = not_installed
 copy: Callable[[Tensor], Tensor] = not_installed

@@ -14,7 +14,6 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.elementary import minus, plus
 from gradcli.arrays.multiply_add import is_fused, multiply_add
 from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor
@@ -28,6 +27,7 @@ from gradcli.ops.entry import Function, Op, pointwise
 from gradcli.ops.half_precision import is_half, with_multiple
 from gradcli.ops.operands import (
     EVERYDAY,
+    NATIVE_SCALARS,
     check_alpha,
     check_subtraction,
     check_width,
@@ -70,12 +70,24 @@ def _scaled(grad: Any, alpha: Any) -> Any:
     return grad if alpha == 1 else grad * conj(alpha)
 
 
+def _total(self: Any, other: Any, alpha: Any = 1) -> Any:
+    if alpha != 1:
+        return with_multiple(self, other, alpha)
+    total = self + other
+    if type(total) in NATIVE_SCALARS or total.dtype.kind != "c":
+        return total
+    return self + other * 1  # as PyTorch's alpha, by which a nan in one part reaches both
+
+
 def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
     # Where promotion gave both one dtype, it was bool for both.
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
         check_subtraction(self, other)
     if alpha == 1:
-        return minus(self, other)
+        difference = self - other
+        if type(difference) in NATIVE_SCALARS or difference.dtype.kind != "c":
+            return difference
+        return self - other * 1
     if is_half(self) and is_half(other):
         return with_multiple(self, other, -alpha)
     check_alpha(self, other, alpha)
@@ -87,9 +99,7 @@ def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
 add = pointwise(
     "add",
     "AddBackward0",
-    lambda self, other, alpha=1: (
-        plus(self, other) if alpha == 1 else with_multiple(self, other, alpha)
-    ),
+    _total,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
 )
@@ -434,4 +444,4 @@ expose(neg, "neg", "negative", inplace=True)
 expose(div, "true_divide", inplace=True)
 expose(reciprocal, inplace=True)
 
-fitting.add = add
+fitting.add, fitting.plus = add, _total
