@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.fused_sums import fused_sum
+from gradcli.arrays.summation import in_turn
 
 _LANES = 4
 """Numbers in a register of the kernels that round twice."""
@@ -113,10 +114,7 @@ def _begun_chain(products: Any, start: Any) -> Any:
     """
     if start is not None:
         products[0] += start
-    # NumPy adds in pairs what lies one behind the other.
-    if products.size == len(products):
-        return np.add.accumulate(products, axis=0)[-1]
-    return np.add.reduce(products, axis=0)
+    return in_turn(products)
 
 
 def _by_eight(products: Any, start: Any) -> Any:

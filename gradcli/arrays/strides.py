@@ -12,6 +12,18 @@ from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.views import row_strides, strides_from, strides_of, window
 
 
+@lru_cache(256)
+def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
+    """Whether several elements of an array or a window may be one in memory."""
+    reach = 0
+    for step, count in sorted(zip(strides, shape, strict=True)):
+        if count > 1:
+            if step <= reach:
+                return True
+            reach += step * (count - 1)
+    return False
+
+
 def in_row_order(array: Any) -> Any:
     """The array by rows without gaps, as some of PyTorch's kernels make theirs whatever the layout
     of what they read.

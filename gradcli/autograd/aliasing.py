@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.backend import address_of
+from gradcli.arrays.strides import overlaps_itself
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
@@ -53,18 +53,7 @@ def check_places(array: Any) -> bool:
                     "several elements of the written tensor share one place in memory",
                     help="clone() the expanded tensor before writing to it",
                 )
-    return array.ndim > 1 and array.size > 1 and _overlaps_itself(array.shape, array.strides)
-
-
-@lru_cache(256)
-def _overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    end = 0
-    for stride, size in sorted(zip(strides, shape, strict=True)):
-        if size > 1:
-            if stride <= end:
-                return True
-            end += stride * (size - 1)
-    return False
+    return array.ndim > 1 and array.size > 1 and overlaps_itself(array.shape, array.strides)
 
 
 def _check_overlap(written: Any, read: Any, same: bool = True) -> bool:

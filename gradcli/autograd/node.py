@@ -7,7 +7,7 @@ operation's inputs; a leaf that requires grad is represented by its `AccumulateG
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -253,6 +253,18 @@ class AccumulateGrad(Node):
         self.assigned = None
         self.extra = None
         self.variable = variable
+
+
+def reachable(ends: Iterable[Node | None]) -> Iterator[Node]:
+    """The nodes of the graphs that end in some nodes, these among them, each once."""
+    stack = [node for node in ends if node is not None]
+    seen: set[Node] = set()
+    while stack:
+        node = stack.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            stack += [following for following in node.next_nodes if following is not None]
 
 
 def freed(node: Node) -> GradcliError:

@@ -12,7 +12,7 @@ from weakref import WeakSet
 
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.aliasing import check_places
-from gradcli.autograd.node import Node
+from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import pushforward
@@ -127,18 +127,9 @@ class Duals:
 
 def _begins_elsewhere(end: Node) -> bool:
     """Whether the graph behind a node has an end that is no dual tensor."""
-    stack = [end]
-    seen: set[Node] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        following = [next_node for next_node in node.next_nodes if next_node is not None]
-        if not following and not isinstance(node, DualEntry):
-            return True
-        stack += following
-    return False
+    return any(
+        not any(node.next_nodes) and not isinstance(node, DualEntry) for node in reachable([end])
+    )
 
 
 def _duals() -> Duals:

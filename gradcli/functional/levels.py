@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.structure import leaves, mapped
@@ -144,17 +144,10 @@ class Level:
 
 def reaches_leaf(tensors: Sequence[Tensor]) -> bool:
     """Whether a leaf that requires grad is in the graphs of the tensors."""
-    stack = [node for node in (gradient_edge(tensor)[0] for tensor in tensors) if node is not None]
-    seen: set[Node] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if isinstance(node, AccumulateGrad) and node.variable.requires_grad:
-            return True
-        stack += [following for following in node.next_nodes if following is not None]
-    return False
+    return any(
+        isinstance(node, AccumulateGrad) and node.variable.requires_grad
+        for node in reachable([gradient_edge(tensor)[0] for tensor in tensors])
+    )
 
 
 def tensors_of(name: str, value: Any) -> list[Tensor]:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.strides import overlaps_itself
 from gradcli.arrays.views import sliced, window, with_strides
 from gradcli.autograd import inplace, view_place
 from gradcli.autograd.geometry import extent
@@ -265,17 +266,6 @@ def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
 # --- as_strided ---------------------------------------------------------------------------------
 
 
-def _overlap(size: Sizes, stride: Sizes) -> bool:
-    """Whether several elements of a window may be one element of memory."""
-    reach = 0
-    for step, count in sorted(zip(stride, size, strict=True)):
-        if count > 1:
-            if step <= reach:
-                return True
-            reach += step * (count - 1)
-    return False
-
-
 def _strided_backward(
     grad: Any, self_sizes: Sizes, size: Sizes, stride: Sizes, offset: int, layout: Sizes
 ) -> Any:
@@ -287,7 +277,7 @@ def _strided_backward(
     before = max(0, -offset)
     span = before + max(extent(self_sizes, layout), offset + extent(size, stride))
     memory = zeros(grad, (span,))
-    if _overlap(size, stride):
+    if overlaps_itself(size, stride):
         where: Any = np.array(before + offset)
         for step, count in zip(stride, size, strict=True):
             where = where[..., None] + np.arange(count) * step
