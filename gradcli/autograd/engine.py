@@ -425,7 +425,7 @@ class _Pass:
             tensor = reference()
             gradient = grads[output_nr] if isinstance(grads, list) else grads
             if tensor is not None and gradient is not None:
-                new = gradient if self.create_graph else Tensor(own(gradient))
+                new = fitting.clone(gradient) if self.create_graph else Tensor(own(gradient))
                 old = tensor.grad
                 meta_of(tensor).grad = new if old is None else fitting.add(old, new)
         return grads

@@ -26,6 +26,7 @@ plus: Callable[[Any, Any], Any] = not_installed
 sum_to: Callable[[Any, tuple[int, ...]], Any] = not_installed
 cast: Callable[[Any, Any], Any] = not_installed
 copy: Callable[[Tensor], Tensor] = not_installed
+clone: Callable[[Tensor], Tensor] = not_installed
 
 
 def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:

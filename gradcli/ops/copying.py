@@ -318,4 +318,4 @@ def _copied_gradient(gradient: Tensor) -> Tensor:
 
 
 fitting.cast = _cast_gradient
-fitting.copy = _copied_gradient
+fitting.copy, fitting.clone = _copied_gradient, clone.apply

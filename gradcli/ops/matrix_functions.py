@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
-
-from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.matrix_exponential import matrix_exponential
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import reciprocal, zeros
@@ -30,18 +28,7 @@ from gradcli.ops.slicing import slice_
 
 
 def _exponential_array(self: Any) -> Any:
-    return _exponential(self)
-
-
-@on_the_host
-def _exponential(self: Any) -> Any:
-    import scipy.linalg
-
-    if not self.size:
-        return self.copy()
-    # In double precision, rounded once.
-    wide = self.astype(np.result_type(self.dtype, np.float64))
-    return np.ascontiguousarray(scipy.linalg.expm(wide).astype(self.dtype))
+    return matrix_exponential(self)
 
 
 def _exponential_rule(grad: Any, self: Any) -> Any:

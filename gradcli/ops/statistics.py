@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays import selection
 from gradcli.arrays.backend import on_the_host
+from gradcli.arrays.spread import mean_and_squares, squares_about
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import refuse_out
@@ -36,31 +37,47 @@ Axes = tuple[int, ...] | None
 
 
 def _moments(self: Any, dims: Axes, correction: float, keepdim: bool) -> tuple[Any, Any]:
-    """Variance and mean, computed in float64 where the dtype is narrower."""
-    exact = self.astype(np.complex128 if self.dtype.kind == "c" else np.float64)
-    axis = tuple(range(self.ndim)) if dims is None else dims
-    count = reduced_count(self.shape, dims)
-    mean = fold(np.add, exact, axis, True) / np.float64(count)
-    spread = np.abs(exact - mean)
+    """Variance, not rounded yet to the input's dtype, and mean."""
+    if self.dtype.kind == "c":
+        parts = [_moments(part, dims, correction, keepdim) for part in (self.real, self.imag)]
+        (variance, mean), (imaginary, imaginary_mean) = parts
+        return _as(self.real, variance) + _as(self.real, imaginary), mean + 1j * imaginary_mean
+    mean, squares = mean_and_squares(self, tuple(range(self.ndim)) if dims is None else dims)
+    if not keepdim:
+        mean, squares = np.squeeze(mean, dims), np.squeeze(squares, dims)
+    return squares / _freedom(self, dims, correction), mean
+
+
+def _variance(self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
+    """The variance alone, in which PyTorch goes another way to a single result: around the mean
+    rounded to the input's dtype.
+    """
+    if self.dtype.kind == "c":
+        parts = [_variance(part, dims, correction, keepdim) for part in (self.real, self.imag)]
+        return _as(self.real, parts[0]) + _as(self.real, parts[1])
+    if self.dtype.char not in "fd" or not 0 < self.size == reduced_count(self.shape, dims):
+        return _moments(self, dims, correction, keepdim)[0]
+    variance = squares_about(mean_all(self), self) / _freedom(self, dims, correction)
+    shape = (1,) * (self.ndim if keepdim else self.ndim - len(dims) if dims else 0)
+    return np.reshape(variance, shape)
+
+
+def _freedom(self: Any, dims: Axes, correction: float) -> Any:
     # A divisor below 0 counts as 0: PyTorch gives inf or nan.
-    divisor = np.float64(max(0.0, count - correction))
-    variance = fold(np.add, spread * spread, axis, keepdim) / divisor
-    return variance, mean if keepdim else np.reshape(mean, variance.shape)[()]
+    return np.float64(max(0.0, reduced_count(self.shape, dims) - correction))
 
 
-def _narrow(value: Any, like: Any) -> Any:
-    """A moment in the dtype of the input, or in its real part's."""
-    if value.dtype.kind == "f" and like.dtype.kind == "c":
-        return value.astype(like.real.dtype)
-    return value.astype(like.dtype)
+def _as(self: Any, moment: Any) -> Any:
+    """A moment in the dtype of the input."""
+    return moment.astype(self.dtype)[()]
 
 
 def _var_array(self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
-    return _narrow(_moments(self, dims, correction, keepdim)[0], self)
+    return _as(self.real, _variance(self, dims, correction, keepdim))
 
 
 def _std_array(self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
-    return _narrow(np.sqrt(_moments(self, dims, correction, keepdim)[0]), self)
+    return _as(self.real, np.sqrt(_variance(self, dims, correction, keepdim)))
 
 
 def _restored(value: Any, dims: Axes, keepdim: bool) -> Any:
@@ -104,12 +121,12 @@ def _plus_mean(of_spread: Any, of_mean: Any, self: Any, dims: Axes, keepdim: boo
 
 def _var_mean_array(self: Any, dims: Axes, correction: float, keepdim: bool) -> tuple[Any, Any]:
     variance, mean = _moments(self, dims, correction, keepdim)
-    return _narrow(variance, self), _narrow(mean, self)
+    return _as(self.real, variance), _as(self, mean)
 
 
 def _std_mean_array(self: Any, dims: Axes, correction: float, keepdim: bool) -> tuple[Any, Any]:
     variance, mean = _moments(self, dims, correction, keepdim)
-    return _narrow(np.sqrt(variance), self), _narrow(mean, self)
+    return _as(self.real, np.sqrt(variance)), _as(self, mean)
 
 
 def _var_mean_rule(grads: Any, self: Any, dims: Axes, correction: float, keepdim: bool) -> Any:
