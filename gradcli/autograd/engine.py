@@ -22,9 +22,10 @@ from gradcli.arrays.fusion import evaluate
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import fitting, hooks
-from gradcli.autograd.fitting import WORTH_STEALING, accumulate_grad, fit, is_fresh, kept
-from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node
+from gradcli.autograd.fitting import WORTH_STEALING, accumulate_grad, fit, is_fresh, settle
+from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
 from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.autograd.unrolled import run_unrolled
 from gradcli.errors import GradcliError, Label
 from gradcli.state import State, active
 
@@ -68,6 +69,13 @@ def run_backward(
     outer = state.backward_pass
     state.grad_enabled = create_graph
     try:
+        if len(roots) == 1 and targets is None and not create_graph and state.recorder is None:
+            root, _, gradient = roots[0]
+            left_deferred = run_unrolled(root, gradient, keep_graph, state)
+            if left_deferred is not None:
+                if left_deferred:
+                    _compute(left_deferred, [])
+                return []
         this = _Pass(state, keep_graph, create_graph, targets, accumulate)
         state.backward_pass = this
         return this.run(roots)
@@ -79,6 +87,13 @@ def run_backward(
         state.grad_enabled = before
         state.place = place
         state.backward_pass = outer
+
+
+def _compute(leaves: list[Tensor], captured: list[Any]) -> None:
+    """Compute what a pass leaves behind deferred, all in one go."""
+    evaluate([tensor.array for tensor in leaves] + captured)
+    for tensor in leaves:
+        tensor.array = forced(tensor.array)
 
 
 class _Pass:
@@ -218,7 +233,7 @@ class _Pass:
                 gradients = self._after(node, grads, gradients)
             next_nodes = node.next_nodes
             if len(gradients) != len(next_nodes):
-                raise _miscounted(node, len(gradients))
+                raise miscounted(node, len(gradients))
             leaves = None
             input_nrs = node.input_nrs
             for number, following in enumerate(next_nodes):
@@ -323,17 +338,8 @@ class _Pass:
         """Hand a leaf its gradient. `fresh` memory, which nobody else sees, need not be copied."""
         variable = leaf.variable
         meta = variable.meta or meta_of(variable)
-        if (
-            self.plain
-            and meta.grad is None
-            and leaf.extra is None
-            and variable.requires_grad
-            and not meta.hooks
-            and not meta.accumulated_hooks
-        ):
-            taken = meta.grad = Tensor(gradient if fresh else kept(gradient, variable.array))
-            if type(taken.array) in DEFERRED:
-                self.deferred.append(taken)
+        if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:
+            settle(leaf, gradient, fresh, self.deferred)
             return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
@@ -364,14 +370,11 @@ class _Pass:
     # --- after ----------------------------------------------------------------------------------
 
     def _finish(self) -> None:
-        """Compute what the pass leaves behind deferred, all in one go."""
         if self.create_graph:
             return
         captured = [each for each in self.captured.values() if type(each) in DEFERRED]
         if self.deferred or captured:
-            evaluate([tensor.array for tensor in self.deferred] + captured)
-            for tensor in self.deferred:
-                tensor.array = forced(tensor.array)
+            _compute(self.deferred, captured)
             self.captured = {target: forced(each) for target, each in self.captured.items()}
 
     # --- what few nodes have --------------------------------------------------------------------
@@ -436,10 +439,3 @@ class _Pass:
             if target is node:
                 gradient = grads[output_nr] if isinstance(grads, list) else grads
                 self.captured[target, output_nr] = gradient
-
-
-def _miscounted(node: Node, count: int) -> GradcliError:
-    return GradcliError(
-        "E410",
-        f"{node.node_name} returned {count} gradients for {len(node.next_nodes)} inputs",
-    )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import forced
+from gradcli.arrays.deferred import DEFERRED, forced
 from gradcli.arrays.fusion import assign
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
@@ -82,6 +82,23 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
             old.storage.count_write()
     if recorder is not None:
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
+
+
+def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_deferred: list[Tensor]) -> None:
+    """Give a leaf that nobody listens to its gradient, in a pass that records nothing. `fresh`
+    memory, which nobody else sees, need not be copied. A gradient that stays deferred is noted.
+    """
+    variable = leaf.variable
+    if not variable.requires_grad:  # it may have been told so after the graph was made
+        return
+    meta = variable.meta or meta_of(variable)
+    taken = meta.grad
+    if taken is None:
+        taken = meta.grad = Tensor(gradient if fresh else kept(gradient, variable.array))
+    else:
+        accumulate_grad(leaf, gradient, False, None)
+    if type(taken.array) in DEFERRED:
+        left_deferred.append(taken)
 
 
 WORTH_STEALING = 1 << 15

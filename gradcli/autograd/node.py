@@ -144,6 +144,7 @@ class Node:
         outputs: the numbers of the outputs that carry gradients, None for all; hooks see no others.
         deferrable: whether it takes gradients that are deferred arrays.
         fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
+        op: the entry of the catalogue that the class is made from; not set for other classes.
         refuses: whether the operation has no derivative: the node raises when it runs, which it
             does before all others that are ready.
     """
@@ -169,6 +170,7 @@ class Node:
     assigned: str | None
     extra: NodeExtra | None
 
+    op: ClassVar[Any]  # only where the class is made from an entry
     node_name: ClassVar[str] = "Node"
     multiple: bool = False
     outputs: ClassVar[tuple[int, ...] | None] = None
@@ -277,6 +279,14 @@ def freed(node: Node) -> GradcliError:
             (node.place, f"{node.node_name} saved values here"),
             (getattr(node, "ran_at", None), "freed here"),
         ),
+    )
+
+
+def miscounted(node: Node, count: int) -> GradcliError:
+    """The error of a node that returned too many gradients, or too few."""
+    return GradcliError(
+        "E410",
+        f"{node.node_name} returned {count} gradients for {len(node.next_nodes)} inputs",
     )
 
 

@@ -49,7 +49,7 @@ class Operands:
         """What the parameters of a node's rules are called: operands and results by their names,
         numbers by their value.
         """
-        op: Op = node.node.op  # type: ignore[attr-defined]
+        op: Op = node.node.op
         names: dict[str, Symbol] = {}
         for name in op.tensors:
             if name in op.inputs:

@@ -40,7 +40,7 @@ def ties_text(found: Sequence[Tie], operands: Operands) -> str:
 
 
 def _operand(tie: Tie, operands: Operands) -> str:
-    inputs = tie.node.node.op.inputs  # type: ignore[attr-defined]
+    inputs = tie.node.node.op.inputs
     edge = tie.node.edges[inputs.index(tie.parameter)]
     if edge.node is None:
         return tie.parameter
