@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from gradcli.autograd import unrolled
@@ -149,6 +151,39 @@ for n in range(5):
     (torch.cat(parts) ** 2).sum().backward()
 print(b.grad)
 """,
+    "a hessian": """
+for n in range(2):
+    f = ((torch.tanh(b * s) ** 3).sum() + (b * b).sum() ** 2) * w.sum()
+    (g,) = torch.autograd.grad(f, b, create_graph=True)
+    print(g)
+    for i in range(3):
+        print(torch.autograd.grad(g[i], b, retain_graph=True), s.grad)
+""",
+    "some of the leaves": """
+for n in range(6):
+    y = (torch.sin(b * s) @ w.t()).sum()
+    inputs = [b, s] if n < 2 else [s, b, s] if n < 4 else [w]
+    print(torch.autograd.grad(y * s.exp(), inputs))
+""",
+    "a leaf that is not in it": """
+for n in range(4):
+    y = (b * 2).sum() if n == 2 else (b * s).sum()
+    print(torch.autograd.grad(y, [b, s], allow_unused=True))
+""",
+    "no leaf": """
+for n in range(3):
+    y = b * s
+    print(torch.autograd.grad((y * y).sum(), [y, b]))
+""",
+    "accumulating, recording, collecting": """
+for n in range(6):
+    y = (b * s).exp().sum()
+    if n % 3 == 2:
+        y.backward(inputs=[s])
+    else:
+        y.backward(create_graph=n % 3 == 1)
+print(b.grad, s.grad)
+""",
     "nodes that ran": """
 for n in range(4):
     y = b * s
@@ -186,6 +221,9 @@ def test_as_the_engine(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         ("hooks", 2, 3),
         ("a function of one's own", 0, 0),
         ("retain_graph", 1, 5),
+        ("a hessian", 2, 8),
+        ("some of the leaves", 2, 4),
+        ("no leaf", 0, 0),
     ],
 )
 def test_how_many_are_written_and_run(
@@ -194,16 +232,16 @@ def test_how_many_are_written_and_run(
     counts = {"written": 0, "run": 0}
     write = unrolled._written
 
-    def counted(root: object) -> object:
-        made = write(root)  # type: ignore[arg-type]
+    def counted(*given: Any) -> unrolled.Pass | None:
+        made = write(*given)
         if made is None:
             return None
         counts["written"] += 1
 
-        def run_it(*given: object) -> bool:
-            done = made(*given)  # type: ignore[arg-type]
-            counts["run"] += done
-            return done
+        def run_it(*given: Any) -> list[Any] | None:
+            found = made(*given)
+            counts["run"] += found is not None
+            return found
 
         return run_it
 

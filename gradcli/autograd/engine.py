@@ -18,11 +18,17 @@ from operator import attrgetter
 from typing import Any
 
 from gradcli.arrays.deferred import DEFERRED, forced
-from gradcli.arrays.fusion import evaluate
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import fitting, hooks
-from gradcli.autograd.fitting import WORTH_STEALING, accumulate_grad, fit, is_fresh, settle
+from gradcli.autograd.fitting import (
+    WORTH_STEALING,
+    accumulate_grad,
+    computed,
+    fit,
+    is_fresh,
+    settle,
+)
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.autograd.unrolled import run_unrolled
@@ -69,13 +75,15 @@ def run_backward(
     outer = state.backward_pass
     state.grad_enabled = create_graph
     try:
-        if len(roots) == 1 and targets is None and not create_graph and state.recorder is None:
+        if (
+            len(roots) == 1
+            and state.recorder is None
+            and (not accumulate if targets is not None else not create_graph)
+        ):
             root, _, gradient = roots[0]
-            left_deferred = run_unrolled(root, gradient, keep_graph, state)
-            if left_deferred is not None:
-                if left_deferred:
-                    _compute(left_deferred, [])
-                return []
+            found = run_unrolled(root, gradient, keep_graph, create_graph, targets, state)
+            if found is not None:
+                return found
         this = _Pass(state, keep_graph, create_graph, targets, accumulate)
         state.backward_pass = this
         return this.run(roots)
@@ -87,13 +95,6 @@ def run_backward(
         state.grad_enabled = before
         state.place = place
         state.backward_pass = outer
-
-
-def _compute(leaves: list[Tensor], captured: list[Any]) -> None:
-    """Compute what a pass leaves behind deferred, all in one go."""
-    evaluate([tensor.array for tensor in leaves] + captured)
-    for tensor in leaves:
-        tensor.array = forced(tensor.array)
 
 
 class _Pass:
@@ -155,8 +156,7 @@ class _Pass:
             if self.waiting[node] == 0:
                 self._make_ready(node, self.buffers.pop(node))
         self._run_ready()
-        self._finish()
-        return [self.captured.get(target) for target in self.targets or ()]
+        return computed(self.deferred, [self.captured.get(target) for target in self.targets or ()])
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -366,16 +366,6 @@ class _Pass:
                 hooks.check_no_result(hook(variable))
         if leaf.extra is not None and leaf.extra.hooks:
             hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
-
-    # --- after ----------------------------------------------------------------------------------
-
-    def _finish(self) -> None:
-        if self.create_graph:
-            return
-        captured = [each for each in self.captured.values() if type(each) in DEFERRED]
-        if self.deferred or captured:
-            _compute(self.deferred, captured)
-            self.captured = {target: forced(each) for target, each in self.captured.items()}
 
     # --- what few nodes have --------------------------------------------------------------------
 

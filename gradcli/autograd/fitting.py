@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.deferred import DEFERRED, forced
-from gradcli.arrays.fusion import assign
+from gradcli.arrays.fusion import assign, evaluate
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.arrays.strides import copied_to_leaf
@@ -99,6 +99,19 @@ def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_deferred: list
         accumulate_grad(leaf, gradient, False, None)
     if type(taken.array) in DEFERRED:
         left_deferred.append(taken)
+
+
+def computed(left_deferred: list[Tensor], gradients: list[Any]) -> list[Any]:
+    """Compute the deferred arrays of leaves' gradients, and those among the gradients that a pass
+    returns, all in one go; the latter computed.
+    """
+    deferred = [each for each in gradients if type(each) in DEFERRED]
+    if not (left_deferred or deferred):
+        return gradients
+    evaluate([tensor.array for tensor in left_deferred] + deferred)
+    for tensor in left_deferred:
+        tensor.array = forced(tensor.array)
+    return [forced(gradient) for gradient in gradients]
 
 
 WORTH_STEALING = 1 << 15

@@ -9,21 +9,25 @@ happened and the engine, which knows everything, takes over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradcli.arrays.deferred import DEFERRED
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.autograd import fitting
-from gradcli.autograd.fitting import WORTH_STEALING, fit, is_fresh, settle
+from gradcli.autograd.fitting import WORTH_STEALING, computed, fit, is_fresh, settle
 from gradcli.autograd.node import AccumulateGrad, Node, miscounted, reachable
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import Span
 from gradcli.state import State
 
-Pass = Callable[[Node, Any, bool, State, list[Tensor]], bool]
-"""From the root, its gradient, whether to keep saved values, the state, and a list for the leaves
-whose gradients are left deferred; whether the graph was the one that the pass is for.
+Targets = Sequence[tuple[Node, int]] | None
+"""The nodes whose gradients are asked for, and the numbers of their outputs."""
+
+Pass = Callable[[Node, Any, bool, bool, Targets, State, list[Tensor]], list[Any] | None]
+"""Takes the root, its gradient, whether to keep saved values, whether to record, the targets, the
+state, and a list for the leaves whose gradients are left deferred. Returns the targets' gradients,
+None if the graph was not the one that the pass is for.
 """
 
 _AFTER = 64
@@ -51,12 +55,15 @@ _sites: dict[int, _Site] = {}
 """By the identity of their place in the source."""
 
 
-def run_unrolled(root: Node, gradient: Any, keep: bool, state: State) -> list[Tensor] | None:
-    """Run a pass from one root that records nothing, in its written form; None if there is none
-    for this graph, and nothing has happened.
+def run_unrolled(
+    root: Node, gradient: Any, keep: bool, recorded: bool, targets: Targets, state: State
+) -> list[Any] | None:
+    """Run a pass from one root in its written form: either one that gives leaves their gradients
+    and records nothing, or one that collects those of the targets.
 
     Returns:
-        The gradients of leaves that are left deferred.
+        The gradients of the targets; None where no pass is written for this graph, and nothing has
+        happened.
     """
     place = state.place
     site = _sites.get(id(place))
@@ -70,12 +77,13 @@ def run_unrolled(root: Node, gradient: Any, keep: bool, state: State) -> list[Te
         site.due -= 1
         if site.due:
             return None
-        site.unrolled = _written(root)
+        site.unrolled = _written(root, recorded, targets)
         if site.unrolled is None:
             return None
     left_deferred: list[Tensor] = []
-    if site.unrolled(root, gradient, keep, state, left_deferred):
-        return left_deferred
+    found = site.unrolled(root, gradient, keep, recorded, targets, state, left_deferred)
+    if found is not None:
+        return computed(left_deferred, found)
     site.unrolled = None  # another graph; if that is the rule now, it gets its turn
     site.wait = site.due = 2 * site.wait
     return None
@@ -84,13 +92,16 @@ def run_unrolled(root: Node, gradient: Any, keep: bool, state: State) -> list[Te
 # --- the text -----------------------------------------------------------------------------------
 
 
-def _written(root: Node) -> Pass | None:
+def _written(root: Node, recorded: bool, targets: Targets) -> Pass | None:
     """The pass over the graph of a root; None where it takes more than the text can say."""
     nodes = _in_order(root)
     if nodes is None:
         return None
-    writer = _Writer(nodes)
-    namespace: dict[str, Any] = dict(_FIXED, plus=fitting.plus)
+    writer = _Writer(nodes, recorded, None if targets is None else [node for node, _ in targets])
+    if not writer.reaches_targets():
+        return None
+    plus = fitting.add if recorded else fitting.plus
+    namespace: dict[str, Any] = dict(_FIXED, plus=plus)
     namespace |= {f"class_{number}": type(node) for number, node in enumerate(nodes)}
     exec(compile("\n".join(writer.text()), "<unrolled backward>", "exec"), namespace)
     unrolled: Pass = namespace["run"]
@@ -118,45 +129,80 @@ class _Writer:
     """Writes a pass over some nodes, which are given as they run.
 
     Of each node `node_N` is the node and `grad_N` its gradient, of each leaf `leaf_N` and `sum_N`.
+
+    Attributes:
+        edges: how many lead to a node from nodes that run.
+        settled: how many of them are settled by what is written so far.
+        needed: the nodes that run.
     """
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], recorded: bool, targets: list[Node] | None) -> None:
         self.nodes = nodes
+        self.recorded = recorded
+        self.targets = targets
         self.names: dict[Node, str] = {}
         self.grads: dict[Node, str] = {}
         self.edges: dict[Node, int] = {}
         for number, node in enumerate(nodes):
             self.names[node], self.grads[node] = f"node_{number}", f"grad_{number}"
         for node in nodes:
-            for following in _followed(node):
-                if following not in self.names:
+            for following in node.next_nodes:
+                if following is not None and following not in self.names:
                     number = len(self.names)
                     self.names[following], self.grads[following] = f"leaf_{number}", f"sum_{number}"
+        self.leaves = list(self.names)[len(nodes) :]
+        self.reached = set(self.leaves if targets is None else targets)
+        for node in reversed(nodes):
+            if not self.reached.isdisjoint(node.next_nodes):
+                self.reached.add(node)
+        for node in self.reached:
+            for following in self._followed(node):
                 self.edges[following] = self.edges.get(following, 0) + 1
-        self.leaves = [node for node in self.names if type(node) is AccumulateGrad]
+        self.settled = dict.fromkeys(self.names, 0)
+
+    def reaches_targets(self) -> bool:
+        """Whether there is a leaf, and each target is one."""
+        return (
+            self.nodes[0] in self.reached
+            and self.reached <= set(self.names)
+            and (self.targets is None or set(self.targets) <= set(self.leaves))
+        )
+
+    def _followed(self, node: Node) -> Iterator[Node]:
+        """What the gradients of a node flow to."""
+        for following in node.next_nodes:
+            if following in self.reached:
+                yield following
 
     def text(self) -> Iterator[str]:
-        yield "def run(node_0, grad_0, keep, state, left_deferred):"
+        yield "def run(node_0, grad_0, keep, recorded, targets, state, left_deferred):"
         for line in self._check():
             yield f"    {line}"
         yield "    place = state.place"
-        self.settled = dict.fromkeys(self.names, 0)
         for number, node in enumerate(self.nodes):
-            for line in self._step(number, node):
-                yield f"    {line}"
-        yield "    return True"
+            if node in self.reached:
+                for line in self._step(number, node):
+                    yield f"    {line}"
+        yield f"    return [{', '.join([self.grads[target] for target in self.targets or ()])}]"
 
     # --- is it this graph? ----------------------------------------------------------------------
 
     def _check(self) -> Iterator[str]:
+        yield f"if {'not recorded' if self.recorded else 'recorded'}:"
+        yield "    return None"
+        if self.targets is None:
+            yield "if targets is not None:"
+        else:
+            yield f"if targets is None or len(targets) != {len(self.targets)}:"
+        yield "    return None"
         known = {self.nodes[0]}
         for number, node in enumerate(self.nodes):
             name = self.names[node]
             yield f"if {name}.__class__ is not class_{number} or {name}.extra is not None:"
-            yield "    return False"
+            yield "    return None"
             if node.op.lists:
                 yield f"if len({name}.next_nodes) != {len(node.next_nodes)}:"
-                yield "    return False"
+                yield "    return None"
             targets, others = [], []
             for place, following in enumerate(node.next_nodes):
                 fresh = following is not None and following not in known
@@ -170,40 +216,44 @@ class _Writer:
             yield f"{', '.join(targets)}, = {name}.next_nodes"
             if others:
                 yield f"if {' or '.join(others)}:"
-                yield "    return False"
+                yield "    return None"
         if len(self.nodes) > 1:
             # That none of them is another as well, and that they run in this order.
             order = " > ".join([f"{self.names[node]}.sequence_nr" for node in self.nodes])
             yield f"if not {order}:"
-            yield "    return False"
+            yield "    return None"
         for leaf in self.leaves:
             name = self.names[leaf]
             yield f"if {name}.__class__ is not AccumulateGrad or {name}.extra is not None:"
-            yield "    return False"
+            yield "    return None"
             yield f"meta = {name}.variable.meta or meta_of({name}.variable)"
             yield "if meta.hooks or meta.accumulated_hooks:"
-            yield "    return False"
+            yield "    return None"
+        for number, target in enumerate(self.targets or ()):
+            yield f"if targets[{number}][0] is not {self.names[target]}:"
+            yield "    return None"
         if len(self.leaves) > 1:
             distinct = ", ".join([self.names[leaf] for leaf in self.leaves])
             yield f"if len({{{distinct}}}) < {len(self.leaves)}:"
-            yield "    return False"
+            yield "    return None"
 
     # --- then run it ----------------------------------------------------------------------------
 
     def _step(self, number: int, node: Node) -> Iterator[str]:
         """A node's own step; where no gradient reached it, its edges are settled nevertheless."""
         name, grad = self.names[node], self.grads[node]
-        first = [each for each in dict.fromkeys(_followed(node)) if not self.settled[each]]
+        first = [each for each in dict.fromkeys(self._followed(node)) if not self.settled[each]]
         indent = ""
         if number:
             yield f"if {grad} is not None:"
             indent = "    "
         yield f"{indent}state.place = {name}.place"
-        yield f"{indent}gradients = {name}.run({grad}, keep)"
+        run = "run_recorded" if self.recorded else "run"
+        yield f"{indent}gradients = {name}.{run}({grad}, keep)"
         yield f"{indent}{name}.ran_at = place"
         parts, seen = [], set()
         for place, following in enumerate(node.next_nodes):
-            if following is None:
+            if following not in self.reached:
                 parts.append("_")
             elif following in first and following not in seen:
                 parts.append(self.grads[following])
@@ -215,15 +265,17 @@ class _Writer:
             yield f"{indent}    raise miscounted({name}, len(gradients))"
         yield f"{indent}{', '.join(parts)}, = gradients"
         for part, following in zip(parts, node.next_nodes, strict=True):
-            if following is not None:
+            if following is not None and following in self.reached:
                 for line in self._edge(name, part, following):
                     yield indent + line
                 self.settled[following] += 1
         leaves = [
             each
-            for each in dict.fromkeys(_followed(node))
+            for each in dict.fromkeys(self._followed(node))
             if each in self.leaves and self.settled[each] == self.edges[each]
         ]
+        if self.targets is not None:
+            leaves = []  # what they get is returned
         for leaf in leaves:
             total = self.grads[leaf]
             yield f"{indent}if {total} is not None:"
@@ -254,20 +306,15 @@ class _Writer:
         total = self.grads[following]
         yield f"if {part} is not None:"
         yield f"    (shape, dtype), = {self.names[following]}.metadata"
-        yield f"    if {part}.shape != shape or {part}.dtype is not dtype:"
-        yield f"        {part} = fit({name}, {part}, {part}, shape, dtype)"
-        if not following.deferrable:
+        array = f"{part}.array" if self.recorded else part
+        yield f"    if {array}.shape != shape or {array}.dtype is not dtype:"
+        yield f"        {part} = fit({name}, {part}, {array}, shape, dtype)"
+        if not (self.recorded or following.deferrable):
             yield f"    if type({part}) in DEFERRED:"
             yield f"        {part} = {part}.force()"
         if part != total:
             yield f"    {total} = {part} if {total} is None else plus({total}, {part})"
             yield f"    {part} = None"
-
-
-def _followed(node: Node) -> Iterator[Node]:
-    for following in node.next_nodes:
-        if following is not None:
-            yield following
 
 
 _FIXED: dict[str, Any] = {
