@@ -218,6 +218,9 @@ def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
     check_dtypes(name, product, self)
     try:
+        if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+            product += self
+            return product
         whole = np.broadcast_to(self, product.shape)
     except ValueError:
         raise GradcliError(
@@ -225,9 +228,6 @@ def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
             f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
             f" {tuple(product.shape)}",
         ) from None
-    if beta == 1 and alpha == 1 and type(product) is np.ndarray:
-        product += whole
-        return product
     scaled_product = scaled(product, alpha)
     if beta == 0:
         return scaled_product

@@ -46,11 +46,20 @@ def arange(
     integers = all(isinstance(number, int) for number in numbers)
     target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
     check_dtype("arange", target, refusing("bool", "complex"))
-    count = -((first - last) // by) if integers else math.ceil((last - first) / by)
+    if target is dtypes.int64 and integers:
+        count = -((first - last) // by)
+    else:
+        count = math.ceil((float(last) - float(first)) / by)
     check_count("arange", count)
-    steps = np.arange(count, dtype=np.int64 if integers else np.float64)
-    array = (first + steps * by).astype(target.numpy_dtype)
-    return made("arange", array, device, requires_grad)
+    whole = target.category == "int"
+    if whole:
+        first, by = int(first), int(by)
+    steps = np.arange(count, dtype=np.int64 if whole else np.float64)
+    if by != 1:
+        steps *= by
+    if first:
+        steps += first
+    return made("arange", steps.astype(target.numpy_dtype, copy=False), device, requires_grad)
 
 
 @function("linspace")
