@@ -203,7 +203,7 @@ CONTROL = [
         "    def __exit__(self, kind, error, trace):\n        print('out', kind is None)\n"
         "        return True\nwith $class() as $name:\n    print($name * 2)\n"
         "    $name.reshape(7, 11)\nprint('after')"),
-    Row("$name = $x\nwhile True:\n    $name = $name * 2 + 1\n"
+    Row("$name = $x\nwhile True:\n    $name = $name.abs() * 2 + 1\n"
         "    if $name.abs().max() > 50 or $name.isnan().any():\n        break\n"
         "else:\n    print('never')\nprint($name.grad_fn)", fits=filled_dimensions),
     Row("def $name(t, *more, scale=2, **named):\n"
