@@ -173,7 +173,8 @@ def test_text_computes_the_rules_number(name: str) -> None:
         number, found = np.broadcast_arrays(number, found)
         np.testing.assert_allclose(found, number, rtol=1e-9)
     forward = forward_formula(op, _given(op))
-    if forward is not None:
+    # The functions, unlike `%`, take no number in front of a tensor.
+    if forward is not None and op.node_name != "NotImplemented":
         found = _evaluated(text_of(forward), values)
         np.testing.assert_allclose(found, values["result"], rtol=1e-9)
 

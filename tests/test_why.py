@@ -58,6 +58,13 @@ _CASES = [
         (5, "torch.exp(x)"),
     ),
     Case(
+        "view made in a no_grad block",
+        "v.grad",
+        "with torch.no_grad():\n    v = x.view(-1)\n(v * w).sum().backward()",
+        "cut",
+        (6, "v * w"),
+    ),
+    Case(
         "no_grad decorator",
         "x.grad",
         "@torch.no_grad()\ndef f(a):\n    return a * 2\n(f(x) * w).sum().backward()",

@@ -8,8 +8,7 @@ loops let go of the interpreter. Results do not depend on which thread took whic
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import count
 from math import prod
 from typing import Any
@@ -27,15 +26,8 @@ from gradcli.arrays.deferred import (
     forced,
 )
 from gradcli.arrays.sources import before_write, hold
+from gradcli.arrays.threads import block_rows, in_threads
 from gradcli.state import active
-
-BLOCK = 1 << 18
-"""Elements of a block: its values fit the cache, and its kernels run long enough that threads
-seldom wait for the interpreter.
-"""
-
-SMALLEST_BLOCK = 1 << 15
-"""Elements that are worth a thread of their own."""
 
 
 def evaluate(wanted: Sequence[Any]) -> None:
@@ -321,7 +313,7 @@ class Plan:
                 while (block := next(turns)) < blocks:
                     self._run_block(block, length, registers, full, partial)
 
-        _in_threads(work, blocks)
+        in_threads(work, blocks)
         for each, sums in zip(self.sums, partial, strict=True):
             each.value = _total(each, sums)
         for each in self.outputs:
@@ -374,54 +366,3 @@ def _total(array: Sum, partial: list[Any]) -> Any:
     else:
         total = np.concatenate(partial)
     return total.reshape(array.shape)[()]
-
-
-# --- blocks and threads -------------------------------------------------------------------------
-
-
-def block_rows(shape: tuple[int, ...]) -> int:
-    """How many rows of an array make a block: every core gets some, if there are enough."""
-    share = max(SMALLEST_BLOCK, -(-prod(shape) // _cores()))
-    return max(1, min(BLOCK, share) // max(prod(shape[1:]), 1))
-
-
-def over_blocks(shape: tuple[int, ...], work: Callable[[slice], None]) -> None:
-    """Call `work` with one slice of rows of an array after the other, on a thread per core."""
-    length, rows = shape[0], block_rows(shape)
-    blocks = -(-length // rows)
-    turns = count()
-
-    def run() -> None:
-        with np.errstate(all="ignore"):
-            while (block := next(turns)) < blocks:
-                work(slice(block * rows, min((block + 1) * rows, length)))
-
-    _in_threads(run, blocks)
-
-
-_pool: list[Any] = []
-
-
-def _in_threads(work: Callable[[], None], blocks: int) -> None:
-    """Run the same function on a thread per core, this one among them, no more than blocks."""
-    helpers = min(_cores(), blocks) - 1
-    if helpers < 1:
-        work()
-        return
-    if not _pool:
-        from concurrent.futures import ThreadPoolExecutor
-
-        _pool.append(ThreadPoolExecutor(max(1, _cores() - 1), "gradcli"))
-        os.register_at_fork(after_in_child=_pool.clear)  # threads do not survive a fork
-    started = [_pool[0].submit(work) for _ in range(helpers)]
-    work()
-    for each in started:
-        each.result()
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:
-        return os.cpu_count() or 1

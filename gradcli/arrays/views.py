@@ -80,6 +80,8 @@ def with_strides(array: Any) -> Any:
 def sliced(array: Any, dim: int, start: int, end: int, step: int) -> Any:
     """The part of an array along a dimension, as a view."""
     dim %= array.ndim
+    if array.size and 0 in array.strides:
+        array = with_strides(array)
     shown = array[(*(slice(None),) * dim, slice(start, end, step), ...)]
     if shown.size:
         return shown

@@ -14,6 +14,7 @@ from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.autograd import fitting
 from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import Root, Target, run_backward
+from gradcli.autograd.given import GivenTensors
 from gradcli.autograd.node import AccumulateGrad, extra_of
 from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
 from gradcli.errors import GradcliError, Label
@@ -34,9 +35,9 @@ def _several(value: Any, what: str) -> list[Any]:
     )
 
 
-def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
+def _seed(output: Tensor, gradient: Any, create_graph: bool, given: GivenTensors) -> Any:
     """The gradient that an output's backward pass starts from, in the output's dtype; an array
-    unless `create_graph`.
+    unless `create_graph`, which is then noted as that of the given tensor.
     """
     array = output.array
     if gradient is None:
@@ -76,15 +77,22 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool) -> Any:
             f"the seed is {gradient.dtype} and the output {output.dtype}: both are complex, or none"
             " is",
         )
-    value = gradient if create_graph else forced(gradient.array)
-    return value if gradient.array.dtype is array.dtype else fitting.cast(value, array.dtype)
+    if gradient.array.dtype is not array.dtype:
+        gradient = fitting.cast(gradient, array.dtype)
+    if create_graph:
+        return gradient
+    gradient.array = forced(gradient.array)
+    given.add(gradient)
+    return gradient.array
 
 
 def _ones(shape: tuple[int, ...]) -> str:
     return f"ones({', '.join(map(str, shape))})" if shape else "tensor(1.)"
 
 
-def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) -> list[Root]:
+def _roots(
+    outputs: list[Any], gradients: list[Any] | None, create_graph: bool, given: GivenTensors
+) -> list[Root]:
     roots: list[Root] = []
     for number, output in enumerate(outputs):
         if not isinstance(output, Tensor):
@@ -97,7 +105,7 @@ def _roots(outputs: list[Any], gradients: list[Any] | None, create_graph: bool) 
             raise GradcliError(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
-        seed = _seed(output, gradients[number] if gradients else None, create_graph)
+        seed = _seed(output, gradients[number] if gradients else None, create_graph, given)
         node, output_nr = gradient_edge(output)
         duals = active.state.duals
         if node is None or (duals is not None and duals.hides_history(output)):
@@ -142,9 +150,13 @@ def backward(
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)
+    given = GivenTensors()
     if inputs is None:
         run_backward(
-            _roots(outputs, seeds, create_graph), keep_graph=keep, create_graph=create_graph
+            _roots(outputs, seeds, create_graph, given),
+            keep_graph=keep,
+            create_graph=create_graph,
+            given=given,
         )
         return
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
@@ -154,10 +166,11 @@ def backward(
     for tensor in wanted:
         retain_grad(tensor)
     run_backward(
-        _roots(outputs, seeds, create_graph),
+        _roots(outputs, seeds, create_graph, given),
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,
+        given=given,
     )
 
 
@@ -197,21 +210,24 @@ def grad(
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    roots = _roots(outs, seeds, create_graph)
+    given = GivenTensors()
+    roots = _roots(outs, seeds, create_graph, given)
     targets = _targets(wanted)
     found = run_backward(
-        roots, keep_graph=keep, create_graph=create_graph, targets=targets, accumulate=False
+        roots,
+        keep_graph=keep,
+        create_graph=create_graph,
+        targets=targets,
+        accumulate=False,
+        given=given,
     )
-    # A seed that reached an input unchanged is that very tensor, history and all.
-    given = {id(seed.array): seed for seed in seeds or () if isinstance(seed, Tensor)}
     results: list[Tensor | None] = []
     for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True)):
         if gradient is not None and create_graph:
             results.append(gradient)
-        elif id(gradient) in given:
-            results.append(given[id(gradient)])
         elif gradient is not None:
-            results.append(Tensor(copied_as_it_lies(gradient)))
+            seen = given.find(gradient)
+            results.append(Tensor(copied_as_it_lies(gradient)) if seen is None else seen)
         elif materialize_grads:
             results.append(Tensor(np.zeros_like(tensor.array)[()]))
         elif allow_unused:
@@ -264,6 +280,8 @@ def _targets(inputs: list[Any]) -> list[Target]:
                 raises="RuntimeError",
             )
         node, output_nr = gradient_edge(tensor)
+        if node is None and tensor.requires_grad:
+            node = AccumulateGrad(tensor)  # nothing leads to a loose view's
         if node is None:
             raise GradcliError("E402", f"the input at index {number} does not require grad")
         targets.append((node, output_nr))
@@ -277,9 +295,9 @@ def retain_grad(tensor: Tensor) -> None:
     if tensor.retains_grad:
         return
     node, output_nr = gradient_edge(tensor)
-    if node is None:
+    if not tensor.requires_grad:
         raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")
-    if isinstance(node, AccumulateGrad):
+    if node is None or isinstance(node, AccumulateGrad):
         return
     extra_of(node).retained[output_nr] = weakref.ref(tensor)
     meta_of(tensor).retains_grad = True

@@ -29,6 +29,7 @@ from gradcli.autograd.fitting import (
     is_fresh,
     settle,
 )
+from gradcli.autograd.given import GivenTensors
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.autograd.unrolled import run_unrolled
@@ -51,6 +52,7 @@ def run_backward(
     create_graph: bool,
     targets: Sequence[Target] | None = None,
     accumulate: bool = True,
+    given: GivenTensors,
 ) -> list[Any]:
     """Run the graph backward from its roots.
 
@@ -61,6 +63,7 @@ def run_backward(
         create_graph: record a graph of the gradients.
         targets: run only what leads to these `(node, output number)`, and collect their gradients.
         accumulate: add to `.grad` of the leaves that are reached; with `targets`, of the targets.
+        given: knows the tensors of seeds that are arrays, and is told of those that appear.
 
     Returns:
         The gradient of each target, None where none arrived; an empty list without targets.
@@ -84,7 +87,7 @@ def run_backward(
             found = run_unrolled(root, gradient, keep_graph, create_graph, targets, state)
             if found is not None:
                 return found
-        this = _Pass(state, keep_graph, create_graph, targets, accumulate)
+        this = _Pass(state, keep_graph, create_graph, targets, accumulate, given)
         state.backward_pass = this
         return this.run(roots)
     except GradcliError as error:
@@ -110,6 +113,7 @@ class _Pass:
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
         buffers: the gradients that arrived at nodes which wait for more.
         deferred: the gradients of leaves whose arrays are deferred.
+        given: the tensors that stand for some of the arrays.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
 
@@ -120,6 +124,7 @@ class _Pass:
         create_graph: bool,
         targets: Sequence[Target] | None,
         accumulate: bool,
+        given: GivenTensors,
     ) -> None:
         self.state = state
         self.recorder = state.recorder
@@ -128,6 +133,7 @@ class _Pass:
         )
         self.create_graph = create_graph
         self.accumulate = accumulate
+        self.given = given
         self.targets = targets
         self.plain = targets is None and not create_graph and state.recorder is None
         self.unseen = self.plain
@@ -147,6 +153,8 @@ class _Pass:
         self._count_dependencies(nodes)
         if self.targets is not None:
             reached = self.reached = self._find_needed()
+            if len(roots) == 1 and nodes[0] not in reached:
+                self._pass_by(*roots[0])
             nodes = [node for node in nodes if node in reached]
             roots = [root for root in roots if root[0] in reached]
         for node, output_nr, gradient in roots:
@@ -189,6 +197,14 @@ class _Pass:
         self.needed = needed
         return needed | self.wanted
 
+    def _pass_by(self, root: Node, output_nr: int, gradient: Any) -> None:
+        """Call the hooks of a tensor that is the only root and leads to no target: PyTorch does."""
+        if isinstance(root, AccumulateGrad):
+            hooks.call_tensor_hooks(meta_of(root.variable).hooks, gradient)
+        elif root.extra is not None:
+            self._receive(root, output_nr, gradient)
+            self._serve_extra(root, self.buffers.pop(root))
+
     def will_run(self, node: Node) -> bool:
         """Whether the node is one of those that this run goes through.
 
@@ -227,7 +243,10 @@ class _Pass:
                 if grads is None:
                     continue
             state.place = node.place
-            gradients = (node.run_recorded if recorded else node.run)(grads, keep)
+            if type(grads) is list and not any(each is not None for each in grads):
+                gradients = node.pass_over(grads, recorded, keep)
+            else:
+                gradients = (node.run_recorded if recorded else node.run)(grads, keep)
             node.ran_at = place
             if node.extra is not None or recorder is not None:
                 gradients = self._after(node, grads, gradients)
@@ -261,9 +280,9 @@ class _Pass:
                 elif buffers and following in buffers:
                     held = buffers.pop(following)
                     gradient = held if gradient is None else self._sum(following, held, gradient)
-                if gradient is None:
-                    self._skip(following)
-                elif type(following) is not AccumulateGrad:
+                if type(following) is not AccumulateGrad:
+                    if gradient is None:
+                        gradient = [None] * len(following.metadata)
                     rank = len(ready) - _SOONEST if following.refuses else -following.sequence_nr
                     heappush(ready, (rank, following, gradient))
                 elif leaves is None:
@@ -310,23 +329,6 @@ class _Pass:
             fitted.append(gradient)
         return fitted
 
-    def _skip(self, node: Node) -> None:
-        """A node that no gradient reached does not run, and neither do those behind it, unless
-        others reach them.
-        """
-        stack = [node]
-        while stack:
-            for following in stack.pop().next_nodes:
-                if following is None:
-                    continue
-                self.waiting[following] -= 1
-                if self.waiting[following] == 0:
-                    gradient = self.buffers.pop(following, None)
-                    if gradient is None:
-                        stack.append(following)
-                    else:
-                        self._make_ready(following, gradient)
-
     def _make_ready(self, node: Node, gradient: Any) -> None:
         """A leaf gets its gradient at once; any other node waits for those made after it."""
         if isinstance(node, AccumulateGrad):
@@ -335,27 +337,27 @@ class _Pass:
             heappush(self.ready, (-node.sequence_nr, node, gradient))
 
     def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
-        """Hand a leaf its gradient. `fresh` memory, which nobody else sees, need not be copied."""
+        """Hand a leaf its gradient, None where none arrived. `fresh` memory, that nobody else sees,
+        need not be copied.
+        """
         variable = leaf.variable
         meta = variable.meta or meta_of(variable)
         if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:
-            settle(leaf, gradient, fresh, self.deferred)
+            if gradient is not None:
+                settle(leaf, gradient, fresh, self.deferred)
             return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
         if leaf.extra is not None:
             gradient = self._serve_extra(leaf, gradient)
-            if gradient is None:
-                return
         if self.targets is not None:
             self.captured[leaf, 0] = gradient
             if not self.accumulate:
                 return
         if leaf.extra is not None and leaf.extra.prehooks:
             gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
-            if gradient is None:
-                return
-        if variable.requires_grad:  # it may have been told otherwise after the graph was made
+        # It may have been told otherwise after the graph was made.
+        if variable.requires_grad and gradient is not None:
             accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
             left = meta.grad
             assert left is not None
@@ -386,7 +388,7 @@ class _Pass:
         if extra is not None and extra.prehooks:
             grads = hooks.call_prehooks(extra.prehooks, forced(grads), node.outputs)
             if grads is None:  # a prehook took it away
-                self._skip(node)
+                grads = [None]
         return grads
 
     def _after(self, node: Node, grads: Any, gradients: Any) -> Any:
@@ -418,9 +420,13 @@ class _Pass:
             tensor = reference()
             gradient = grads[output_nr] if isinstance(grads, list) else grads
             if tensor is not None and gradient is not None:
-                new = fitting.clone(gradient) if self.create_graph else Tensor(own(gradient))
                 old = tensor.grad
-                meta_of(tensor).grad = new if old is None else fitting.add(old, new)
+                if old is not None:
+                    new = gradient if self.create_graph else Tensor(gradient)
+                    new = fitting.add(old, new)
+                else:
+                    new = fitting.clone(gradient) if self.create_graph else Tensor(own(gradient))
+                meta_of(tensor).grad = new
         return grads
 
     def _capture(self, node: Node, grads: Any) -> None:

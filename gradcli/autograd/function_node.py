@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.storage import own
 from gradcli.autograd.inplace import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
@@ -263,9 +262,14 @@ class FunctionNode(Node):
         return outputs
 
     def _bump_dirty(self, results: tuple[Any, ...]) -> None:
+        marks = {"mark_dirty": self.dirty, "mark_non_differentiable": self.non_differentiable}
+        for mark, values in marks.items():
+            for value in values:
+                if not isinstance(value, Tensor):
+                    raise GradcliError(
+                        "E202", f"{mark}() takes tensors, not {_kind(value)}", raises="RuntimeError"
+                    )
         for value in self.dirty:
-            if not isinstance(value, Tensor):
-                raise GradcliError("E202", f"mark_dirty() takes tensors, not {_kind(value)}")
             storage_of(value).version += 1
             if not any(value is result for result in results):
                 raise GradcliError(
@@ -332,12 +336,20 @@ class FunctionNode(Node):
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         several = grads if isinstance(grads, list) else [grads]
-        arrived = [None if array is None else Tensor(own(array)) for array in several]
+        given = active.state.backward_pass.given
+        arrived = [None if array is None else given.shown(array) for array in several]
         gradients = self._gradients(arrived, keep)
+        for gradient in gradients:
+            if gradient is not None and gradient.requires_grad:
+                given.add(gradient)
         return tuple([None if g is None else g.array for g in gradients])
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         return tuple(self._gradients(grads if isinstance(grads, list) else [grads], keep))
+
+    def pass_over(self, grads: list[None], recorded: bool, keep: bool) -> tuple[Any, ...]:
+        """The program's backward runs all the same."""
+        return (self.run_recorded if recorded else self.run)(grads, keep)
 
     def _gradients(self, grads: list[Tensor | None], keep: bool) -> list[Tensor | None]:
         """What the program's backward gives for the tensors among the arguments."""

@@ -14,6 +14,7 @@ from gradcli.arrays.storage import own
 from gradcli.autograd.node import Hooks, RemovableHandle, extra_of
 from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
 from gradcli.errors import GradcliError
+from gradcli.state import active
 
 # --- registering --------------------------------------------------------------------------------
 
@@ -24,9 +25,9 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHan
     Raises E402 for a tensor that does not require grad.
     """
     node, output_nr = gradient_edge(tensor)
-    if node is None:
+    if not tensor.requires_grad:
         raise GradcliError("E402", "register_hook() needs a tensor that requires grad")
-    if tensor.grad_fn is None:
+    if node is None or tensor.grad_fn is None:
         return RemovableHandle(meta_of(tensor).hooks, hook)
     return RemovableHandle(extra_of(node).tensor_hooks.setdefault(output_nr, {}), hook)
 
@@ -35,7 +36,8 @@ def register_post_accumulate_grad_hook(
     tensor: Tensor, hook: Callable[[Tensor], None]
 ) -> RemovableHandle:
     """Call `hook(tensor)` when a gradient was added to the leaf's `.grad`; E402 for a non-leaf."""
-    if gradient_edge(tensor)[0] is None or tensor.grad_fn is not None:
+    gradient_edge(tensor)  # brings it up to date
+    if not tensor.requires_grad or tensor.grad_fn is not None:
         raise GradcliError(
             "E402", "register_post_accumulate_grad_hook() needs a leaf that requires grad"
         )
@@ -99,7 +101,9 @@ def _tensor(gradient: Any) -> Tensor | None:
     """A gradient as hooks see it: a tensor that they may write to."""
     if gradient is None or isinstance(gradient, Tensor):
         return gradient
-    return Tensor(own(gradient))
+    this = active.state.backward_pass
+    shown: Tensor = Tensor(own(gradient)) if this is None else this.given.shown(gradient)
+    return shown
 
 
 def _replaced_all(
@@ -158,4 +162,8 @@ def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
         raise GradcliError(
             "E410", f"a hook returned a gradient of {new.dtype} for one of {given.dtype}"
         )
-    return new if isinstance(gradient, Tensor) else new.array
+    if isinstance(gradient, Tensor):
+        return new
+    if new.requires_grad:
+        active.state.backward_pass.given.add(new)
+    return new.array

@@ -342,8 +342,11 @@ def _regenerate(view: Tensor) -> None:
     assert storage is not None
     base = meta.base
     if not base.requires_grad:
+        if meta.loose and view.grad_fn is None:
+            view.requires_grad = False
         return
-    view.requires_grad = True
+    if not view.requires_grad:
+        view.requires_grad = meta.loose = True
     if meta.attr_version == storage.version:
         return
     _check_creation(view, "is used after a write to its memory")

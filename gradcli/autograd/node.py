@@ -195,6 +195,20 @@ class Node:
         """The same with tensors for arrays, recording a graph of the gradients."""
         raise NotImplementedError
 
+    def pass_over(self, grads: list[None], recorded: bool, keep: bool) -> tuple[Any, ...]:
+        """The gradients of the inputs where none of the outputs got one: none either. Saved values
+        are freed unless `keep`; raises E403 where they already were.
+        """
+        if self.refuses:
+            return self.run(grads, keep)
+        for slot in type(self).__slots__:
+            if slot.startswith("saved_"):
+                if getattr(self, slot, None) is FREED:
+                    raise freed(self)
+                if not keep and hasattr(self, slot):
+                    setattr(self, slot, FREED)
+        return (None,) * len(self.next_nodes)
+
     def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
         """Take note of the storage that the output just got, and of the memory that it has now: a
         saved result must see writes to it.
@@ -309,4 +323,15 @@ def modified(
         labels=_labels(
             (node.place, f"{node.node_name} saved `{name}` here"), (place, "modified here")
         ),
+    )
+
+
+def detached(node: Node, name: str) -> GradcliError:
+    """The error of a saved tensor that `detach_()` took out of the graph since."""
+    return GradcliError(
+        "E404",
+        f"`{name}`, which {node.node_name} needs for its gradient, was detached in place: its"
+        " history is gone",
+        help="use detach(), which leaves the tensor itself in the graph",
+        labels=_labels((node.place, f"{node.node_name} saved `{name}` here")),
     )

@@ -49,6 +49,8 @@ class TensorMeta:
         creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad",
             "multi_output" or "custom_function".
         attr_version: the storage's version when the view's grad_fn was last made.
+        loose: whether a view without grad_fn requires grad for no other reason than that its base
+            does: operations on it are recorded, and no gradient flows to it.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.
         persistent: of an `nn.Buffer`, whether a module's state has it; None for what is none.
@@ -65,6 +67,7 @@ class TensorMeta:
         "grad",
         "hooks",
         "is_parameter",
+        "loose",
         "name",
         "persistent",
         "retains_grad",
@@ -77,6 +80,7 @@ class TensorMeta:
         self.base: Tensor | None = None
         self.creation = ""
         self.attr_version = 0
+        self.loose = False
         self.retains_grad = False
         self.is_parameter = False
         self.persistent: bool | None = None
@@ -182,7 +186,7 @@ class Tensor:
         """Give it the name of the variable that it is assigned to, if it has none yet."""
         node = self.grad_fn
         if node is None:
-            meta = meta_of(self)
+            meta = self.meta or meta_of(self)
             if meta.name is None:
                 meta.name = name
         elif node.assigned is None:
@@ -350,17 +354,22 @@ def refresh(tensor: Tensor) -> None:
     if meta is None or meta.base is None:
         return
     assert tensor.storage is not None
-    if meta.attr_version != tensor.storage.version or (
-        meta.base.requires_grad and not tensor.requires_grad
+    if (
+        meta.attr_version != tensor.storage.version
+        or meta.base.requires_grad is not tensor.requires_grad
     ):
         regenerate(tensor)
 
 
-def accumulator(tensor: Tensor) -> AccumulateGrad:
-    """The leaf's AccumulateGrad: always the same one while a graph holds it."""
+def accumulator(tensor: Tensor) -> AccumulateGrad | None:
+    """The leaf's AccumulateGrad: always the same one while a graph holds it. None for a loose view,
+    which has none.
+    """
     meta = tensor.meta
     if meta is None:
         meta = tensor.meta = TensorMeta()
+    elif meta.loose:
+        return None
     elif meta.accumulator is not None:
         node = meta.accumulator()
         if node is not None:
@@ -372,7 +381,7 @@ def accumulator(tensor: Tensor) -> AccumulateGrad:
 
 def gradient_edge(tensor: Tensor) -> tuple[Node | None, int]:
     """The node and output number that a gradient of the tensor flows to; (None, 0) if none is
-    wanted.
+    wanted, or the tensor is a loose view.
     """
     if tensor.storage is not None:
         refresh(tensor)

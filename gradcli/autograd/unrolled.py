@@ -290,16 +290,16 @@ class _Writer:
             yield f"{indent}    {total} = None"
         yield f"{indent}{grad} = None"
         if number:
-            skipped = [f"{self.grads[each]} = None" for each in first]
+            skipped = [f"{name}.pass_over([None], {self.recorded}, keep)"]
+            skipped += [f"{self.grads[each]} = None" for each in first]
             for leaf in leaves:
                 if leaf not in first:
                     total = self.grads[leaf]
                     skipped.append(f"if {total} is not None:")
                     skipped.append(f"    settle({self.names[leaf]}, {total}, False, left_deferred)")
-            if skipped:
-                yield "else:"
-                for line in skipped:
-                    yield f"    {line}"
+            yield "else:"
+            for line in skipped:
+                yield f"    {line}"
 
     def _edge(self, name: str, part: str, following: Node) -> Iterator[str]:
         """What happens to one of a node's gradients on its way to the following node."""

@@ -73,6 +73,12 @@ def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[syntax.
         )
     if not operation.grad_enabled:
         return _no_grad_cut(operation, program)
+    if source.meta is not None and source.meta.loose and source.grad_fn is None:
+        return Cut(
+            place,
+            "what goes in is a view that was made where nothing was recorded",
+            "take the view where gradients are on, after its base requires grad",
+        )
     if operation.node is None or not _had_edge(flow):
         return Cut(
             place,

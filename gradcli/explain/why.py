@@ -71,7 +71,9 @@ def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
     if tensor.requires_grad and tensor.is_leaf:
         text = "the leaf is made here" if place is not None else "it is a bound input"
         cuts = [] if place is None else [Cut(place, text)]
-        return Why(question, True, "leaf", f"{name} is a leaf that was asked to", cuts)
+        loose = tensor.meta is not None and tensor.meta.loose
+        reason = "is a view of a tensor that does" if loose else "is a leaf that was asked to"
+        return Why(question, True, "leaf", f"{name} {reason}", cuts)
     if tensor.requires_grad:
         path = path_to(Graph(tensor), None)
         leaf = path[-1].variable or "a leaf"

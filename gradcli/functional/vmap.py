@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.function import Function as CustomFunction
 from gradcli.autograd.listening import Listener
@@ -74,7 +75,7 @@ def vmap(
                 returned, moved = rule(VmapInfo(size, randomness), tuple(dims), *args)
                 return _moved(returned, moved, out_dims)
         results = []
-        drawing, batch = _Drawing(randomness), Batch()
+        drawing, batch = _Drawing(randomness), Batch(empty=not size)
         for number in range(size or 1):
             example = [
                 leaf if dim is None else _example(leaf, dim, number)
@@ -225,13 +226,15 @@ class Batch(Listener):
     """The examples of a running `vmap`: it hears what is computed from them.
 
     Attributes:
+        empty: whether there are none, and one of zeros stands for them.
         shared: tensors that are known to be the same for all examples.
     """
 
-    __slots__ = ("_outer", "_tensors", "shared")
+    __slots__ = ("_outer", "_tensors", "empty", "shared")
 
-    def __init__(self) -> None:
+    def __init__(self, empty: bool) -> None:
         super().__init__()
+        self.empty = empty
         self._outer: Batch | None = None
         self._tensors: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
         self.shared: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
@@ -264,8 +267,26 @@ class Batch(Listener):
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
         """An op: what it computes from the examples is part of them."""
         if self.holds(list(given.values())):
+            if self.empty:
+                self._check_promotion(op, given, out)
             self.add(out if isinstance(out, tuple) else (out,))
         super().operation(op, given, out)
+
+    def _check_promotion(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        """Raise E302 where one number of each example meets what is no such number: PyTorch looks
+        at that of the first example to promote the two.
+        """
+        names = op.tensors if op.pointwise else ()
+        pair = [given[name] for name in names]
+        if len(pair) == 1 and op.name in _WITH_NUMBERS:
+            pair.append(None)
+        unpromoted = op.name == "lerp" or op.name.endswith("loss")
+        if len(pair) != 2 or out.dtype is dtypes.bool_ or unpromoted:
+            return
+        scalars = [type(each) is Tensor and not each.array.ndim for each in pair]
+        examples = [scalar and self.holds(each) for scalar, each in zip(scalars, pair, strict=True)]
+        if examples in ([True, False], [False, True]):
+            raise GradcliError("E302", f"vmap(): {op.name}() of one number of no examples")
 
     def write(self, tensor: Any, result: Any) -> None:
         """A write of one example's values to what all examples share: refused."""
@@ -277,6 +298,10 @@ class Batch(Listener):
                 help="make a tensor for each: `torch.zeros_like(example)`",
             )
         super().write(tensor, result)
+
+
+_WITH_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
+"""The ops that make a tensor of a number beside one."""
 
 
 def _refused_draw() -> GradcliError:

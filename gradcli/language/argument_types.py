@@ -54,10 +54,11 @@ _READ_FIRST: dict[str, dict[str, tuple[str, ...]]] = {
     "torch.nn.functional": {
         **dict.fromkeys(
             ("adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool2d",
-             "adaptive_max_pool3d", "gaussian_nll_loss", "glu", "group_norm", "instance_norm",
+             "adaptive_max_pool3d", "dropout1d", "dropout2d", "dropout3d", "embedding_bag",
+             "gaussian_nll_loss", "glu", "group_norm", "instance_norm",
              "interpolate", "local_response_norm", "log_softmax", "lp_pool1d", "lp_pool2d",
              "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "normalize", "softmax",
-             "softmin", "softsign", "tanhshrink"),
+             "softsign", "tanhshrink"),
             _INPUT,
         ),
         **dict.fromkeys(
@@ -79,7 +80,10 @@ def lacks_attribute(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) 
             known: Any = modules[module].get(name)
             if known is not function:
                 continue
-            given = inspect.signature(function).bind(*args, **kwargs).arguments
+            try:
+                given = inspect.signature(function).bind_partial(*args, **kwargs).arguments
+            except TypeError:
+                return False
             return any(type(given.get(argument)) is not Tensor for argument in arguments)
     return False
 

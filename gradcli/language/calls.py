@@ -332,6 +332,9 @@ def _by_arguments(
         args, function = (function.receiver, *args), function.function
     if error.code not in _FURTHER_IN or error.raises == "ValueError":
         return error  # a ValueError is about the very argument
+    of_layer = getattr(type(function), "function", None)
+    if type(of_layer) is str and error.code == "E202":
+        function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
     from gradcli.language.argument_types import lacks_attribute, wrong_argument
@@ -343,7 +346,7 @@ def _by_arguments(
     return wrong_argument(_name(function), function, args, kwargs) or error
 
 
-_FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302"})
+_FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302", "E405"})
 """What an op raises over its arguments, of which one may be of a wrong type."""
 
 _OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryError, RecursionError)

@@ -16,7 +16,7 @@ import numpy as np
 
 from gradcli.arrays import elementary
 from gradcli.arrays.dtypes import bfloat16, float32, of_array
-from gradcli.arrays.strides import in_row_order
+from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors, in_single
@@ -304,7 +304,7 @@ def _halves(self: Any, dim: int) -> tuple[Any, Any]:
 
 def _glu_array(self: Any, dim: int) -> Any:
     value, gate = _halves(self, dim)
-    return value * sigmoid(gate)
+    return laid_out_like_operands(value * sigmoid(gate), value, gate)
 
 
 def _glu_slopes(self: Any, dim: int) -> Any:
@@ -351,8 +351,10 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     halved.
     """
     check_tensors("glu", input=input)
+    if not input.array.ndim:
+        raise GradcliError("E301", "glu(): a 0-dim tensor cannot be halved")
     at = normal_dim("glu", dim, input.array.ndim)
-    size = input.array.shape[at] if input.array.ndim else 1
+    size = input.array.shape[at]
     if size % 2:
         raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
     check_floating("glu", input)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_not_integral
@@ -53,7 +54,7 @@ def _mean_array(self: Any, output_size: Sizes) -> Any:
         # Added one by one, in row order.
         sums = np.add.accumulate(cell.reshape(*cell.shape[:-ndim], prod(extents)), axis=-1)
         pooled[place] = _shared(sums[..., -1], extents)
-    return pooled.astype(self.dtype, copy=False)
+    return in_format_of_images(pooled.astype(self.dtype, copy=False), self, ndim)
 
 
 def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
@@ -63,7 +64,7 @@ def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
         cell = grad[where]
         share = _shared(grad_output[place], cell.shape[-ndim:])
         cell += share.reshape(*share.shape, *(1,) * ndim)
-    return grad
+    return in_format_of_images(grad, self, ndim)
 
 
 def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
@@ -83,7 +84,8 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
         indices[place] = within[chosen]
     rows = self.reshape(*leading, prod(sizes))
     places = indices.reshape(*leading, prod(output_size))
-    return np.take_along_axis(rows, places, -1).reshape(indices.shape), indices
+    values = np.take_along_axis(rows, places, -1).reshape(indices.shape)
+    return in_format_of_images(values, self, ndim), in_format_of_images(indices, self, ndim)
 
 
 _MEAN = {
@@ -153,10 +155,12 @@ def _expose(ndim: int) -> None:
 
     def adaptive_avg_pool(input: Tensor, output_size: Any) -> Tensor:
         if type(input) is Tensor and output_size in (1, (1,) * ndim):
-            check_not_integral("mean", input, "RuntimeError")  # one window: PyTorch's mean
+            # One window is PyTorch's mean, which takes complex numbers.
+            check_not_integral("mean", input, "RuntimeError")
+            if not input.dtype.is_complex or input.array.ndim not in (ndim + 1, ndim + 2):
+                check_pooled(mean_name, input, ndim, 0)
+            return adaptive_average(input, (1,) * ndim)
         filled = ndim if ndim < 3 else _of_one_sample(input)
-        if output_size in (1, (1,) * ndim):
-            filled = 0
         sizes = _checked(mean_name, input, output_size, ndim, filled)
         return adaptive_average(input, sizes)
 

@@ -46,6 +46,28 @@ def check_number(name: str, argument: str, value: Any) -> None:
         )
 
 
+def check_no_complex_number(name: str, *operands: Any) -> None:
+    """Raise E203 where a complex number stands beside a tensor of a function without complex ones,
+    which PyTorch's kernel refuses.
+    """
+    if complex in map(type, operands) and Tensor in map(type, operands):
+        raise GradcliError(
+            "E203",
+            f"{name}() is not defined for complex numbers",
+            raises="NotImplementedError",
+        )
+
+
+def plain_float(name: str, argument: str, value: Any) -> float:
+    """A real number, taken out of a 0-dim tensor that no gradient is wanted of; raises E202 for
+    anything else.
+    """
+    if type(value) is Tensor and not value.array.ndim and not value.requires_grad:
+        value = value.array.item()
+    check_number(name, argument, value)
+    return value
+
+
 def plain_integer(name: str, argument: str, value: Any) -> int:
     """A Python integer, taken out of a 0-dim tensor of integers if need be; raises E202 for
     anything else.

@@ -31,6 +31,7 @@ from gradcli.ops.operands import (
     check_alpha,
     check_subtraction,
     check_width,
+    wrong_operand,
 )
 from gradcli.ops.refusing import refusing
 
@@ -340,6 +341,8 @@ def _by_operand(name: str, number: Op, tensor: Op, of_number: Op | None = None) 
             return number.apply(*with_number(input, other))
         if of_number is not None and type(other) is Tensor and type(input) is not Tensor:
             return of_number.apply(*with_number(other, input))
+        if type(other) is Tensor and type(input) is not Tensor:
+            raise wrong_operand(tensor, "self", input)
         return tensor.apply(input, other)
 
     overloaded.__name__ = overloaded.__qualname__ = name

@@ -10,13 +10,14 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.dropout import dropout
 from gradcli.ops.entry import Op, op
 from gradcli.ops.matmul import matmul
 from gradcli.ops.reduction import wide
+from gradcli.ops.refusing import COMPLEX, check_dtype, refusing
 from gradcli.ops.shape import transpose
 from gradcli.ops.softmax import softmax_, softmax_backward
 
@@ -177,7 +178,7 @@ def scaled_dot_product_attention(
         raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
     check_same_dtype(name, query, key)
     check_same_dtype(name, query, value)
-    check_floating(name, query)
+    check_dtype(name, query.dtype, refusing("bool", "int", raises="RuntimeError") | COMPLEX)
     ranks = [tensor.array.ndim for tensor in (query, key, value)]
     if min(ranks) < 2:
         raise GradcliError("E301", f"{name}(): expected two dimensions or more")

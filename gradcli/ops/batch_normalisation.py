@@ -11,10 +11,16 @@ from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.inplace import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import add, div, mul
 from gradcli.ops.catalogue import function
-from gradcli.ops.normalisation import Statistics, check_affine, check_several, native_batch_norm
+from gradcli.ops.normalisation import (
+    Statistics,
+    check_affine,
+    check_mixture,
+    check_several,
+    native_batch_norm,
+)
 from gradcli.ops.padding import constant_pad
 from gradcli.ops.pooling import mean_of_windows
 from gradcli.ops.power import power
@@ -88,7 +94,7 @@ def _over_planes(values: Any) -> Any:
 
 def _update(running: Tensor, value: Any, momentum: float) -> None:
     """Move a running mean or variance towards the batch's."""
-    moved = running.array * (1 - momentum) + momentum * value
+    moved = wide(running.array) * (1 - momentum) + momentum * value
     write(running, Tensor(moved.astype(running.array.dtype)))
 
 
@@ -108,8 +114,12 @@ def _batch_normed(
             "E301", f"{name}(): expected two dimensions or more", raises="IndexError"
         )
     channels = shape[1]
-    check_affine(name, input, (channels,), weight=weight, bias=bias)
     running_mean, running_var = running
+    if training and (running_mean is None) is not (running_var is None):
+        raise GradcliError("E204", f"{name}(): running_mean and running_var go together")
+    if training or (running_mean is not None and running_var is not None):
+        check_floating(name, input)
+    check_affine(name, input, (channels,), weight=weight, bias=bias)
     for tensor in running:
         if tensor is not None and tensor.array.shape != (channels,):
             raise GradcliError(
@@ -125,6 +135,8 @@ def _batch_normed(
                 raises="RuntimeError",
             )
         given = (running_mean.array.reshape(along), running_var.array.reshape(along))
+    beside = (weight, bias, running_mean, running_var)
+    check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
     statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
     result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
@@ -203,6 +215,7 @@ def instance_norm(
             "E301", "instance_norm(): expected three dimensions or more", raises="ValueError"
         )
     samples, channels = shape[:2]
+    check_floating("instance_norm", input)
     check_affine("instance_norm", input, (channels,), weight=weight, bias=bias)
     if use_input_stats and prod(shape[2:]) == 1:
         raise GradcliError(

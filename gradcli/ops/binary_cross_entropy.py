@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import elementary
+from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import logsigmoid_
@@ -47,7 +48,8 @@ _LEAST_VARIANCE = 1e-12
 def _bce_array(self: Any, target: Any, weight: Any = None, reduction: int = 1) -> Any:
     hit = np.maximum(elementary.log(self), _LEAST_LOG)
     miss = np.maximum(elementary.log1p(-self), _LEAST_LOG)
-    return reduced(_weighted((target - 1) * miss - target * hit, weight), reduction)
+    losses = _weighted((target - 1) * miss - target * hit, weight)
+    return reduced(laid_out_like(self, losses), reduction)
 
 
 def _variance(self: Any) -> Any:
@@ -69,9 +71,10 @@ def _bce_bend(
 bce_backward = op(
     "binary_cross_entropy_backward",
     "BinaryCrossEntropyBackwardBackward0",
-    lambda grad_output, self, target, weight=None, reduction=1: _bce_backward(
-        grad_output, self, target, weight, reduction
+    lambda grad_output, self, target, weight=None, reduction=1: laid_out_like(
+        self, _bce_backward(grad_output, self, target, weight, reduction)
     ),
+    keeps_layout=True,
     constant=("weight",),
     grad_output=_bce_backward,
     self=_bce_bend,
@@ -84,6 +87,7 @@ binary_cross_entropy_ = op(
     "binary_cross_entropy",
     "BinaryCrossEntropyBackward0",
     _bce_array,
+    keeps_layout=True,
     constant=("weight",),
     self=lambda grad, self, target, weight, reduction: bce_backward(
         grad, self, target, weight, reduction
@@ -133,7 +137,8 @@ def _bce_logits_array(
     if pos_weight is not None:
         hit = hit * ((pos_weight - 1) * target + 1)
     losses = _weighted((1 - target) * self - hit, weight)
-    return reduced(losses.astype(target.dtype, copy=False), reduction)  # made in its memory
+    losses = laid_out_like(target, losses.astype(target.dtype, copy=False))  # made in its memory
+    return reduced(losses, reduction)
 
 
 def _bce_logits_rule(
@@ -158,6 +163,7 @@ binary_cross_entropy_with_logits_ = op(
     "binary_cross_entropy_with_logits",
     "BinaryCrossEntropyWithLogitsBackward0",
     _bce_logits_array,
+    keeps_layout=True,
     constant=("weight", "pos_weight"),
     self=_bce_logits_rule,
     target=_bce_logits_target_rule,

@@ -138,6 +138,11 @@ clamp_to_tensors = op(
 )
 
 
+def _complex_bound(name: str, raises: str) -> GradcliError:
+    """The error of a bound that is a complex number."""
+    return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
+
+
 @function("clamp", "clip", method=True, inplace=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """The tensor with what is less than `min` or greater than `max` set to that bound; where the
@@ -159,8 +164,12 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     # A tensor beside a number is taken for the number that it holds.
     low, high = (bound.item() if type(bound) is Tensor else bound for bound in (min, max))
     for argument, bound in (("min", low), ("max", high)):
+        if type(bound) is complex:
+            floating = input.dtype.is_floating_point
+            raise _complex_bound("clamp", "RuntimeError" if floating else "NotImplementedError")
         if bound is not None:
             check_number("clamp", argument, bound)
+            check_dtype("clamp", input.dtype, COMPLEX)
             input, _ = with_number(input, bound)
     if input.dtype.category == "int":
         low, high = (
@@ -211,6 +220,8 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     check_tensors("clamp_min", input=input)
     if type(min) is Tensor:
         return clamp_min_tensor.apply(input, min)
+    if type(min) is complex:
+        raise _complex_bound("clamp_min", "NotImplementedError")
     check_number("clamp_min", "min", min)
     return clamp_min_number.apply(*with_number(input, min))
 
@@ -222,5 +233,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     check_tensors("clamp_max", input=input)
     if type(max) is Tensor:
         return clamp_max_tensor.apply(input, max)
+    if type(max) is complex:
+        raise _complex_bound("clamp_max", "NotImplementedError")
     check_number("clamp_max", "max", max)
     return clamp_max_number.apply(*with_number(input, max))

@@ -18,6 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.entry import Function, Op, registry
 from gradcli.ops.operands import misfit
+from gradcli.state import active
 
 Body = TypeVar("Body", bound=Function)
 
@@ -152,7 +153,11 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
     """
 
     def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        overlapping = check(self, *args)
+        try:
+            overlapping = check(self, *args)
+        except GradcliError:
+            _check_arguments(body, self, args, kwargs)
+            raise
         try:
             result = body(self, *args, **kwargs)
         except GradcliError as refusal:
@@ -174,6 +179,37 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
     return write_result
 
 
+def check_write(check: Callable[..., Any], body: Function, self: Tensor, *args: Any) -> None:
+    """Raise what `check` has against a write to a tensor of what a function makes of it; before
+    that what `_check_arguments` does.
+    """
+    try:
+        check(self)
+    except GradcliError:
+        _check_arguments(body, self, args, {})
+        raise
+
+
+def _check_arguments(
+    body: Function, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise what a function finds wrong with the types of its arguments, which PyTorch reads before
+    it asks whether the tensor may be written.
+    """
+    state = active.state
+    before = state.grad_enabled, state.recorder
+    state.grad_enabled, state.recorder = False, None
+    try:
+        body(self, *args, **kwargs)
+    except TypeError:
+        raise
+    except GradcliError as refusal:
+        if refusal.raises == "TypeError":
+            raise
+    finally:
+        state.grad_enabled, state.recorder = before
+
+
 def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
     """Raise E301 or E203 where what is computed from a tensor and others, element by element, has
     not the tensor's shape, or a dtype that the tensor's cannot take.
@@ -186,9 +222,18 @@ def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
         raise misfit(entry, (self, *args), failure) from None
     if shape != self.array.shape:
         raise misshapen(self, shape) from None
-    dtype = result_dtype([o.array for o in (self, *args) if type(o) is Tensor])
+    if entry.name in _ORDERINGS:  # every dtype takes a bool
+        return
+    operands = zip(entry.parameters, (self, *args), strict=False)
+    # An entry whose second operand is a number does not count it among its tensors.
+    promoted = (*entry.tensors, "other")
+    given = [operand for parameter, operand in operands if parameter in promoted]
+    dtype = result_dtype([o.array if type(o) is Tensor else o for o in given])
     if not can_cast(dtype, self.dtype):
         raise unfit(dtype, self) from None
+
+
+_ORDERINGS = frozenset({"lt", "le", "gt", "ge"})
 
 
 def refuse_out(name: str, out: Any, *operands: Any) -> None:

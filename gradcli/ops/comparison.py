@@ -10,7 +10,7 @@ from gradcli.arrays import block_kernels, dtypes
 from gradcli.arrays.conversion import as_zero_dim
 from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.autograd.aliasing import check_memory
-from gradcli.autograd.tensor import Tensor, refuse_batched
+from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_real, check_same_dtype, check_tensors, expose_of_tensors
 from gradcli.ops.arithmetic import no_derivative, zeros_like
@@ -27,6 +27,7 @@ from gradcli.ops.catalogue import (
 )
 from gradcli.ops.conjugate import COMPLEX
 from gradcli.ops.entry import Function, op, pointwise
+from gradcli.ops.operands import NUMBERS, wrong_operand
 from gradcli.ops.refusing import check_dtype, refusing
 
 # --- comparisons leave the graph ----------------------------------------------------------------
@@ -42,8 +43,9 @@ def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> Non
         check_tensors(name, input=input)
         return entry.apply(input, other)
 
+    written = in_place(name, _written_answer(name, forward))
     for alias in (name, *aliases):
-        methods[f"{alias}_"] = in_place(alias, _written_answer(name, forward))
+        methods[f"{alias}_"] = written
     operators[symbol] = lambda left, right: entry.apply(left, right)
     setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
 
@@ -61,7 +63,7 @@ def _written_answer(name: str, forward: Function) -> Function:
     with_number = pointwise(f"{name}_.Scalar", f"{node}0", forward, self=of_self)
 
     def answer(self: Tensor, other: Any) -> Tensor:
-        return (with_tensor if type(other) is Tensor else with_number).apply(self, other)
+        return (with_number if type(other) in NUMBERS else with_tensor).apply(self, other)
 
     return answer
 
@@ -90,7 +92,7 @@ def _ordering(name: str, symbol: str, compare: Function, alias: str) -> None:
     """A comparison that complex numbers, which have no order, do not take part in."""
 
     def forward(self: Any, other: Any) -> Any:
-        for operand in (self, other):
+        for operand in (self, np.complex64(other) if type(other) is complex else other):
             if getattr(operand, "dtype", None) in COMPLEX:
                 check_real(name, operand)
         return compare(self, other)
@@ -188,7 +190,14 @@ def isclose(
         raise GradcliError(
             "E204", "isclose(): the tolerances must not be negative", raises="RuntimeError"
         )
-    return _isclose.apply(input, other, rtol, atol, equal_nan)
+    close: Tensor = _isclose.apply(input, other, rtol, atol, equal_nan)
+    # PyTorch starts from where both are equal and writes into that where both are nan, and where
+    # the tolerances allow more; the result's version counts what it wrote.
+    if equal_nan and input.dtype.category in ("float", "complex"):
+        storage_of(close).count_write()
+    if rtol or atol:
+        storage_of(close).count_write()
+    return close
 
 
 @function("allclose", method=True)
@@ -265,6 +274,9 @@ def where(condition: Any, self: Any, other: Any) -> Any:
 
 def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
     check_tensors("where", condition=condition)
+    for argument, value in (("input", input), ("other", other)):
+        if type(value) not in _COMPARED:
+            raise wrong_operand(choose, argument, value)
     if condition.array.dtype not in (np.bool_, np.uint8):
         raise GradcliError(
             "E203", f"where(): the condition must be a bool tensor, and this one is"

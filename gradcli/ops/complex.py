@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
+from gradcli.arrays.strides import in_row_order, laid_out_like, laid_out_like_operands
 from gradcli.arrays.views import strides_of, window
 from gradcli.autograd import view_place
 from gradcli.autograd.tensor import Tensor
@@ -317,7 +317,7 @@ def polar_(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
 
 def _angle_array(self: Any) -> Any:
     if self.dtype.kind == "c":
-        return np.angle(self)
+        return in_row_order(np.angle(self))
     # The angle of a nan is nan, and that of both zeros is 0.
     pi = self.dtype.type(np.pi)
     return np.where(np.isnan(self), self, np.where(self < 0, pi, 0)).astype(self.dtype)[()]

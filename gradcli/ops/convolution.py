@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_format_of
 from gradcli.arrays.summation import LARGEST, ordered_sum
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -105,11 +106,17 @@ def _channel_sums(grad: Any, input: Any, geometry: Geometry) -> Any:
 def _convolution_array(input: Any, weight: Any, bias: Any = None, geometry: Any = None) -> Any:
     if not geometry.transposed:
         counts = geometry.windows.counts(input.shape[2:])
-        return _correlated(input, weight, geometry, counts, bias)
+        output = _correlated(input, weight, geometry, counts, bias)
+        return _in_format(output, input, weight)
     output = _spread(input, weight, geometry, geometry.sizes)
     if bias is not None:
         output += bias.reshape(-1, *(1,) * (output.ndim - 2))
-    return output
+    return _in_format(output, input, weight)
+
+
+def _in_format(output: Any, input: Any, weight: Any) -> Any:
+    """An output, or a gradient, in the format of the operands: a line is laid by rows first."""
+    return in_format_of(output, weight) if input.ndim == 3 else in_format_of(output, input, weight)
 
 
 def _convolution_backward_array(
@@ -126,8 +133,9 @@ def _convolution_backward_array(
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _paired(read, placed, geometry)
     if output_mask[2]:
-        grads[2] = _channel_sums(grad_output, input, geometry)
-    return grads[0], grads[1], grads[2]
+        grads[2] = _channel_sums(grad_output, input, geometry).copy()
+    of_input, of_weight = [_in_format(each, input, weight) for each in grads[:2]]
+    return of_input, of_weight, grads[2]
 
 
 def _sum(terms: list[Any]) -> Any:
@@ -169,6 +177,7 @@ convolution_backward: Op = op(
     "convolution_backward",
     "ConvolutionBackwardBackward0",
     _convolution_backward_array,
+    keeps_layout=True,
     outputs=("result0", "result1", "result2"),
     inputs=("grad_output", "input", "weight"),
     joint=_convolution_double_backward,
@@ -184,6 +193,7 @@ convolution: Op = op(
     "convolution",
     "ConvolutionBackward0",
     _convolution_array,
+    keeps_layout=True,
     inputs=("input", "weight", "bias"),
     joint=_convolution_rule,
 )

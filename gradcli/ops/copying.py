@@ -15,12 +15,14 @@ from gradcli.arrays.strides import cast_in_order, copied_in_order
 from gradcli.autograd import fitting, inplace
 from gradcli.autograd.aliasing import check_memory
 from gradcli.autograd.inplace import check_graph, check_inplace, is_recorded, overwrite, write
-from gradcli.autograd.tensor import Tensor, alias, storage_of
+from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.creation import checked_dtype
 from gradcli.ops.entry import Op, op
+from gradcli.ops.environment import by_rows
+from gradcli.ops.operands import NUMBERS, type_name
 
 clone = op(
     "clone",
@@ -62,8 +64,8 @@ def cast_to(value: Any, dtype: DType) -> Any:
 
 @function("clone", method=True)
 def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, in the graph."""
-    return clone.apply(input)
+    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
+    return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
 # A copy in another place of memory; the gradient goes back to the first one.
@@ -202,6 +204,10 @@ def detach_in_place(self: Tensor) -> Tensor:
     if self.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
     storage_of(self)
+    if self.grad_fn is not None and self.grad_fn.extra is not None:
+        hooks = self.grad_fn.extra.tensor_hooks.get(self.output_nr)
+        if hooks is not None:  # they stay the tensor's too
+            meta_of(self).hooks = hooks
     self.grad_fn = None
     self.output_nr = 0
     self.requires_grad = False
@@ -272,6 +278,8 @@ zeroed = op(
 @function("fill_", method=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors."""
+    if type(value) is not Tensor and type(value) not in NUMBERS:
+        raise GradcliError("E202", f"fill_(): the value must be a number, not {type_name(value)}")
     check_graph(self)
     if isinstance(value, Tensor):
         if value.array.ndim:

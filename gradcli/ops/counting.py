@@ -19,7 +19,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 
     Raises E203 for a vector that is not of integers, E204 for a negative element.
     """
-    check_tensors("bincount", input=input)
+    check_tensors("bincount", input=input, **({} if weights is None else {"weights": weights}))
     check_dtype("bincount", input.dtype, refusing("bool", "float", "complex"))
     array = input.array
     if array.ndim != 1:
@@ -43,6 +43,9 @@ def histc(
     greatest element where the two are equal. Raises E203 for integers, E204 for no range.
     """
     refuse_out("histc", out)
+    check_tensors("histc", input=input)
+    if bins <= 0:
+        raise GradcliError("E204", "histc() needs a bin or more", raises="RuntimeError")
     check_floating("histc", input)
     array = input.array
     low, high = float(min), float(max)
@@ -50,9 +53,7 @@ def histc(
         low, high = float(array.min()), float(array.max())
     if low == high:
         low, high = low - 1, high + 1
-    if bins <= 0 or not low < high:
-        raise GradcliError(
-            "E204", "histc() needs bins, and a max above its min", raises="RuntimeError"
-        )
+    if not low < high:
+        raise GradcliError("E204", "histc() needs a max above its min", raises="RuntimeError")
     counts, _ = np.histogram(array, bins, (low, high))
     return Tensor(counts.astype(array.dtype))

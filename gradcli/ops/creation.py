@@ -21,6 +21,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.dimensions import one_by_one, sizes_of
+from gradcli.ops.environment import by_rows
 from gradcli.ops.operands import type_name
 from gradcli.state import active
 
@@ -108,8 +109,10 @@ def number_dtype(number: Any) -> DType:
 
 
 def plain_number(name: str, value: Any) -> Any:
-    """A Python number, taken out of a 0-dim tensor if need be; raises E202 for anything else."""
-    if isinstance(value, Tensor) and not value.array.ndim:
+    """A Python number, taken out of a 0-dim tensor that no gradient is wanted of if need be; raises
+    E202 for anything else.
+    """
+    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
         value = value.array.item()
     if type(value) not in PYTHON_TYPES:
         raise GradcliError("E202", f"{name} must be a number, not {type_name(value)}")
@@ -161,13 +164,19 @@ def _constant(name: str, value: float, *names: str) -> Any:
         return made(name, _filled(plain, value, target, place), place, requires_grad)
 
     def like(
-        input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
     ) -> Tensor:
         pattern = _pattern(f"{name}_like", input)
         target = checked_dtype(name, dtype, pattern.dtype)
         place = chosen_device(f"{name}_like", device, pattern)
         array = _filled(pattern.array.shape, value, target, place)
-        array = laid_out_like(pattern.array, array)
+        if not by_rows(f"{name}_like", memory_format):
+            array = laid_out_like(pattern.array, array)
         return made(f"{name}_like", array, place, requires_grad)
 
     def new(
@@ -234,13 +243,16 @@ def full_like(
     dtype: Any = None,
     device: Any = None,
     requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """A tensor of one number, of another one's sizes and dtype."""
     pattern = _pattern("full_like", input)
     value = plain_number("full_like(): fill_value", fill_value)
     target = checked_dtype("full_like", dtype, pattern.dtype)
     place = chosen_device("full_like", device, pattern)
-    array = laid_out_like(pattern.array, _filled(pattern.array.shape, value, target, place))
+    array = _filled(pattern.array.shape, value, target, place)
+    if not by_rows("full_like", memory_format):
+        array = laid_out_like(pattern.array, array)
     return made("full_like", array, place, requires_grad)
 
 

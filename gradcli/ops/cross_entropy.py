@@ -148,7 +148,7 @@ nll_loss2d_ = _nll("nll_loss2d", "NllLoss2DBackward")
 
 
 def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int) -> None:
-    """Raise E203 for a target or a weight of the wrong dtype, E301 where shapes do not fit, E302
+    """Raise E203 for an operand of the wrong dtype, E301 where shapes do not fit, E302
     for a class that does not exist.
     """
     shape, wanted = input.array.shape, target.array.shape
@@ -180,6 +180,7 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
         raise GradcliError(
             "E203", f"nll_loss(): the weight is {weight.dtype}, the input {input.dtype}"
         )
+    check_floating("nll_loss", input)
     outside = (target.array < 0) | (target.array >= classes)
     outside &= target.array != ignore_index
     if outside.any():
@@ -199,7 +200,6 @@ def _nll_loss(
         raise GradcliError(
             "E301", "nll_loss(): the input has no dimension of classes", raises="ValueError"
         )
-    check_floating("nll_loss", input)
     check_constants("nll_loss", weight=weight)
     _check_classes(input, target, weight, ignore_index)
     if len(shape) < 3:
@@ -273,7 +273,7 @@ def cross_entropy(
     by_probability = target.array.shape == shape
     if by_probability:
         check_floating("cross_entropy: as probabilities the target", target, "RuntimeError")
-    likelihood = along(log_softmax_, input, class_dim if shape else 0, None)
+    likelihood = along(log_softmax_, input, class_dim, None)
     if by_probability:
         if ignore_index >= 0:
             raise GradcliError(

@@ -9,13 +9,14 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import div, no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.comparison import choose
 from gradcli.ops.entry import Op, op
 from gradcli.ops.loss import MEAN, reduction_number
 from gradcli.ops.reduction import mean_all, sum_all
+from gradcli.ops.refusing import NOT_FLOATING, check_dtype, refusing
 from gradcli.ops.shape import squeeze_dim, unsqueeze
 
 Lengths = tuple[int, ...]
@@ -214,7 +215,7 @@ def ctc_loss(
     """
     number = reduction if type(reduction) is int else reduction_number(reduction)
     check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
-    check_floating("ctc_loss", log_probs)
+    check_dtype("ctc_loss", log_probs.dtype, NOT_FLOATING | refusing("half"))
     single = log_probs.array.ndim == 2
     if single:
         log_probs = unsqueeze.apply(log_probs, 1)

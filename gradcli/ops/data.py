@@ -118,7 +118,9 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
     if dtype.category == "int":
         low, high = _INTEGER_BOUNDS[dtype]
         for value in flat:
-            if not low <= value.real <= high or isinstance(value, complex):
+            # Only an integer wraps around where there are no signs.
+            least = 0 if dtype is dtypes.uint8 and isinstance(value, float) else low
+            if not least <= value.real <= high or isinstance(value, complex):
                 raise GradcliError(
                     "E204",
                     f"tensor(): {value} lies outside {dtype}",

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors
+from gradcli.ops.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.arithmetic import div, no_derivative
 from gradcli.ops.bounds import clamp_min
 from gradcli.ops.catalogue import function
@@ -40,11 +40,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     check_tensors("cosine_similarity", x1=x1, x2=x2)
     dtype = dtypes.result_dtype((x1.array, x2.array))
-    x1, x2 = to(x1, dtype), to(x2, dtype)
+    check_dtype(
+        "cosine_similarity", dtype, refusing("bool", "int", "complex", raises="RuntimeError")
+    )
+    # Integers have no length; a narrower floating operand is widened by the product only.
+    x1, x2 = (x if x.dtype.category == "float" else to(x, dtype) for x in (x1, x2))
     if x1.array.shape != x2.array.shape:
         common = broadcast_tensors(x1, x2)[0].array.shape
         x1, x2 = expand.apply(x1, common), expand.apply(x2, common)
-    check_floating("cosine_similarity", x1, "RuntimeError")
     dims = normal_dims("cosine_similarity", x1, dim)
     directions = (x1 / _length(x1, dims, eps)) * (x2 / _length(x2, dims, eps))
     return sum_dims.apply(directions, dims, False)
@@ -229,7 +232,10 @@ def cdist(
             f"cdist(): rows of {x1.array.shape[-1]} and of {x2.array.shape[-1]} elements",
         )
     for x in (x1, x2):
-        check_dtype("cdist", x.dtype, _SINGLE_ONLY)
+        check_not_integral("cdist", x, "RuntimeError")
+        check_dtype("cdist", x.dtype, refusing("complex", raises="RuntimeError"))
     if p < 0:
         raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
+    check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
+    check_same_dtype("cdist", x1, x2)
     return cdist_.apply(x1, x2, float(p))

@@ -15,6 +15,7 @@ from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.reduction import check_reduced, wide
+from gradcli.ops.refusing import COMPLEX, check_dtype
 
 Found = tuple[Any, Any, Any]
 """The distinct elements, which of them each element is, and how often each occurs."""
@@ -106,5 +107,6 @@ def unique_consecutive(
     request which of them each element became, and how many each stands for.
     """
     check_reduced("unique_consecutive", input)
+    check_dtype("unique_consecutive", input.dtype, COMPLEX)
     at = None if dim is None else normal_dim("unique_consecutive", dim, input.array.ndim)
     return _found(_in_a_row, input, at, return_inverse, return_counts)

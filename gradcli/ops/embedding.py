@@ -12,7 +12,7 @@ from gradcli.autograd.inplace import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_same_dtype, check_tensors
+from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
@@ -286,6 +286,7 @@ def embedding_bag(
     E203, E204, E205, E301 or E302 where the operands do not go together.
     """
     _check("embedding_bag", input, weight, sparse, "RuntimeError")
+    check_floating("embedding_bag", weight, "RuntimeError")
     if max_norm is not None or scale_grad_by_freq:
         raise GradcliError(
             "E205", "embedding_bag(): max_norm and scale_grad_by_freq are outside the catalogue"

@@ -13,6 +13,7 @@ from gradcli.arrays.typeinfo import finfo, iinfo
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import function, modules, properties
+from gradcli.ops.operands import type_name
 from gradcli.state import active
 
 
@@ -31,9 +32,21 @@ class Named:
         return f"torch.{self.name}"
 
 
+CONTIGUOUS, PRESERVED = Named("contiguous_format"), Named("preserve_format")
+
+
+def by_rows(name: str, memory_format: Any) -> bool:
+    """Whether a `memory_format` asks for row order, whatever is copied. Raises E202 for what is no
+    memory format.
+    """
+    if memory_format not in (None, CONTIGUOUS, PRESERVED):
+        raise GradcliError("E202", f"{name}(): {memory_format!r} is no memory format known here")
+    return memory_format is CONTIGUOUS
+
+
 modules["torch"].update(DTYPES)
 modules["torch"].update(
-    {name: Named(name) for name in ("strided", "contiguous_format", "preserve_format")}
+    strided=Named("strided"), contiguous_format=CONTIGUOUS, preserve_format=PRESERVED
 )
 modules["torch"].update(
     Size=Size.of,
@@ -73,6 +86,12 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 @function("promote_types")
 def promote_types(type1: DType, type2: DType) -> DType:
     """The smallest dtype that both convert to."""
+    for argument, value in (("type1", type1), ("type2", type2)):
+        if type(value) is not DType:
+            raise GradcliError(
+                "E202",
+                f"promote_types(): argument '{argument}' must be a dtype, not {type_name(value)}",
+            )
     return dtypes.promote_types(type1, type2)
 
 

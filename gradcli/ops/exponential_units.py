@@ -140,9 +140,9 @@ celu_written = pointwise(
 
 def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     check_tensors(name, input=input)
-    check_floating(name, input)
     if alpha == 0:
         raise GradcliError("E204", f"{name}(): `alpha` must not be 0", raises="RuntimeError")
+    check_floating(name, input)
     return entry.apply(input, alpha)
 
 

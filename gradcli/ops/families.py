@@ -69,6 +69,7 @@ from gradcli.ops import (  # noqa: F401
     pointwise,
     pooling,
     power,
+    power_pooling,
     prod,
     products,
     pseudoinverse,

@@ -13,6 +13,7 @@ from gradcli.ops.arithmetic import add, div, div_number, mul
 from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import normal_dims
 from gradcli.ops.joining import cat
+from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.ops.shape import view
 from gradcli.ops.slicing import narrow, select, slice_
 
@@ -157,6 +158,7 @@ def gradient(
     check_tensors("gradient", input=input)
     if edge_order not in (1, 2):
         raise _wrong(f"edge_order is 1 or 2, not {edge_order}")
+    check_dtype("gradient", input.dtype, refusing("uint8", raises="RuntimeError"))
     dims = normal_dims("gradient", input, dim)
     given = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if isinstance(spacing, Tensor):

@@ -15,7 +15,7 @@ from gradcli.ops.comparison import where
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, op, pointwise
 from gradcli.ops.power import power
-from gradcli.ops.refusing import NOT_FLOATING
+from gradcli.ops.refusing import NOT_FLOATING, check_dtype, refusing
 from gradcli.ops.return_types import return_type
 
 
@@ -32,7 +32,19 @@ ldexp: Op = pointwise(
     self=lambda grad, other: grad * conj(_power_of_two(other)),
     other=lambda grad, result: grad * conj(result) * math.log(2),
 )
-expose_of_tensors(ldexp, inplace=True)
+
+
+@function("ldexp", method=True, inplace=True)
+def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """`input * 2 ** other`."""
+    refuse_out("ldexp", out)
+    check_tensors("ldexp", input=input, other=other)
+    # PyTorch raises a 2 of the input's dtype to the power first.
+    if input.dtype.category == "float":
+        check_dtype("ldexp", other.dtype, refusing("bool"))
+    if input.dtype.is_complex:
+        check_dtype("ldexp", other.dtype, refusing("float16"))
+    return ldexp.apply(input, other)
 
 
 def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:

@@ -10,12 +10,12 @@ import numpy as np
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors, plain_integer
+from gradcli.ops.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Op, pointwise
 from gradcli.ops.pointwise import exp, log
-from gradcli.ops.refusing import NOT_FLOATING, refusing
+from gradcli.ops.refusing import COMPLEX, NOT_FLOATING, refusing
 from gradcli.ops.special import digamma, lgamma
 
 # --- the incomplete gamma functions -------------------------------------------------------------
@@ -100,7 +100,12 @@ def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
 
 
 mvlgamma_entry = pointwise(
-    "mvlgamma", "MvlgammaBackward0", _mvlgamma_array, floating=True, self=_mvlgamma_rule
+    "mvlgamma",
+    "MvlgammaBackward0",
+    _mvlgamma_array,
+    floating=True,
+    refused=COMPLEX,
+    self=_mvlgamma_rule,
 )
 
 
@@ -163,9 +168,10 @@ zeta_by_number: Op = pointwise(
 def zeta_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up."""
     refuse_out("zeta", out)
-    if type(input) is Tensor and type(other) in (int, float):
+    check_no_complex_number("zeta", input, other)
+    if type(input) is Tensor and type(other) in (bool, int, float):
         return zeta_by_number.apply(input, float(other))
-    if type(other) is Tensor and type(input) in (int, float):
+    if type(other) is Tensor and type(input) in (bool, int, float):
         return zeta_of_number.apply(other, float(input))
     check_tensors("zeta", input=input, other=other)
     return zeta.apply(input, other)

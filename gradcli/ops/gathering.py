@@ -64,15 +64,30 @@ def checked_index(name: str, index: Any) -> None:
         )
 
 
+class PositionError(GradcliError):
+    """The error of a position that does not exist.
+
+    Attributes:
+        reached: how many positions of the index are in front of it.
+    """
+
+    __slots__ = ("reached",)
+
+    reached: int
+
+
 def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> None:
+    """Raise E302, as the class `raises`, for a position that is not in a dimension."""
     outside = (index < 0) | (index >= extent)
     if outside.any():
-        raise GradcliError(
+        error = PositionError(
             "E302",
             f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
             f" {dim}, which has {extent} elements",
             raises=raises,
         )
+        error.reached = int(np.argmax(outside))
+        raise error
 
 
 def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any = None) -> int:

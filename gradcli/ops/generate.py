@@ -32,7 +32,7 @@ from typing import Any
 from gradcli.arrays.deferred import DEFERRED, deferred, forced
 from gradcli.arrays.gpu_array import ARRAYS
 from gradcli.arrays.storage import Storage
-from gradcli.arrays.strides import laid_out_like_operands
+from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
 from gradcli.autograd.node import SCALAR_METADATA
 from gradcli.autograd.tensor import (
     Tensor,
@@ -43,6 +43,7 @@ from gradcli.autograd.tensor import (
     refresh,
     storage_of,
 )
+from gradcli.errors import GradcliError
 from gradcli.ops import operands
 from gradcli.ops.entry import Op
 from gradcli.ops.generate_node import node_class
@@ -54,11 +55,13 @@ from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
     "ARRAYS": ARRAYS,
+    "laid_out_like": laid_out_like,
     "laid_out_like_operands": laid_out_like_operands,
     "SCALAR_METADATA": SCALAR_METADATA,
     "Storage": Storage,
     "DEFERRED": DEFERRED,
     "EVERYDAY": operands.EVERYDAY,
+    "GradcliError": GradcliError,
     "NUMBERS": operands.NUMBERS,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
@@ -126,7 +129,7 @@ class _ApplyWriter:
         lines += [
             "    try:",
             f"        {results} = {self._computed(values)}",
-            "    except (ValueError, TypeError) as failure:",
+            "    except (ValueError, TypeError, GradcliError) as failure:",
             f"        raise misfit(op, {everything}, failure) from failure",
             "    state = active.state",
         ]
@@ -292,6 +295,7 @@ class _ApplyWriter:
                 f"    {name}.meta = meta = TensorMeta()",
                 "    meta.base = base_of(input)",
                 "    meta.attr_version = storage.version if type(storage) is Storage else 0",
+                "    meta.loose = not state.grad_enabled",
                 "    meta.creation = "
                 + ("creation_of(input)" if self.single else "'multi_output'")
                 + " if state.grad_enabled else 'no_grad'",
@@ -311,17 +315,18 @@ class _ApplyWriter:
             body += [
                 f"edges = [gradient_edge(tensor) for tensor in {name}]",
                 "nodes = tuple([edge[0] for edge in edges])",
-                "wanted = any([n is not None for n in nodes])",
+                f"wanted = any([tensor.requires_grad for tensor in {name}])",
                 "nrs = tuple([edge[1] for edge in edges])",
             ]
             test = "wanted"
         else:
+            body.append("loose = False")
             for i, t in enumerate(op.inputs):
                 body += self._edge(i, local(t))
             count = len(op.inputs)
             body.append("nodes = " + tuple_of([f"n{i}" for i in range(count)]))
             body.append("nrs = " + tuple_of([f"r{i}" for i in range(count)]))
-            test = " or ".join(f"n{i} is not None" for i in range(count))
+            test = " or ".join([*(f"n{i} is not None" for i in range(count)), "loose"])
         body.append(f"if {test}:")
         if op.name in WITHOUT_COMPLEX_GRADIENT:
             body.append("    if result.dtype.kind == 'c':")
@@ -390,6 +395,7 @@ class _ApplyWriter:
             f"    if n{i} is None:",
             f"        n{i} = accumulator({name})",
             f"        r{i} = 0",
+            f"        loose = n{i} is None",
             "    else:",
             f"        r{i} = {name}.output_nr",
             "else:",

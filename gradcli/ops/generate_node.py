@@ -24,6 +24,7 @@ _FIXED: dict[str, Any] = {
     "Tensor": Tensor,
     "active": active,
     "brought_home": operands.brought_home,
+    "check_attached": operands.check_attached,
     "check_result": operands.check_result,
     "check_saved": operands.check_saved,
     "deferred": deferred,
@@ -220,11 +221,17 @@ class _RunWriter:
         lines = [
             f"{name} = node.saved_{t}",
             f"if type({name}) is Tensor:",
-            f"    if {name}.storage is not None and {name}.storage.version != node.version_{t}:",
-            f"        check_saved(node, {t!r}, {name}, node.version_{t})",
+            f"    if {name}.storage is not None:",
+            f"        if {name}.storage.version != node.version_{t}:",
+            f"            check_saved(node, {t!r}, {name}, node.version_{t})",
         ]
+        edge = self.op.inputs.index(t) if t in self.op.inputs else None
+        if edge is not None:
+            lines += [
+                f"        if {name}.grad_fn is None:",
+                f"            check_attached(node, {t!r}, {name}, {edge})",
+            ]
         if recorded:
-            edge = self.op.inputs.index(t) if t in self.op.inputs else None
             lines.append(f"    {name} = saved_tensor(node, {name}, {edge})")
         else:
             lines.append(f"    {name} = {name}.array")

@@ -14,7 +14,7 @@ from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, given_tensors, op
-from gradcli.ops.linear_systems import adjoint_of
+from gradcli.ops.linear_systems import adjoint_of, column_major
 from gradcli.ops.rearranging import tril
 from gradcli.ops.refusing import INTEGRAL, refusing
 from gradcli.ops.shape import unsqueeze
@@ -79,7 +79,8 @@ def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
 householder_product: Op = op(
     "linalg_householder_product",
     "LinalgHouseholderProductBackward0",
-    lambda input, tau: reflected(input, tau, _identity(input)),
+    lambda input, tau: column_major(reflected(input, tau, _identity(input))),
+    keeps_layout=True,
     joint=lambda grad, input, tau: _by_composition(
         lambda input, tau: reflected(input, tau, _identity(input)), grad, input, tau
     ),
@@ -91,9 +92,10 @@ householder_product: Op = op(
 ormqr_: Op = op(
     "ormqr",
     "OrmqrBackward0",
-    lambda self, input2, input3, left, transpose: reflected(
-        self, input2, input3, left=left, adjoint=transpose
+    lambda self, input2, input3, left, transpose: column_major(
+        reflected(self, input2, input3, left=left, adjoint=transpose)
     ),
+    keeps_layout=True,
     joint=lambda grad, self, input2, input3, left, transpose: _by_composition(
         lambda *operands: reflected(*operands, left=left, adjoint=transpose),
         grad,

@@ -10,10 +10,12 @@ from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops import bounds, index_assignment, rounding  # noqa: F401
-from gradcli.ops.catalogue import in_place, method, methods, modules
+from gradcli.ops.catalogue import check_write, in_place, method, methods, modules
 from gradcli.ops.copying import fill_
+from gradcli.ops.creation import plain_number
 from gradcli.ops.entry import pointwise
 from gradcli.ops.multivariate import float_power
+from gradcli.ops.operands import type_name
 from gradcli.ops.slicing import strided
 from gradcli.ops.special import polygamma
 
@@ -41,6 +43,9 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
     Raises E301 for less than two dimensions, or more of several sizes.
     """
+    fill_value = plain_number("fill_diagonal_(): fill_value", fill_value)
+    if type(wrap) is not bool:
+        raise GradcliError("E202", f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
     shape = self.array.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
         raise GradcliError(
@@ -61,7 +66,7 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 @method("float_power_")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """`float_power`, written to a tensor of its dtype; raises E203 for one of another."""
-    check_inplace(self)
+    check_write(check_inplace, float_power, self, exponent)
     result = float_power(self, exponent)
     if result.dtype is not self.dtype:
         raise GradcliError(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import as_zero_dim
+from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
 from gradcli.autograd.aliasing import check_apart
 from gradcli.autograd.inplace import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -18,6 +19,7 @@ from gradcli.ops.catalogue import function, method, operators
 from gradcli.ops.copying import copy_, fill_
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Function, Op, op
+from gradcli.ops.index_select import leave_part
 from gradcli.ops.indexing import (
     Key,
     apply_slicing,
@@ -72,7 +74,11 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         if fills and not value.requires_grad:
             value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
         _check_written(shown, value)
-        key = numpy_key(picked, shown, key)
+        try:
+            key = numpy_key(picked, shown, key)
+        except GradcliError:
+            _put_reached(shown, picked, value)
+            raise
         _put(shown, key, _without_leading_ones(value), any_dtype=fills)
 
 
@@ -127,6 +133,26 @@ def _put(
     write(tensor, index_put_in_place.apply(tensor, values, key, accumulate))
 
 
+def _put_reached(tensor: Tensor, picked: dict[int, Any], values: Tensor) -> None:
+    """Write what PyTorch has written when it comes to a position that does not exist, where one
+    tensor of positions is the index: see `leave_part`.
+    """
+    (dim, places), *others = picked.items()
+    shape = tensor.array.shape
+    whole = (*shape[:dim], *places.shape, *shape[dim + 1 :])
+    if others or places.dtype == np.bool_:
+        return
+    # The values are looked at first.
+    anywhere = Key((*[slice(None)] * dim, np.zeros(places.shape, np.int64)))
+    _check_values(tensor, anywhere, values)
+    outside = (places < -shape[dim]) | (places >= shape[dim])
+    reached = places.reshape(-1)[: int(np.argmax(outside))]
+    parts = np.broadcast_to(values.array, whole).reshape(
+        *shape[:dim], places.size, *shape[dim + 1 :]
+    )
+    leave_part(tensor, dim, reached, parts)
+
+
 def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = False) -> None:
     """Raise E203 or E301 unless the values can be put at an index of the tensor."""
     if values.array.dtype is not tensor.array.dtype and not any_dtype:
@@ -168,7 +194,12 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bo
     # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
     parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
     shown, picked = apply_slicing(tensor, parts)
-    key = numpy_key(picked, shown, indices)
+    try:
+        key = numpy_key(picked, shown, parts)
+    except GradcliError:
+        if name == "index_put_" and not accumulate:
+            _put_reached(shown, picked, values)
+        raise
     _check_values(tensor, key, values, _fills(picked, values) and not accumulate)
     return key
 
@@ -196,11 +227,18 @@ def put_in_place(
 # --- a copy with one part replaced --------------------------------------------------------------
 
 
+def _whole_copy(array: Any) -> Any:
+    """A copy with the array's own strides; where its elements share their memory, by rows."""
+    if not array.ndim or overlaps_itself(array.shape, array.strides):
+        return module_of(array).array(array, order="C")
+    return copied_as_it_lies(array)
+
+
 def _part_of(shown: Function) -> Function:
     """The forward function that replaces the part of a copy that `shown` gives."""
 
     def replaced(self: Any, src: Any, *place: Any) -> Any:
-        whole = module_of(self).array(self, order="C")
+        whole = _whole_copy(self)
         shown(whole, *place)[...] = src
         return whole
 
@@ -215,6 +253,7 @@ select_scatter: Op = op(
     "select_scatter",
     "SelectScatterBackward0",
     lambda self, src, dim, index: _select_replaced(self, src, dim, index),
+    keeps_layout=True,
     self=lambda grad, src_sizes, dim, index: select_scatter(
         grad, zeros(grad, src_sizes), dim, index
     ),
@@ -225,6 +264,7 @@ slice_scatter: Op = op(
     "slice_scatter",
     "SliceScatterBackward0",
     lambda self, src, dim, start, end, step: _slice_replaced(self, src, dim, start, end, step),
+    keeps_layout=True,
     self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
         grad, zeros(grad, src_sizes), dim, start, end, step
     ),
@@ -235,6 +275,7 @@ diagonal_scatter: Op = op(
     "diagonal_scatter",
     "DiagonalScatterBackward0",
     lambda self, src, offset, dim1, dim2: _diagonal_replaced(self, src, offset, dim1, dim2),
+    keeps_layout=True,
     self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(
         grad, zeros(grad, src_sizes), offset, dim1, dim2
     ),

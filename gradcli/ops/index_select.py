@@ -11,16 +11,18 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
+from gradcli.arrays.fusion import assign
 from gradcli.arrays.strides import copied_in_order
 from gradcli.autograd.inplace import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import zeros
-from gradcli.ops.catalogue import function, method, refuse_out
+from gradcli.ops.catalogue import function, in_place, method, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
 from gradcli.ops.gathering import (
+    PositionError,
     check_along,
     check_range,
     checked_index,
@@ -200,6 +202,21 @@ def _without(sizes: list[int], at: int) -> list[int]:
     return sizes[:at] + sizes[at + 1 :]
 
 
+def _check_copied_dims(tensor: Tensor, index: Tensor, source: Tensor) -> None:
+    """Raise E302 where the numbers of dimensions of what `index_copy` was given do not fit, which
+    PyTorch finds before it looks at dtypes.
+    """
+    problem = None
+    if index.array.ndim > 1:
+        problem = "the index must be a vector"
+    elif not source.array.ndim and index.array.size != 1:
+        problem = "one element is no more than one part"
+    elif source.array.ndim and tensor.array.ndim and source.array.ndim != tensor.array.ndim:
+        problem = f"{source.array.ndim} dimensions cannot be copied into {tensor.array.ndim}"
+    if problem is not None:
+        raise GradcliError("E302", f"index_copy(): {problem}")
+
+
 def _sum_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
     """What is wrong with the shape of a source that is added to, or reduced with, a tensor of shape
     `own`, and the class that PyTorch raises for it.
@@ -214,10 +231,6 @@ def _sum_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[
 
 def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
     """The same of a source that is copied."""
-    if not given and count != 1:
-        return "one element is no more than one part", "IndexError"
-    if given and own and len(given) != len(own):
-        return "the numbers of dimensions differ", "IndexError"
     if _without(given, at) != _without(own, at):
         return "the parts have another shape", "RuntimeError"
     if given and given[at] != count:
@@ -225,25 +238,29 @@ def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple
     return "", "RuntimeError"
 
 
-@function("index_add", method=True, inplace=True, check=check_along)
+@function("index_add", method=True)
 def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
     """The tensor with `alpha` times the parts of the source added at the positions of the index."""
     check_tensors("index_add", input=input)
     ndim = input.array.ndim
-    other_route = ndim == 2 or (ndim > 2 and dim in (0, -ndim))
+    # PyTorch adds along the first and the last dimension by another route.
+    other_route = ndim > 1 and dim in (0, -ndim, ndim - 1, -1)
     raises = "RuntimeError" if other_route else "IndexError"
     at = checked_source("index_add", input, dim, index, source, raises)
+    alpha = checked_cast(alpha, input.dtype)
     return index_add.apply(input, at, index, source, alpha)
 
 
-@function("index_copy", method=True, inplace=True, check=check_along)
+@function("index_copy", method=True)
 def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
     """The tensor with the parts of the source at the positions of the index."""
-    if type(index) is Tensor and index.dtype is dtypes.int32:
+    check_tensors("index_copy", input=input, index=index, source=source)
+    normal_dim("index_copy", dim, input.array.ndim)
+    _check_copied_dims(input, index, source)
+    if index.dtype is dtypes.int32:
         raise GradcliError(
             "E203", "index_copy(): the index must be torch.int64", help="use `.long()`"
         )
-    check_tensors("index_copy", input=input)
     raises = "IndexError" if input.array.size else "RuntimeError"
     at = checked_source("index_copy", input, dim, index, source, raises)
     return index_copy.apply(input, at, index, source)
@@ -253,11 +270,19 @@ def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
     check_tensors("index_fill", input=input, index=index)
+    if isinstance(value, Tensor) and value.array.ndim:
+        raise GradcliError(
+            "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        )
     if index.array.dtype != np.int64:
         raise GradcliError(
             "E203",
             f"index_fill(): the index must be torch.int64, and this one is {index.dtype}",
             raises="IndexError",
+        )
+    if index.array.ndim > 1:
+        raise GradcliError(
+            "E302", "index_fill(): the index must be a vector", raises="RuntimeError"
         )
     at = normal_dim("index_fill", dim, input.array.ndim)
     extent = input.array.shape[at] if input.array.ndim else 1
@@ -266,9 +291,11 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         value = checked_cast(value, input.dtype)
         return index_fill_number.apply(input, at, index, value)
-    if value.array.ndim:
+    if value.dtype.is_complex and not input.dtype.is_complex:
         raise GradcliError(
-            "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+            "E203",
+            f"index_fill(): a complex value does not fit {input.dtype}",
+            raises="RuntimeError",
         )
     return index_fill_tensor.apply(input, at, index, value)
 
@@ -278,5 +305,56 @@ def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
     """Write a number, or a 0-dim tensor's, at the positions of the index."""
     # The value is read before the write, so it may be one of the elements written.
     check_graph(self)
-    write(self, index_fill(self, dim, index, value))
+    try:
+        result = index_fill(self, dim, index, value)
+    except PositionError as refusal:
+        filler = value.array if isinstance(value, Tensor) else checked_cast(value, self.dtype)
+        leave_part(self, dim, index.array[: refusal.reached], filler)
+        raise
+    write(self, result)
     return self
+
+
+# --- writes that end at a position that does not exist ------------------------------------------
+
+
+def leave_part(self: Tensor, dim: int, index: Any, values: Any) -> None:
+    """Write what PyTorch has written when it comes to a position that does not exist: the parts
+    that the positions in front of it name, of what lies first along the dimensions further out.
+    """
+    whole = copied_in_order(self.array)
+    if whole.ndim:
+        outer = (0,) * (dim % whole.ndim)
+        whole[outer][index] = values[outer][: index.size] if np.ndim(values) else values
+        assign(self.array, whole)
+
+
+@method("index_copy_")
+def _copy_in_place(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
+    """Write the parts of the source at the positions of the index."""
+    try:
+        return _copied(self, dim, index, source)
+    except PositionError as refusal:
+        leave_part(self, dim, index.array[: refusal.reached], source.array)
+        raise
+
+
+@method("index_add_")
+def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """Add `alpha` times the parts of the source at the positions of the index."""
+    try:
+        return _added(self, dim, index, source, alpha=alpha)
+    except PositionError as refusal:
+        ndim = self.array.ndim
+        if ndim:
+            at = dim % ndim
+            # Whole parts are added one after the other, but for those of one element.
+            outer = (0,) * at if at == ndim - 1 else ()
+            parts = np.take(source.array[outer], range(refusal.reached), at - len(outer))
+            written, places = self.array[outer], index.array[: refusal.reached]
+            assign(written, _add_parts(written, at - len(outer), places, parts, alpha))
+        raise
+
+
+_copied = in_place("index_copy", index_copy_, check=check_along)
+_added = in_place("index_add", index_add_, check=check_along)

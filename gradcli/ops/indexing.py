@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.strides import broadcast_strides, laid_out, ordered_strides
+from gradcli.arrays.strides import broadcast_strides, copied_in_order, laid_out, ordered_strides
 from gradcli.arrays.views import strides_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, refuse_batched
@@ -31,21 +31,25 @@ class Key(tuple[Any, ...]):
     """An index for NumPy: for each dimension an array of positions, none negative, or a full slice.
 
     Attributes:
-        tensors: the index tensors and masks that it was made of, with the versions they had.
+        parts: what it was made of, up to the last: for each dimension None, or the index tensor or
+            list, for those of a mask the mask. Of a tensor the version that it had.
     """
 
-    tensors: tuple[tuple[Tensor, int], ...] = ()
+    parts: tuple[tuple[Any, int], ...] = ()
 
     def shown(self) -> tuple[Tensor | None, ...]:
         """What `grad_fn._saved_indices` gives: a tensor for each part, None for a full slice."""
-        if self.tensors:
-            return tuple([tensor for tensor, _ in self.tensors])
-        return tuple([None if part is _FULL else Tensor(part) for part in self])
+        return tuple(
+            [
+                part if part is None or type(part) is Tensor else Tensor(part)
+                for part, _ in self.parts
+            ]
+        )
 
     def check(self, node: Node) -> None:
         """Raise E404 if one of its tensors was written to since."""
-        for tensor, version in self.tensors:
-            if tensor.version != version:
+        for tensor, version in self.parts:
+            if type(tensor) is Tensor and tensor.version != version:
                 check_saved(node, "indices", tensor, version)
 
 
@@ -115,9 +119,8 @@ def add_at(whole: Any, where: Any, values: Any) -> None:
 
 
 def _index_put_array(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
-    whole = module_of(self).array(self, order="C")
-    _put_at(whole, values, indices, accumulate)
-    return whole
+    whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
+    return _write_at(whole, values, indices, accumulate)
 
 
 def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
@@ -133,6 +136,7 @@ def _index_put(name: str, node_name: str, forward: Function) -> Op:
         name,
         node_name,
         forward,
+        keeps_layout=True,
         keeps=("indices",),
         # Where a position is written twice the last value stays, yet each value gets the gradient.
         self=lambda grad, indices, accumulate: (
@@ -149,7 +153,9 @@ def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
     if self.flags.c_contiguous or not accumulate:
         _put_at(self, values, indices, accumulate)
     else:
-        self[...] = _index_put_array(self, values, indices, accumulate)
+        whole = module_of(self).array(self, order="C")
+        _put_at(whole, values, indices, True)
+        self[...] = whole
     return self
 
 
@@ -371,10 +377,38 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
             "E302", f"indices of shapes {shapes} cannot be broadcast together"
         ) from None
     made = Key(key)
-    parts = written if isinstance(written, (tuple, list)) else (written,)
-    # A 0-dim part was read as a number already.
-    made.tensors = tuple([(p, p.version) for p in parts if type(p) is Tensor and p.array.ndim])
+    made.parts = _parts(picked, written)
     return made
+
+
+def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
+    """The `parts` of a Key."""
+    given = written if isinstance(written, (tuple, list)) else (written,)
+    sources = [part for part in given if _is_picking(part)]
+    if len(sources) != len(picked):  # a list of numbers or bools
+        sources = [None] * len(picked)
+    parts: list[tuple[Any, int]] = []
+    following = 0
+    for (dim, array), source in zip(picked.items(), sources, strict=True):
+        parts += [(None, 0)] * (dim - following)
+        if type(source) is Tensor and source.array.ndim:
+            parts.append((source, source.version))
+        else:  # PyTorch makes a bool a vector of one position, or none
+            alone = type(source) in (bool, Tensor)
+            parts.append((array.nonzero()[0] if alone else array, 0))
+        following = dim + (array.ndim if array.dtype == np.bool_ else 1)
+    return tuple(parts)
+
+
+def _is_picking(part: Any) -> bool:
+    """Whether a part of an index, as it is written, is one of positions or a mask."""
+    if type(part) is Tensor:
+        return part.array.ndim > 0 or part.array.dtype == np.bool_
+    return type(part) is not int and part is not None and type(part) not in _SHOWING
+
+
+_SHOWING = (slice, type(Ellipsis))
+"""The types of the parts of an index that show a part of the tensor."""
 
 
 def _wrapped(array: Any, extent: int, dim: int) -> Any:

@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
-from gradcli.ops.operands import listed
+from gradcli.ops.operands import listed, type_name
 from gradcli.ops.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
 from gradcli.ops.shape import squeeze_dim, view
 from gradcli.ops.slicing import select, slice_
@@ -85,15 +85,18 @@ def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None
     if not parts:
         raise GradcliError("E204", "cat(): there is nothing to join")
     shapes = [part.array.shape for part in parts]
-    full = [shape for shape in shapes if shape != (0,)] or shapes
+    full = [shape for shape in shapes if shape != (0,)]
     for number, shape in enumerate(shapes):
         if not shape:
             raise GradcliError("E301", f"cat(): tensor {number} is 0-dim", help="use stack()")
+    if not full:  # PyTorch then takes any dimension
+        return cat.apply(parts, 0)
+    at = normal_dim("cat", dim if axis is None else axis, len(full[0]))
+    for shape in shapes:
         if shape != (0,) and len(shape) != len(full[0]):
             raise GradcliError(
                 "E301", f"cat(): shapes {full[0]} and {shape} differ in their number of dimensions"
             )
-    at = normal_dim("cat", dim if axis is None else axis, len(full[0]))
     for shape in full:
         if shape[:at] + shape[at + 1 :] != full[0][:at] + full[0][at + 1 :]:
             raise GradcliError(
@@ -225,6 +228,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     """Every choice of `r` elements of a vector in order, a row for each."""
     from gradcli.ops.masking import masked_select
 
+    if isinstance(r, Tensor) or type(r) is float:
+        raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
     if input.array.ndim != 1 or r < 0:
         raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
     if not r:

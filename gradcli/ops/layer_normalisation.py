@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_not_integral, check_tensors
 from gradcli.ops.arithmetic import add_number, mul
 from gradcli.ops.catalogue import function
-from gradcli.ops.copying import to
+from gradcli.ops.copying import contiguous, to
 from gradcli.ops.dimensions import sizes_of
 from gradcli.ops.normalisation import Sizes, Statistics, check_affine, normalising
 from gradcli.ops.pointwise import rsqrt
@@ -140,4 +140,4 @@ def rms_norm(
     result = mul.apply(input, rsqrt.apply(add_number.apply(squares, eps)))
     if weight is not None:
         result = mul.apply(result, weight)
-    return result if dtype is result.dtype else to(result, dtype)
+    return contiguous(result if dtype is result.dtype else to(result, dtype))

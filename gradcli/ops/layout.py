@@ -70,15 +70,19 @@ class Layout:
 
     def laid_out(self) -> list[str]:
         """Lines that lay a result out as PyTorch does where NumPy does otherwise."""
-        if not self.op.pointwise or len(self.op.tensors) < 2:
-            return (
-                []
-                if self.op.keeps_layout
-                else [
-                    "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
-                    "        result = result.copy()",
-                ]
-            )
+        if not self.op.keeps_layout:
+            return [
+                "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
+                "        result = result.copy()",
+            ]
+        if not self.op.pointwise or not self.op.tensors:
+            return []
+        if len(self.op.tensors) == 1:
+            # NumPy and PyTorch order the dimensions differently where elements share their memory.
+            return [
+                "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
+                f"        result = laid_out_like(a_{self.op.tensors[0]}, result)",
+            ]
         # Where operands lie differently NumPy takes row order, PyTorch the first one's. Both agree
         # where the operands that tell dimensions apart lie as NumPy's result does, and where all
         # lie by rows without a dimension of one element.

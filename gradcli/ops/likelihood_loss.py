@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import add, div, mul
-from gradcli.ops.catalogue import function
+from gradcli.ops.catalogue import function, methods
 from gradcli.ops.copying import clone
 from gradcli.ops.loss import SUM, reduced, reduction_number
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.pointwise import exp, log
 from gradcli.ops.power import power
+from gradcli.ops.refusing import COMPLEX, check_dtype, check_floating_dtype
 from gradcli.ops.shape import unsqueeze
 from gradcli.ops.special import xlogy
 
@@ -68,7 +70,7 @@ def poisson_nll_loss(
     if full:
         width = log(target * (2 * math.pi)) * 0.5
         constant = target * log(target) - target + width
-        losses = losses + masked_fill_number.apply(constant, target <= 1, 0)
+        methods["add_"](losses, masked_fill_number.apply(constant, target <= 1, 0))
     return reduced(losses, number)
 
 
@@ -94,7 +96,8 @@ def gaussian_nll_loss(
     check_tensors("gaussian_nll_loss", input=input, target=target)
     number = reduction_number(reduction)
     if type(var) is float:
-        var = Tensor(module_of(input.array).full(input.array.shape, var, input.array.dtype)[()])
+        dtype = dtypes.result_dtype((input.array, var)).numpy_dtype
+        var = Tensor(module_of(input.array).full(input.array.shape, var, dtype)[()])
     check_tensors("gaussian_nll_loss", var=var)
     shape = input.array.shape
     if var.array.shape == shape[:-1] and shape:
@@ -108,6 +111,8 @@ def gaussian_nll_loss(
         )
     if np.any(var.array < 0):
         raise GradcliError("E204", "gaussian_nll_loss(): a variance is negative")
+    check_floating_dtype("gaussian_nll_loss", var.dtype)
+    check_dtype("gaussian_nll_loss", var.dtype, COMPLEX)
     var = clone.apply(var)
     # Outside the graph: the gradient passes as if nothing had been clamped.
     var.array = np.maximum(var.array, var.array.dtype.type(eps))
@@ -115,5 +120,5 @@ def gaussian_nll_loss(
     deviation = div.apply(power(input - target, 2), var)
     losses = mul.apply(add.apply(width, deviation), 0.5)
     if full:
-        losses = add.apply(losses, 0.5 * math.log(2 * math.pi))
+        methods["add_"](losses, 0.5 * math.log(2 * math.pi))
     return reduced(losses, number)

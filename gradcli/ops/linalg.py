@@ -138,8 +138,8 @@ solve_ex: Op = op(
 
 
 def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]:
+    check_tensors(name, A=A, B=B)
     check_matrices(name, A=A)
-    check_tensors(name, B=B)
     check_same_dtype(name, A, B)
     matrices, right = tuple(A.array.shape), tuple(B.array.shape)
     vector = len(right) == 1 or right == matrices[:-1]
@@ -220,9 +220,8 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
         lu, pivots, _ = lu_arrays(A.conj().swapaxes(-2, -1))
         diagonal = np.diagonal(lu, 0, -2, -1)
         lift = np.where(diagonal == 0, np.finfo(A.dtype).eps, 0).astype(A.dtype)
-        return lu_solved(
-            lu + diag_embed(lift, 0, A.ndim - 2, A.ndim - 1), pivots, _scaled_identity(scale, size)
-        )
+        lifted = lu + diag_embed(lift, 0, A.ndim - 2, A.ndim - 1)
+        return column_major(lu_solved(lifted, pivots, _scaled_identity(scale, size)))
     limit = 100 * float(np.finfo(A.array.dtype).eps)
     if bool((np.abs(result.array) < limit).any()):
         return _singular_gradient(grad, A)
@@ -251,7 +250,10 @@ def _slogdet_array(A: Any) -> tuple[Any, Any]:
     diagonal = np.diagonal(lu, 0, -2, -1)
     magnitude = np.abs(diagonal)
     with np.errstate(all="ignore"):
-        signs = np.where(magnitude == 0, 0, diagonal / np.where(magnitude == 0, 1, magnitude))
+        signs = diagonal / np.where(magnitude == 0, 1, magnitude)
+        # A real nan has no sign.
+        signless = magnitude == 0 if signs.dtype.kind == "c" else ~(magnitude > 0)
+        signs = np.where(signless, 0, signs)
         sign = np.prod(signs, axis=-1) * permutation_sign(pivots)
         logarithm = np.sum(np.log(magnitude), axis=-1)
     return sign.astype(A.dtype)[()], logarithm.astype(magnitude.dtype)[()]

@@ -51,7 +51,7 @@ _ANY = refusing("bool", "int", "half", raises="RuntimeError")
 _REFUSED = {
     **dict.fromkeys(
         ("cholesky", "cholesky_ex", "cond", "det", "eig", "eigvals", "qr", "solve", "svd",
-         "tensorsolve"),
+         "svdvals", "tensorsolve"),
         _INTEGRAL | refusing("half"),
     ),
     **dict.fromkeys(
@@ -139,6 +139,8 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
         for k in range(count):
             column = lu[:, k:, k]
             size = np.abs(column.real) + np.abs(column.imag)  # what LAPACK compares
+            # What is not a number is larger only than what comes after it.
+            size[:, 1:][np.isnan(size[:, 1:])] = -1
             place = np.argmax(size, axis=1) + k if total else each
             pivots[:, k] = place + 1
             swapped = lu[each, place]

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
+from gradcli.arrays.strides import in_row_order, laid_out_like_operands
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_not_integral, check_tensors, in_dtype_of
@@ -45,6 +47,13 @@ def reduced(losses: Any, reduction: int) -> Any:
     return mean_all(losses)
 
 
+def reduced_pairs(losses: Any, input: Any, target: Any, reduction: int) -> Any:
+    """The losses of an array's elements and another's, in memory as the two lie, or their mean or
+    sum.
+    """
+    return reduced(laid_out_like_operands(losses, input, target), reduction)
+
+
 def shared(gradient: Any, reduction: int) -> Any:
     """The gradient of each loss from that of their mean: divided by their number, the gradient's
     own. For the other reductions it stays as it is.
@@ -65,11 +74,12 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
     """
     check_tensors(name, input=input, target=target)
     input, target = in_dtype_of(input, target), in_dtype_of(target, input)
-    if name != "l1_loss":
-        check_floating(name, input)
-        check_floating(name, target)
     check_same_shape(name, input, target)
-    return broadcast_tensors(input, target)  # type: ignore[return-value]
+    pair: Any = broadcast_tensors(input, target)
+    if name != "l1_loss":
+        for operand in pair:
+            check_floating(name, operand)
+    return pair
 
 
 # --- squares ------------------------------------------------------------------------------------
@@ -77,7 +87,7 @@ def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
 mse_loss_backward = op(
     "mse_loss_backward",
     "MseLossBackwardBackward0",
-    lambda grad_output, self, target, reduction: (
+    lambda grad_output, self, target, reduction: in_row_order(
         (self - target) * _part(self, reduction, 2) * grad_output
     ),
     grad_output=lambda grad, self, target, reduction: shared((self - target) * 2 * grad, reduction),
@@ -88,7 +98,8 @@ mse_loss_backward = op(
 mse_loss_ = op(
     "mse_loss",
     "MseLossBackward0",
-    lambda self, target, reduction: reduced((self - target) ** 2, reduction),
+    lambda self, target, reduction: reduced_pairs((self - target) ** 2, self, target, reduction),
+    keeps_layout=True,
     self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
     target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
 )
@@ -123,7 +134,7 @@ def _difference(input: Tensor, target: Tensor) -> Tensor:
 def _smooth_l1_array(self: Any, target: Any, reduction: int, beta: float) -> Any:
     distance = np.abs(self - target)
     losses = np.where(distance < beta, distance * distance * 0.5 / beta, distance - 0.5 * beta)
-    return reduced(losses[()], reduction)
+    return reduced_pairs(losses[()], self, target, reduction)
 
 
 def _smooth_l1_slope(self: Any, target: Any, grad: Any, beta: float) -> Any:
@@ -139,7 +150,7 @@ def _smooth_l1_gradient(
     difference, part = self - target, _part(self, reduction)
     near = difference / beta * part * grad_output
     far = np.sign(difference) * (grad_output * part)
-    return np.where(np.abs(difference) >= beta, far, near)[()]
+    return in_row_order(np.where(np.abs(difference) >= beta, far, near)[()])
 
 
 def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
@@ -165,6 +176,7 @@ smooth_l1_loss_ = op(
     "smooth_l1_loss",
     "SmoothL1LossBackward0",
     _smooth_l1_array,
+    keeps_layout=True,
     self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
         grad, self, target, reduction, beta
     ),
@@ -196,7 +208,7 @@ def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
     losses = np.where(
         distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta
     )
-    return reduced(losses[()].astype(self.dtype, copy=False), reduction)
+    return reduced_pairs(losses[()].astype(self.dtype, copy=False), self, target, reduction)
 
 
 def _huber_slope(self: Any, target: Any, delta: float) -> Any:
@@ -214,7 +226,8 @@ def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, de
         )
     difference, part = self - target, _part(self, reduction)
     far = np.sign(difference) * (grad_output * part * delta)
-    return np.where(np.abs(difference) > delta, far, difference * part * grad_output)[()]
+    near = difference * part * grad_output
+    return in_row_order(np.where(np.abs(difference) > delta, far, near)[()])
 
 
 def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
@@ -241,6 +254,7 @@ huber_loss_ = op(
     "huber_loss",
     "HuberLossBackward0",
     _huber_array,
+    keeps_layout=True,
     self=lambda grad, self, target, reduction, delta: huber_loss_backward(
         grad, self, target, reduction, delta
     ),
@@ -262,7 +276,12 @@ def huber_loss(
         raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")
     number = reduction_number(reduction)
     check_tensors("huber_loss", input=input, target=target)
-    same = target.dtype is input.dtype
-    check_floating("huber_loss", input, "NotImplementedError" if same else "RuntimeError")
     check_same_shape("huber_loss", input, target)
-    return huber_loss_.apply(*broadcast_tensors(input, target), number, delta)
+    pair: Any = broadcast_tensors(input, target)
+    dtype = dtypes.result_dtype((input.array, target.array))
+    if not dtypes.can_cast(dtype, input.dtype):
+        raise GradcliError(
+            "E203", f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
+        )
+    check_floating("huber_loss", input)
+    return huber_loss_.apply(*pair, number, delta)

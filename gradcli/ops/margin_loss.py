@@ -11,14 +11,14 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import logsigmoid_
-from gradcli.ops.arguments import check_constants, check_floating, check_tensors
+from gradcli.ops.arguments import check_constants, check_floating, check_not_integral, check_tensors
 from gradcli.ops.arithmetic import add, div, mul, neg, rsub
 from gradcli.ops.bounds import clamp_min_number, minimum
-from gradcli.ops.catalogue import function
+from gradcli.ops.catalogue import function, methods
 from gradcli.ops.comparison import choose
 from gradcli.ops.distance import pairwise_distance
 from gradcli.ops.entry import Op, op
-from gradcli.ops.loss import reduced, reduction_number, shared
+from gradcli.ops.loss import MEAN, reduced, reduced_pairs, reduction_number, shared
 from gradcli.ops.pointwise import sigmoid, sqrt
 from gradcli.ops.reduction import sum_dims
 
@@ -46,7 +46,10 @@ soft_margin_loss_backward: Op = op(
 soft_margin_loss_ = op(
     "soft_margin_loss",
     "SoftMarginLossBackward0",
-    lambda self, target, reduction: reduced(np.log1p(np.exp(-target * self)), reduction),
+    lambda self, target, reduction: reduced_pairs(
+        np.log1p(np.exp(-target * self)), self, target, reduction
+    ),
+    keeps_layout=True,
     constant=("target",),
     self=lambda grad, self, target, reduction: soft_margin_loss_backward(
         grad, self, target, reduction
@@ -61,6 +64,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
     check_tensors("soft_margin_loss", input=input, target=target)
     check_floating("soft_margin_loss", input, "RuntimeError")
     check_constants("soft_margin_loss", target=target)
+    if target.dtype.is_complex and not input.dtype.is_complex:
+        raise GradcliError("E203", "soft_margin_loss(): a complex target, and a real input")
     if target.array.dtype is not input.array.dtype:
         target = Tensor(target.array.astype(input.array.dtype))
     loss: Tensor = soft_margin_loss_.apply(input, target, number)
@@ -101,10 +106,15 @@ def hinge_embedding_loss(
     """The input where the target is 1, what it lacks of the margin where the target is -1."""
     number = reduction_number(reduction)
     check_tensors("hinge_embedding_loss", input=input, target=target)
+    if input.dtype.category == "int":
+        margin = int(margin)  # PyTorch subtracts from a tensor of the input's dtype
     lacking = clamp_min_number.apply(margin - input, 0)
-    apart = choose.apply(target != 1, lacking, 0.0)
-    together = choose.apply(target != -1, input, 0.0)
-    return reduced(apart + together, number)
+    apart = choose.apply(target != 1, lacking, 0)
+    together = choose.apply(target != -1, input, 0)
+    losses = apart + together
+    if number == MEAN:
+        check_not_integral("hinge_embedding_loss", losses, "RuntimeError")
+    return reduced(losses, number)
 
 
 @function("margin_ranking_loss", module="torch.nn.functional")
@@ -123,7 +133,7 @@ def margin_ranking_loss(
     check_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     _check_ndim("margin_ranking_loss", input1, input2, target)
     lacking = -target * (input1 - input2) + margin
-    return reduced(clamp_min_number.apply(lacking, 0), number)
+    return reduced(methods["clamp_min_"](lacking, 0), number)
 
 
 def _check_ndim(name: str, *tensors: Tensor) -> None:

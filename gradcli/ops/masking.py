@@ -10,9 +10,11 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.block_kernels import choose
 from gradcli.arrays.conversion import checked_cast
+from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.inplace import check_distinct, check_graph, check_inplace
 from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.cutting import unbind_
@@ -109,6 +111,7 @@ masked_select: Op = op(
 def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
     """The elements where the mask is true, as a vector."""
     refuse_out("masked_select", out)
+    check_tensors("masked_select", input=input)
     refuse_batched("masked_select", input, mask)
     _checked_mask("masked_select", input, mask)
     return masked_select.apply(input, mask)
@@ -216,19 +219,20 @@ take: Op = op(
 
 
 def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
-    whole = module_of(self).array(self, order="C")
+    xp = module_of(self)
+    whole = xp.array(self, order="C")
     if accumulate:
-        xp = module_of(self)
         add_at(whole, xp.asarray(index), xp.asarray(source))
     else:
         whole.reshape(-1)[index.reshape(-1)] = source.reshape(-1)
-    return whole
+    return laid_out_like(self, whole)
 
 
 put: Op = op(
     "put",
     "PutBackward0",
     _put_array,
+    keeps_layout=True,
     constant=("index",),
     self=lambda grad, index, accumulate: (
         grad if accumulate else put(grad, index, zeros(grad, tuple(index.shape)), False)

@@ -13,8 +13,8 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
-from gradcli.ops.arithmetic import add, mul
-from gradcli.ops.catalogue import function, operators
+from gradcli.ops.arithmetic import mul
+from gradcli.ops.catalogue import function, methods, operators
 from gradcli.ops.copying import contiguous
 from gradcli.ops.matrix_products import (
     addmm,
@@ -157,18 +157,14 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     shape = input.array.shape
     if len(shape) == 2:
         return addmm.apply(bias, input, t.apply(weight))
-    if shape and input.array.flags.c_contiguous and weight.array.ndim == 2:
+    widths = bias.array.shape
+    one_row = widths and bias.array.size == widths[-1]
+    if shape and one_row and input.array.flags.c_contiguous and weight.array.ndim == 2:
         rows = reshape(input, (prod(shape[:-1]), shape[-1]))
         product = addmm.apply(bias, rows, t.apply(weight))
         return view.apply(product, (*shape[:-1], product.array.shape[1]))
     product = matmul(input, t.apply(weight))
-    total: Tensor = add.apply(product, bias)
-    if total.array.shape != product.array.shape:
-        raise GradcliError(
-            "E301",
-            f"linear(): a bias of {tuple(bias.array.shape)} does not fit {product.array.shape}",
-        )
-    return total
+    return methods["add_"](product, bias)
 
 
 @function("outer", "ger", method=True)

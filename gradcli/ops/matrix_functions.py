@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_tensors
 from gradcli.ops.arithmetic import reciprocal, zeros
 from gradcli.ops.catalogue import function, methods, refuse_out
-from gradcli.ops.copying import clone, copy_
+from gradcli.ops.copying import copy_, row_order
 from gradcli.ops.decompositions import svdvals
 from gradcli.ops.entry import Op, op
 from gradcli.ops.linalg import inv_ex, inverted
@@ -71,14 +71,14 @@ def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     check_square("matrix_power", input)
     if n == 0:
         size = int(input.array.shape[-1])
-        return copy_(clone.apply(input), eye(size, dtype=input.dtype))
+        return copy_(row_order.apply(input), eye(size, dtype=input.dtype))
     if n < 0:
         check_matrices("matrix_power", input=input)
         input, n = inverted("matrix_power", input), -n
         if n == 1:
             return input
     if n == 1:
-        return clone.apply(input)
+        return row_order.apply(input)
     if n == 3:
         return matmul(matmul(input, input), input)
     square, result = input, None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
+from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.errors import GradcliError
 from gradcli.ops.catalogue import expose
 from gradcli.ops.conjugate import conj
@@ -69,6 +70,12 @@ def _product(left: Any, right: Any) -> Any:
     dtype = left.dtype
     if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
         return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+    if dtype.kind == "c" and type(left) is np.ndarray:  # not that of a GPU
+        from gradcli.arrays.complex_product import complex_product
+
+        product = complex_product(left, right)
+        if product is not None:
+            return product
     if left.ndim != 2 or right.ndim != 2:
         return np.matmul(left, right)
     rows, inner = left.shape
@@ -107,9 +114,9 @@ after the other, each rounded; a larger product is added before it is rounded, a
 
 def _dot_array(name: str, self: Any, tensor: Any) -> Any:
     check_ranks(name, (self, 1), (tensor, 1))
-    check_dtypes(name, self, tensor)
     if self.shape != tensor.shape:
         raise misfit_of_matrices(name, self, tensor)
+    check_dtypes(name, self, tensor)
     return _product(self, tensor)
 
 
@@ -124,7 +131,7 @@ dot = op(
 vdot = op(
     "vdot",
     "VdotBackward0",
-    lambda self, other: _dot_array("vdot", np.conj(self), other),
+    lambda self, other: _dot_array("vdot", conj(self), other),
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
 )
@@ -191,6 +198,7 @@ def _bmm_array(self: Any, mat2: Any) -> Any:
     check_ranks("bmm", (self, 3), (mat2, 3))
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise misfit_of_matrices("bmm", self, mat2)
+    check_dtypes("bmm", self)  # bools are refused before a difference
     check_dtypes("bmm", self, mat2)
     return _product(self, mat2)
 
@@ -215,8 +223,13 @@ def scaled(value: Any, number: Any) -> Any:
 
 
 def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
+    """What `_sum` does, of operands whose dtypes must not differ."""
     check_dtypes(name, product, self)
+    return _sum(name, self, product, beta, alpha)
+
+
+def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
     try:
         if beta == 1 and alpha == 1 and type(product) is np.ndarray:
             product += self
@@ -263,13 +276,16 @@ def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) 
     check_ranks("addr", (vec1, 1), (vec2, 1))
     dtype = dtypes.result_dtype((self, vec1, vec2))
     self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
-    return _added("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+    made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+    made = dtypes.cast(made, dtype)  # bools stay bools
+    return laid_out_like_operands(made, self, vec1[:, None], vec2)
 
 
 addr = op(
     "addr",
     "AddrBackward0",
     _addr_array,
+    keeps_layout=True,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
@@ -277,7 +293,11 @@ addr = op(
 
 
 def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
-    factors = [_with_dimensions("baddbmm", 3, batch) for batch in (batch1, batch2)]
+    factors = [
+        _with_dimensions("baddbmm", rank, batch) for rank, batch in ((2, batch1), (3, batch2))
+    ]
+    if self.dtype != batch1.dtype:
+        check_dtypes("baddbmm", self, batch1)
     return _added("baddbmm", self, _bmm_array(*factors), beta, alpha)
 
 

@@ -11,6 +11,7 @@ from gradcli.arrays.dtypes import DTYPES
 from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import (
+    check_no_complex_number,
     check_not_integral,
     check_number,
     check_same_dtype,
@@ -96,6 +97,7 @@ def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
     check_tensors("copysign", input=input)
     if type(other) is Tensor:
         return copysign_tensor.apply(input, other)
+    check_no_complex_number("copysign", input, other)
     check_number("copysign", "other", other)
     return copysign_number.apply(input, float(other))
 

@@ -6,11 +6,13 @@ deviation, times a weight, plus a bias.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
 from gradcli.arrays.multiply_add import multiply_add
 from gradcli.arrays.summation import LARGEST
 from gradcli.autograd.tensor import Tensor
@@ -177,18 +179,15 @@ def normalised_backward(
     grad = wide(grad_out).reshape(statistics.shape)
     centred = wide(input).reshape(statistics.shape) - mean
     unused = np.empty(0, dtype)
-    grads = [unused, unused, unused]
+    of_input, of_weight, of_bias = unused, unused, unused
     if output_mask[0]:
-        grads[0] = statistics.input_gradient(grad, input, mean, rstd, weight).reshape(input.shape)
+        of_input = statistics.input_gradient(grad, input, mean, rstd, weight).reshape(input.shape)
     if output_mask[1]:
-        grads[1] = statistics.to_weight(grad * (centred * rstd), weight.shape)
+        of_weight = statistics.to_weight(grad * (centred * rstd), weight.shape)
+        of_weight = of_weight.astype(weight.dtype, copy=False)
     if output_mask[2]:
-        grads[2] = statistics.to_weight(grad, bias.shape)
-    return (
-        grads[0].astype(dtype, copy=False),
-        grads[1].astype(dtype, copy=False),
-        grads[2].astype(dtype, copy=False),
-    )
+        of_bias = statistics.to_weight(grad, bias.shape).astype(bias.dtype, copy=False)
+    return of_input.astype(dtype, copy=False), of_weight, of_bias
 
 
 def _double_backward(
@@ -324,18 +323,29 @@ native_batch_norm = normalising(
 def check_affine(name: str, input: Tensor, sizes: Sizes, **affine: Tensor | None) -> None:
     """Raise E202, E203 or E301 where the input and what goes with it do not fit."""
     check_tensors(name, input=input)
+    given = {argument: tensor for argument, tensor in affine.items() if tensor is not None}
+    check_tensors(name, **given)
+    check_mixture(name, input, given.values())
     check_floating(name, input)
-    for argument, tensor in affine.items():
-        if tensor is None:
-            continue
-        check_tensors(name, **{argument: tensor})
-        check_same_dtype(name, input, tensor)
+    for argument, tensor in given.items():
         if tensor.array.shape != sizes:
             raise GradcliError(
                 "E301",
                 f"{name}(): `{argument}` has the shape {tuple(tensor.array.shape)}, and should have"
                 f" {sizes}",
             )
+
+
+def check_mixture(name: str, input: Tensor, others: Iterable[Tensor]) -> None:
+    """Raise E203 unless the input and what goes with it have one dtype; beside an input of half
+    precision all the others may be float32.
+    """
+    others = list(others)
+    is_half = input.dtype.category == "float" and input.dtype.itemsize == 2
+    if is_half and all(other.dtype is dtypes.float32 for other in others):
+        return
+    for other in others:
+        check_same_dtype(name, input, other)
 
 
 def check_several(name: str, first: int, others: Sizes) -> None:

@@ -21,7 +21,7 @@ from gradcli.ops.dimensions import Dims, normal_dims
 from gradcli.ops.entry import op
 from gradcli.ops.extrema import amax_, amin_
 from gradcli.ops.masking import masked_fill_number
-from gradcli.ops.operands import type_name
+from gradcli.ops.operands import check_subtraction, type_name
 from gradcli.ops.pointwise import abs_, sgn
 from gradcli.ops.reduction import (
     cast_array,
@@ -34,7 +34,7 @@ from gradcli.ops.reduction import (
     sum_dims,
     wide,
 )
-from gradcli.ops.refusing import check_floating_dtype
+from gradcli.ops.refusing import check_dtype, check_floating_dtype, refusing
 from gradcli.ops.shape import inverse_permutation, permute, restore_dims, unsqueeze
 
 Axes = tuple[int, ...] | None
@@ -167,7 +167,8 @@ def _matrix_norm(
         raise GradcliError("E301", f"{name}(): a matrix norm needs two dimensions, not {ndim}")
     if not isinstance(dim, (tuple, list)) or len(dim) != 2:
         raise GradcliError("E204", f"{name}(): dim must be two dimensions", raises="RuntimeError")
-    rows, columns = normal_dims(name, input, dim)
+    # PyTorch counts them from the front before anything is saved.
+    rows, columns = map(int, normal_dims(name, input, dim))
     if ord == "fro":
         return _vector_norm(name, input, 2, (rows, columns), keepdim, dtype)
     if ord in (2, -2, "nuc"):
@@ -190,6 +191,7 @@ def _spectral_norm(
     """The largest, smallest or summed singular value of each matrix."""
     order = tuple(dim for dim in range(input.array.ndim) if dim not in (rows, columns))
     order = (*order, rows, columns)
+    check_dtype("matrix_norm", dtype or input.dtype, refusing("half", raises="RuntimeError"))
     values = svdvals(permute.apply(to(input, dtype) if dtype else input, order))
     last = values.array.ndim - 1
     if ord == "nuc":
@@ -274,7 +276,8 @@ def norm(
 
 
 def _dist_array(self: Any, other: Any, p: float) -> Any:
-    difference = self - other
+    dtype = dtypes.result_dtype((self, other))
+    difference = dtypes.cast(self, dtype) - dtypes.cast(other, dtype)
     return _norm_array(difference, p, None, False)
 
 
@@ -296,6 +299,6 @@ def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of the difference of two tensors, broadcast against each other."""
     check_reduced("dist", input)
     check_reduced("dist", other)
-    dtype = dtypes.result_dtype((input.array, other.array))
-    check_floating_dtype("dist", dtype)
-    return dist.apply(to(input, dtype), to(other, dtype), float(p))
+    check_subtraction(input.array, other.array)
+    check_floating_dtype("dist", dtypes.result_dtype((input.array, other.array)))
+    return dist.apply(input, other, float(p))

@@ -15,7 +15,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.arrays.strides import cast_in_order
 from gradcli.arrays.views import strides_of
 from gradcli.autograd import fitting
-from gradcli.autograd.node import FREED, AccumulateGrad, Node, freed, modified
+from gradcli.autograd.node import FREED, AccumulateGrad, Node, detached, freed, modified
 from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
 from gradcli.errors import GradcliError
 from gradcli.ops.refusing import check_dtype
@@ -38,9 +38,17 @@ def type_name(value: Any) -> str:
 
 
 def number_of(op: Any, value: Tensor) -> Any:
-    """The number in a 0-dim tensor that stands for a number; raises E202 for other tensors."""
+    """The number in a 0-dim tensor that stands for a number; raises E202 for other tensors, and for
+    one that a gradient is wanted of.
+    """
     if value.array.ndim:
         raise GradcliError("E202", f"{op.name}(): expected a number, not a tensor of several")
+    if value.requires_grad:
+        raise GradcliError(
+            "E202",
+            f"{op.name}(): expected a number, and no gradient reaches the tensor given for it",
+            help="take its value: `x.item()`",
+        )
     return value.array.item()
 
 
@@ -64,8 +72,17 @@ _OF_UFUNCS = ("ufunc", "Cannot cast ufunc")
 """How the messages begin of NumPy's TypeErrors for dtypes that a ufunc does not have."""
 
 
-def misfit(op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError) -> Exception:
-    """The error of arrays whose shapes or dtypes NumPy refused; a TypeError of ours stays one."""
+def misfit(
+    op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError | GradcliError
+) -> Exception:
+    """The error of arrays whose shapes or dtypes NumPy refused; a TypeError of ours stays one. What
+    the forward function refused itself stays too, unless it is a dtype of operands whose shapes do
+    not fit either, which PyTorch finds first.
+    """
+    if isinstance(failure, GradcliError) and not (
+        failure.raises == "NotImplementedError" and _apart(op, operands)
+    ):
+        return failure
     if isinstance(failure, TypeError) and not str(failure).startswith(_OF_UFUNCS):
         return failure
     if isinstance(failure, TypeError) and not _apart(op, operands):
@@ -161,6 +178,9 @@ def promoted(
             arrays.append(operand)
         else:
             raise wrong_operand(op, name, operand)
+    without = len(names) == len(op.tensors) and Tensor not in map(type, operands)
+    if without and op.name not in _OF_NUMBERS:
+        raise wrong_operand(op, names[0], operands[0])
     if op.name == "sub":
         check_subtraction(*arrays)
     dtype = dtypes.result_dtype(arrays)
@@ -180,6 +200,10 @@ def promoted(
         if type(second) in NUMBERS or not second.ndim:
             return (dtypes.cast(first, dtype), float(second)), True
     return tuple(cast_in_order(array, dtype) for array in arrays), mixed
+
+
+_OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
+"""Ops that PyTorch's functions take two numbers for, and no tensor."""
 
 
 def devices_differ(*arrays: Any) -> bool:
@@ -234,7 +258,10 @@ def check_alpha(self: Any, other: Any, alpha: Any) -> None:
     """
     if type(alpha) not in NUMBERS and not isinstance(alpha, np.generic):
         raise GradcliError("E202", f"alpha must be a number, not {type_name(alpha)}")
-    if type(alpha) is float and np.result_type(self, other).kind in "iub":
+    kind = np.result_type(self, other).kind
+    if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
+        raise GradcliError("E204", "alpha must be real for tensors that are", raises="RuntimeError")
+    if type(alpha) is float and kind in "iub":
         raise GradcliError("E203", "alpha must be an integer for tensors of integers")
 
 
@@ -284,6 +311,13 @@ def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
     if tensor.storage.version != expected:
         shown = tensor.name or ("input" if name == "self" else name)
         raise modified(node, shown, tensor.storage.version, expected, tensor.storage.place)
+
+
+def check_attached(node: Node, name: str, tensor: Tensor, edge: int) -> None:
+    """Raise E404 if a saved input without grad_fn had one when it was saved."""
+    source = node.next_nodes[edge]
+    if source is not None and type(source) is not AccumulateGrad:
+        raise detached(node, tensor.name or ("input" if name == "self" else name))
 
 
 def check_result(node: Any, name: str, storage: Any, expected: int) -> None:
@@ -386,6 +420,8 @@ def saved_attribute(node: Any, name: str) -> Any:
             return saved_result(node, value, number) if recorded else Tensor(value)
         if type(value) is not Tensor:
             return None if value is None else Tensor(np.asarray(value)[()])
+        if value.grad_fn is None and not value.requires_grad:
+            return value
         inputs = node.op.inputs
         return saved_tensor(node, value, inputs.index(what) if what in inputs else None)
     for slot in (what, f"argument_{what}", f"argument_{what}s"):

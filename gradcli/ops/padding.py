@@ -11,7 +11,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_filled
+from gradcli.ops.arguments import check_filled, check_tensors
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.copying import copy_
@@ -168,6 +168,7 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
 
     Raises E204 for any other mode, E301 where the sizes do not fit.
     """
+    check_tensors("pad", input=input)
     if not isinstance(pad, (tuple, list)):
         raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
     sizes = sizes_of("pad", (pad,))
@@ -178,6 +179,8 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
     if mode not in ("reflect", "replicate", "circular"):
         raise GradcliError("E204", f"pad(): no mode {mode!r}", raises="NotImplementedError")
     count, ndim = len(sizes) // 2, input.array.ndim
+    if count > ndim:
+        raise GradcliError("E301", f"pad(): {count} pairs of sizes, and {ndim} dimensions")
     if not 1 <= count <= 3 or ndim not in (count + 1, count + 2):
         raise GradcliError(
             "E301",

@@ -178,9 +178,9 @@ def _rrelu(
     entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
 ) -> Tensor:
     check_tensors(name, input=input)
-    check_floating(name, input)
     if lower > upper:
         raise GradcliError("E204", f"{name}(): `lower` is above `upper`", raises="RuntimeError")
+    check_floating(name, input)
     if training:
         raise GradcliError("E205", f"{name}(): random slopes are outside the catalogue")
     return entry.apply(input, lower, upper)
@@ -433,7 +433,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     check_tensors("prelu", input=input, weight=weight)
     check_same_dtype("prelu", input, weight)
-    check_floating("prelu", input)
     shape, weights = input.array.shape, weight.array.shape
     if len(weights) > 1:
         raise GradcliError(
@@ -447,4 +446,5 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         wanted = (1,) * len(shape)
     if tuple(weights) != wanted:
         weight = view(weight, wanted)
+    check_floating("prelu", input)
     return prelu_kernel.apply(input, weight)

@@ -1,5 +1,5 @@
-"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d lp_pool2d` and their like
-in 1 to 3 dimensions.
+"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to 3
+dimensions.
 
 A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
 """
@@ -13,20 +13,19 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.block_kernels import choose_block
-from gradcli.autograd.tensor import Tensor
+from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_floating, check_real, check_tensors
-from gradcli.ops.arithmetic import mul, zeros
+from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.gathering import gather
-from gradcli.ops.piecewise import relu_
-from gradcli.ops.pointwise import abs_, sign
-from gradcli.ops.power import power
 from gradcli.ops.reduction import wide
 from gradcli.ops.refusing import NOTHING, Refused, refusing
 from gradcli.ops.shape import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.windows import Sizes, Windows, check_counts, per_dimension
+from gradcli.state import active
 
 # --- the largest of a window --------------------------------------------------------------------
 
@@ -67,7 +66,9 @@ def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, 
         choose_block(larger, element, largest, other)
         largest, other = other, largest
         np.maximum(chosen, larger.view(np.uint8) * chosen.dtype.type(number), out=chosen)
-    return largest, _indices(chosen, windows, [place for place, _ in places], sizes, counts)
+    indices = _indices(chosen, windows, [place for place, _ in places], sizes, counts)
+    ndim = len(sizes)
+    return in_format_of_images(largest, self, ndim), in_format_of_images(indices, self, ndim)
 
 
 def _indices(
@@ -128,7 +129,10 @@ def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: b
     backward: Op = op(
         f"{name}_backward",
         f"{node_name.removesuffix('0')}Backward0",
-        lambda grad_output, self, indices, apart: _put_at(grad_output, self, indices, ndim, apart),
+        lambda grad_output, self, indices, apart: in_format_of_images(
+            _put_at(grad_output, self, indices, ndim, apart), self, ndim
+        ),
+        keeps_layout=True,
         constant=("indices",),
         grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
@@ -144,6 +148,7 @@ def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: b
         name,
         node_name,
         forward,
+        keeps_layout=True,
         outputs=("result0", "result1"),
         differentiable=(0,),
         self=of_windows if windowed else of_any,
@@ -160,6 +165,13 @@ _MAX = {
     )
     for ndim in (2, 3)
 }
+
+_MAX_OF_LINE: Op = op(
+    "max_pool1d",
+    "",
+    lambda self, windows, ceil_mode: _max_pool_array(self, windows, ceil_mode)[0],
+    constant=("self",),
+)
 
 # --- the mean of a window -----------------------------------------------------------------------
 
@@ -214,7 +226,7 @@ def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
     divisors = averaging.divisors(sizes, counts)
     if total.dtype.kind in "iu":
         return np.trunc(total / divisors).astype(self.dtype)
-    return (total / divisors).astype(self.dtype, copy=False)
+    return in_format_of_images((total / divisors).astype(self.dtype, copy=False), self, len(sizes))
 
 
 def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) -> Any:
@@ -226,7 +238,7 @@ def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) 
     columns = np.broadcast_to(
         share.reshape(*leading, 1, places), (*leading, prod(windows.kernel), places)
     )
-    return windows.folded(columns, sizes, counts)
+    return in_format_of_images(windows.folded(columns, sizes, counts), self, ndim)
 
 
 def linear_pool(
@@ -241,6 +253,7 @@ def linear_pool(
         f"{name}_backward",
         f"{node_name.removesuffix('0')}Backward0",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
+        keeps_layout=True,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
@@ -248,6 +261,7 @@ def linear_pool(
         name,
         node_name,
         lambda self, argument: forward(self, argument),
+        keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
         refused=refused,
     )
@@ -283,9 +297,10 @@ def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None)
     check_real(name, input.array)
 
 
-def _windows(
+def windows_of(
     name: str, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
 ) -> Windows:
+    """The windows that arguments describe. Raises E204 for more padding than half of one."""
     kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
     strides = kernel
     if stride is not None and stride != ():
@@ -300,6 +315,13 @@ def _windows(
     return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
 
 
+def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool) -> None:
+    """Raise unless the input can be pooled and a window fits into it."""
+    check_pooled(name, input, ndim)
+    sizes = input.array.shape[-ndim:]
+    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+
+
 def _flattened(windows: Windows) -> Windows:
     """Windows over one dimension as windows over two, of which the first has size 1."""
     return Windows(
@@ -311,9 +333,7 @@ def _max_pool(
     name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
     """The largest of every window, and where it was."""
-    check_pooled(name, input, ndim)
-    sizes = input.array.shape[-ndim:]
-    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+    _check_windows(name, input, ndim, windows, ceil_mode)
     if ndim > 1:
         values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
         return values, indices
@@ -322,6 +342,16 @@ def _max_pool(
     raised = unsqueeze.apply(input, dim)
     values, indices = _MAX[2].apply(raised, _flattened(windows), ceil_mode)
     return squeeze_dim.apply(values, dim), squeeze_dim.apply(indices, dim)
+
+
+def _unrecorded_max_pool1d(input: Tensor, windows: Windows, ceil_mode: bool) -> Tensor:
+    """The largest of every window, itself no view; a version counts that PyTorch squeezes it."""
+    _check_windows("max_pool1d", input, 1, windows, ceil_mode)
+    check_floating("max_pool1d", input)
+    largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
+    if input.array.ndim == 2:
+        storage_of(largest).count_write()
+    return largest
 
 
 def _expose_max_pool(ndim: int) -> None:
@@ -336,7 +366,11 @@ def _expose_max_pool(ndim: int) -> None:
         ceil_mode: bool = False,
         return_indices: bool = False,
     ) -> Any:
-        windows = _windows(name, ndim, kernel_size, stride, padding, dilation)
+        windows = windows_of(name, ndim, kernel_size, stride, padding, dilation)
+        check_tensors(name, input=input)
+        recorded = input.requires_grad and active.state.grad_enabled
+        if ndim == 1 and not return_indices and not recorded:
+            return _unrecorded_max_pool1d(input, windows, ceil_mode)
         results = _max_pool(name, input, ndim, windows, ceil_mode)
         return results if return_indices else results[0]
 
@@ -356,11 +390,9 @@ def _expose_max_pool(ndim: int) -> None:
     function(name)(of_torch)
 
 
-def _avg_pool(name: str, input: Tensor, ndim: int, averaging: Averaging) -> Tensor:
+def averaged(name: str, input: Tensor, ndim: int, averaging: Averaging) -> Tensor:
     """The mean of every window."""
-    check_pooled(name, input, ndim)
-    sizes = input.array.shape[-ndim:]
-    check_counts(name, sizes, averaging.windows.counts(sizes, averaging.ceil_mode))
+    _check_windows(name, input, ndim, averaging.windows, averaging.ceil_mode)
     if ndim > 1:
         return _AVERAGE[ndim].apply(input, averaging)
     dim = input.array.ndim - 1
@@ -384,9 +416,9 @@ def avg_pool1d(
     count_include_pad: bool = True,
 ) -> Tensor:
     """The mean of every window over the last dimension; see `avg_pool2d`."""
-    windows = _windows("avg_pool1d", 1, kernel_size, stride, padding)
+    windows = windows_of("avg_pool1d", 1, kernel_size, stride, padding)
     averaging = Averaging(windows, ceil_mode, count_include_pad, None)
-    return _avg_pool("avg_pool1d", input, 1, averaging)
+    return averaged("avg_pool1d", input, 1, averaging)
 
 
 def _expose_avg_pool(ndim: int) -> None:
@@ -401,11 +433,11 @@ def _expose_avg_pool(ndim: int) -> None:
         count_include_pad: bool = True,
         divisor_override: int | None = None,
     ) -> Tensor:
-        windows = _windows(name, ndim, kernel_size, stride, padding)
+        windows = windows_of(name, ndim, kernel_size, stride, padding)
         if divisor_override == 0:
             raise GradcliError("E204", f"{name}(): divisor must not be 0", raises="RuntimeError")
         averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
-        return _avg_pool(name, input, ndim, averaging)
+        return averaged(name, input, ndim, averaging)
 
     avg_pool.__name__ = avg_pool.__qualname__ = name
     function(name, module="torch.nn.functional")(avg_pool)
@@ -415,36 +447,3 @@ _expose_max_pool(1)
 for _ndim in (2, 3):
     _expose_max_pool(_ndim)
     _expose_avg_pool(_ndim)
-
-
-def _root(pooled: Tensor, count: int, norm_type: Any) -> Tensor:
-    """From the means of powers to the norm of every window."""
-    positive = mul.apply(sign.apply(pooled), relu_.apply(abs_.apply(pooled)))
-    return power(mul.apply(positive, count), 1.0 / norm_type)
-
-
-def _expose_lp_pool(ndim: int) -> None:
-    name = f"lp_pool{ndim}d"
-
-    def lp_pool(
-        input: Tensor,
-        norm_type: Any,
-        kernel_size: Any,
-        stride: Any = None,
-        ceil_mode: bool = False,
-    ) -> Tensor:
-        check_tensors(name, input=input)
-        if ndim == 1 and type(kernel_size) is not int:
-            raise GradcliError("E202", f"{name}(): kernel_size must be an integer")
-        windows = _windows(name, ndim, kernel_size, stride, 0)
-        count = prod(windows.kernel)
-        averaging = Averaging(windows, ceil_mode, True, None)
-        pooled = _avg_pool(name, power(input, norm_type), ndim, averaging)
-        return _root(pooled, count, norm_type)
-
-    lp_pool.__name__ = lp_pool.__qualname__ = name
-    function(name, module="torch.nn.functional")(lp_pool)
-
-
-for _ndim in (1, 2, 3):
-    _expose_lp_pool(_ndim)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.strides import in_row_order
+from gradcli.arrays.strides import copied_in_order, in_row_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_tensors
@@ -42,10 +42,12 @@ def _power(self: Any, exponent: Any) -> Any:
             return _integer_power(self, exponent)
         if type(exponent) is complex and exponent.imag == 0:
             exponent, plain = exponent.real, True
+        if type(exponent) is np.bool_ and self.dtype == np.bool_:
+            return self | ~exponent  # NumPy has no power of bools
     # np.power is slow for small exponents, and less exact than the product.
     if plain:
         if exponent == 1:
-            return self.copy() if isinstance(self, np.ndarray) else self
+            return copied_in_order(self) if isinstance(self, np.ndarray) else self
         if exponent == 2:
             return self * self
         if exponent == 3:

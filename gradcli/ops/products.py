@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_not_integral, check_same_dtype, check_tensors
@@ -115,6 +116,12 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
     return sum_(mul.apply(conj(x), y), dim)
 
 
+def _shown_as(operand: Tensor, sizes: tuple[int, ...]) -> Tensor:
+    """An operand in other sizes: one of inference mode remains such a tensor."""
+    of_inference = type(operand.storage) is InferenceStorage
+    return (view if of_inference else unsafe_view).apply(operand, sizes)
+
+
 @function("kron", method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: each element of one times the whole of the other, block by block."""
@@ -122,8 +129,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     ndim = max(input.array.ndim, other.array.ndim)
     left = (1,) * (ndim - input.array.ndim) + tuple(input.array.shape)
     right = (1,) * (ndim - other.array.ndim) + tuple(other.array.shape)
-    outer = unsafe_view.apply(input, tuple(size for pair in left for size in (pair, 1)))
-    block = unsafe_view.apply(other, tuple(size for pair in right for size in (1, pair)))
+    outer = _shown_as(input, tuple(size for pair in left for size in (pair, 1)))
+    block = _shown_as(other, tuple(size for pair in right for size in (1, pair)))
     sizes = tuple(a * b for a, b in zip(left, right, strict=True))
     return unsafe_view.apply(mul.apply(outer, block), sizes)
 
@@ -321,7 +328,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     check_tensors("bilinear", input1=input1, input2=input2, weight=weight)
     shapes = [tuple(tensor.array.shape) for tensor in (input1, input2, weight)]
     first, second, matrices = shapes
-    if len(matrices) != 3 or first[:-1] != second[:-1] or matrices[1:] != (first[-1], second[-1]):
+    fitting = len(matrices) == 3 and first[:-1] == second[:-1]
+    if not fitting or matrices[1:] != (*first[-1:], *second[-1:]):
         raise GradcliError(
             "E301", f"bilinear(): the shapes {first} and {second} do not fit a weight of {matrices}"
         )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function, refuse_out
@@ -129,14 +129,27 @@ def matrix_rank(
         magnitudes = converged("matrix_rank", np.linalg.svd, A.array, compute_uv=False)
     given = _plain("matrix_rank", "atol", atol), _plain("matrix_rank", "rtol", rtol)
     counted = magnitudes > _tolerance(magnitudes, A.array.shape, *given)
-    return Tensor(np.int64(np.count_nonzero(counted)) if counted.ndim == 1 else counted.sum(-1))
+    rank = Tensor(np.int64(np.count_nonzero(counted)) if counted.ndim == 1 else counted.sum(-1))
+    storage_of(rank).count_write()  # PyTorch writes it into a result that it has made before
+    return rank
 
 
 # --- least squares ------------------------------------------------------------------------------
 
 
+def _in_right_sides(solution: Any, rows: int) -> Any:
+    """Solutions as LAPACK leaves them: by columns, where the right sides were, of so many rows."""
+    held = solution.shape[-2]
+    if rows <= held:
+        return column_major(solution)
+    width = [(0, 0)] * (solution.ndim - 2) + [(0, rows - held), (0, 0)]
+    return column_major(np.pad(solution, width))[..., :held, :]
+
+
 def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[Any, Any, Any, Any]:
     rows, columns = self.shape[-2:]
+    vector = b.ndim == self.ndim - 1
+    b = b[..., None] if vector else b
     inverse = _pseudoinverse_array(self, None, rcond, False)
     solution = inverse @ b
     values = converged("lstsq", np.linalg.svd, self, compute_uv=False)
@@ -144,8 +157,9 @@ def _least_squares_array(self: Any, b: Any, rcond: float, driver: str) -> tuple[
     residuals = empty = np.empty(0, self.dtype)
     if driver != "gelsy" and rows > columns and np.all(rank == columns):
         residuals = (np.abs(b - self @ solution) ** 2).sum(-2)
+    placed = _in_right_sides(solution, rows)
     return (
-        column_major(solution),
+        placed[..., 0] if vector else placed,
         residuals,
         np.empty(0, np.int64) if driver == "gels" else rank[()],
         values if driver in ("gelsd", "gelss") else empty,
@@ -157,6 +171,11 @@ def _least_squares_rule(
 ) -> tuple[Any, Any]:
     of_solution, of_residuals = grads[0], grads[1]
     of_self = of_b = None
+    vector = b.ndim == self.ndim - 1
+    if vector:
+        last = b.ndim
+        b, solution = unsqueeze(b, last), unsqueeze(solution, last)
+        of_solution = None if of_solution is None else unsqueeze(of_solution, last)
     if of_solution is not None:
         inverse = pinv(self, None, rcond, False)
         of_b = adjoint_of(inverse) @ of_solution
@@ -169,7 +188,7 @@ def _least_squares_rule(
         of_self = of_matrix if of_self is None else of_self + of_matrix
         through_b = weight * -2 * left_over
         of_b = through_b if of_b is None else of_b + through_b
-    return of_self, of_b
+    return of_self, squeeze_dim(of_b, last) if vector and of_b is not None else of_b
 
 
 _lstsq: Op = op(
@@ -194,6 +213,7 @@ def lstsq(
     Gives the solution, the sums of squares left over, the rank and the singular values; which of
     the last three are empty depends on LAPACK's `driver`. By default, "gelsy", the rank is not.
     """
+    check_tensors("lstsq", input=input, b=b)
     check_matrices("lstsq", square=False, input=input)
     driver = "gelsy" if driver is None else driver
     if driver not in ("gels", "gelsy", "gelsd", "gelss"):
@@ -202,7 +222,6 @@ def lstsq(
             f"lstsq(): driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', not {driver!r}",
             raises="RuntimeError",
         )
-    check_tensors("lstsq", b=b)
     check_same_dtype("lstsq", input, b)
     vector = b.array.ndim == input.array.ndim - 1
     if b.array.shape[: b.array.ndim - (not vector)] != input.array.shape[:-1]:
@@ -212,8 +231,4 @@ def lstsq(
             f" {tuple(b.array.shape)} do not fit",
         )
     limit = max(input.array.shape[-2:]) * float(np.finfo(input.array.dtype).eps)
-    right = unsqueeze.apply(b, b.array.ndim) if vector else b
-    found = list(_lstsq.apply(input, right, limit if rcond is None else rcond, driver))
-    if vector:
-        found[0] = squeeze_dim.apply(found[0], found[0].array.ndim - 1)
-    return _LSTSQ(found)
+    return _LSTSQ(_lstsq.apply(input, b, limit if rcond is None else rcond, driver))

@@ -25,12 +25,12 @@ from gradcli.ops.reshaping import flatten
 from gradcli.ops.shape import (
     expand,
     squeeze,
-    squeeze_dim_in_place,
+    squeeze_in_place,
     t,
     transpose,
-    transposed_in_place,
+    transpose_in_place,
     unsqueeze,
-    unsqueezed_in_place,
+    unsqueeze_in_place,
     view,
 )
 from gradcli.ops.slicing import diagonal
@@ -148,10 +148,10 @@ def _quantile(name: str, ignore_nan: bool) -> None:
                 weight = ranks - Tensor(below.astype(places.dtype))
             result = methods["lerp_"](result, above, weight)
         if fractions.array.ndim:
-            result = unsqueezed_in_place.apply(result, 0)
+            unsqueeze_in_place(result, 0)
             last += 1
-            result = transposed_in_place.apply(result, 0, last)
-        return squeeze_dim_in_place.apply(result, last)
+            transpose_in_place(result, 0, last)
+        return squeeze_in_place(result, last)
 
     without = ", nan left out" if ignore_nan else ""
     quantile.__doc__ = (

@@ -14,7 +14,9 @@ from gradcli.ops.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.dimensions import sizes_of
 from gradcli.ops.entry import pointwise
+from gradcli.ops.operands import NUMBERS
 from gradcli.ops.refusing import check_dtype, refusing
+from gradcli.ops.shape import view
 
 _NO_INTEGERS = refusing("float", "complex", "bool")
 gcd = pointwise("gcd", "", lambda self, other: np.gcd(self, other), refused=_NO_INTEGERS)
@@ -31,12 +33,20 @@ def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
     """Where an element is among the test elements; one of the two may be a number."""
+    if type(elements) is not Tensor:
+        check_tensors("isin", test_elements=test_elements)
+    given = {"elements": elements, "test_elements": test_elements}
+    for argument, value in given.items():
+        if type(value) not in NUMBERS:
+            check_tensors("isin", **{argument: value})
     arrays = [
-        value.array if type(value) is Tensor else value for value in (elements, test_elements)
+        value.array if type(value) is Tensor else np.asarray(value) for value in given.values()
     ]
     for array in arrays:
-        if hasattr(array, "dtype"):
-            check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
+        check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
+    # Few test elements are compared one by one, as a vector that must be a view of them.
+    if type(test_elements) is Tensor and arrays[1].size < int(10 * arrays[0].size ** 0.145):
+        view.forward(arrays[1], (arrays[1].size,))
     found = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
     return Tensor(found[()])
 

@@ -39,6 +39,14 @@ from gradcli.state import active
 modules["torch"]["Generator"] = Generator
 
 
+def check_generator(generator: Any) -> None:
+    """Raise E202 for what is neither a generator nor None."""
+    if generator is not None and not isinstance(generator, Generator):
+        raise GradcliError(
+            "E202", f"generator must be a torch.Generator, not {type(generator).__name__}"
+        )
+
+
 def generator_of(generator: Any, device: str = "cpu") -> Generator:
     """The generator given, or the session's own for None, on the CPU or on a GPU.
 
@@ -49,10 +57,7 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
         if device not in generators:
             generators[device] = Generator(device).manual_seed(_seeded(generators))
         return generators[device]
-    if not isinstance(generator, Generator):
-        raise GradcliError(
-            "E202", f"generator must be a torch.Generator, not {type(generator).__name__}"
-        )
+    check_generator(generator)
     if generator.device.type != device:
         raise GradcliError(
             "E204",
@@ -199,12 +204,17 @@ def normal_over(
     )
 
 
+def check_probability(p: float) -> None:
+    """Raise E204 unless a number lies between 0 and 1."""
+    if not 0 <= p <= 1:
+        raise invalid_argument(f"bernoulli(): {p} is no probability")
+
+
 def bernoulli_array(
     sizes: tuple[int, ...], p: float, generator: Any = None, device: str = "cpu"
 ) -> Any:
     """Truth values that hold with probability p: what dropout draws its mask from."""
-    if not 0 <= p <= 1:
-        raise invalid_argument(f"bernoulli(): {p} is no probability")
+    check_probability(p)
     fraction = generator_of(generator, device).uniform(prod(sizes), np.dtype(np.float64))
     return (fraction < p).reshape(sizes)
 

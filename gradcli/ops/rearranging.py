@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import plain_integer
 from gradcli.ops.catalogue import function, method
-from gradcli.ops.copying import row_order
+from gradcli.ops.copying import contiguous, row_order
 from gradcli.ops.dimensions import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.entry import Op, op
 from gradcli.ops.reshaping import flatten
@@ -319,4 +319,4 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
 @function("diagflat", method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """The matrix with all elements as its diagonal."""
-    return diag_embed.apply(view.apply(input, (input.array.size,)), offset, 0, 1)
+    return diag_embed.apply(view.apply(contiguous(input), (input.array.size,)), offset, 0, 1)

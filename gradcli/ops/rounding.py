@@ -90,6 +90,12 @@ def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tenso
 def _nan_to_num_array(
     self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Any:
+    if complex in (type(nan), type(posinf), type(neginf)):
+        raise GradcliError(
+            "E204",
+            "nan_to_num(): a complex number cannot take the place of a real one",
+            raises="RuntimeError",
+        )
     if self.dtype.kind == "c":
         pairs = np.asarray(self)[..., None].view(self.real.dtype)
         return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]

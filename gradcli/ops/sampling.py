@@ -15,7 +15,13 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_tensors
+from gradcli.ops.arguments import (
+    check_floating,
+    check_number,
+    check_tensors,
+    plain_float,
+    plain_integer,
+)
 from gradcli.ops.arithmetic import div, no_derivative, zeros_like
 from gradcli.ops.catalogue import function, method, refuse_out
 from gradcli.ops.creation import checked_dtype, checked_sizes, chosen_device, made
@@ -23,6 +29,8 @@ from gradcli.ops.entry import Op, op
 from gradcli.ops.random import (
     bernoulli_array,
     check_drawn_dtype,
+    check_generator,
+    check_probability,
     drawn_over,
     generator_of,
     integer_array,
@@ -134,6 +142,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         check_floating("bernoulli", input)
         values = _bernoulli_each(input, generator)
         return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
+    check_probability(p)
     check_dtype("bernoulli", input.dtype, COMPLEX)
     values = bernoulli_array(input.array.shape, p, generator, input.device.type)
     return _bernoulli_of_number.apply(input, shaped(values, input.array.shape, input.dtype))
@@ -160,15 +169,19 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 @method("uniform_")
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive."""
+    low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
+    check_generator(generator)
     check_inplace(self)
     home = self.device.type
-    values = uniform_over(self.array, "uniform_", self.dtype, generator, from_, to, home)
+    values = uniform_over(self.array, "uniform_", self.dtype, generator, low, high, home)
     return _written(self, _uniform_written, values)
 
 
 @method("normal_")
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers."""
+    mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
+    check_generator(generator)
     check_inplace(self)
     home = self.device.type
     values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
@@ -177,9 +190,15 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 
 @method("exponential_")
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
-    """Write exponentially distributed numbers of the given rate."""
+    """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
+    positive.
+    """
+    lambd = plain_float("exponential_", "lambd", lambd)
+    check_generator(generator)
     check_inplace(self)
     check_floating("exponential_", self, "RuntimeError")
+    if not lambd > 0:
+        raise invalid_argument(f"exponential_(): the rate {lambd} is not positive")
     source = generator_of(generator, self.device.type)
     values = drawn_over(
         self.array,
@@ -191,11 +210,21 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 @method("bernoulli_")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
+    if not isinstance(p, Tensor):
+        check_number("bernoulli_", "p", p)
+    check_generator(generator)
     check_inplace(self)
     check_dtype("bernoulli_", self.dtype, COMPLEX)
     shape = self.array.shape
     if isinstance(p, Tensor):
-        chances = Tensor(np.broadcast_to(p.array, shape))
+        try:
+            chances = Tensor(np.broadcast_to(p.array, shape))
+        except ValueError:
+            raise GradcliError(
+                "E301",
+                f"bernoulli_(): probabilities of shape {tuple(p.array.shape)} cannot be broadcast"
+                f" to {tuple(shape)}",
+            ) from None
         values = _bernoulli_each(chances, generator)
         return _written(self, _bernoulli_each_written, shaped(values, shape, self.dtype))
     home = self.device.type
@@ -229,6 +258,11 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
     """
+    if from_ is not None:
+        from_ = plain_integer("random_", "from", from_)
+    if to is not None:
+        to = plain_integer("random_", "to", to)
+    check_generator(generator)
     check_inplace(self)
     check_dtype("random_", self.dtype, COMPLEX if from_ is None else _NO_COMPLEX)
     dtype, home = self.dtype, self.device.type
@@ -267,7 +301,7 @@ def multinomial(
     """
     refuse_out("multinomial", out)
     check_tensors("multinomial", input=input)
-    check_drawn_dtype("multinomial", input.dtype)
+    check_floating("multinomial", input, "RuntimeError")
     chances = input.array
     if chances.ndim not in (1, 2):
         raise GradcliError("E301", "multinomial() takes a vector or a matrix of probabilities")

@@ -34,6 +34,7 @@ from gradcli.ops.index_select import (
 )
 from gradcli.ops.masking import masked_fill_number
 from gradcli.ops.reduction import wide
+from gradcli.ops.refusing import COMPLEX, NOTHING, check_dtype, refusing
 
 _UFUNCS = {
     "sum": np.add,
@@ -181,6 +182,10 @@ index_reduce: Op = op(
 )
 
 
+_REFUSED = {"mean": refusing("bool"), "amax": COMPLEX, "amin": COMPLEX}
+"""The dtypes without such a reduction."""
+
+
 def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
     if reduce not in known:
         raise GradcliError(
@@ -203,6 +208,7 @@ def scatter_reduce_(
     _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
     at = checked_places("scatter_reduce", input, dim, index, src)
     same_dtype("scatter_reduce", input, src)
+    check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
     return scatter_reduce.apply(input, src, at, index, reduce, include_self)
 
 
@@ -218,4 +224,5 @@ def index_reduce_(
     """
     _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
     at = checked_source("index_reduce", input, dim, index, source, "IndexError")
+    check_dtype("index_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
     return index_reduce.apply(input, source, at, index, reduce, include_self)

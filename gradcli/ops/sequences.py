@@ -38,6 +38,8 @@ def arange(
     if end is None:
         start, end = 0, start
     numbers = [plain_number("arange()", number) for number in (start, end, step)]
+    if complex in map(type, numbers):
+        raise _invalid("arange(): complex numbers have no order")
     first, last, by = numbers
     if by == 0:
         raise _invalid("arange(): the step must not be 0")
@@ -91,7 +93,12 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) ->
     The first half is counted from the start and the second from the end, so that both are exact.
     The step has the dtype's precision, and each product and sum is rounded together.
     """
-    first, last = (plain_number(f"{name}()", number) for number in (start, end))
+    first, last = (
+        number.array.item()  # these two may require grad, and get none
+        if type(number) is Tensor and not number.array.ndim
+        else plain_number(f"{name}()", number)
+        for number in (start, end)
+    )
     steps = plain_integer(name, "steps", steps)
     if steps < 0:
         raise _invalid(f"{name}(): the number of steps is {steps}")

@@ -16,7 +16,7 @@ from gradcli.arrays.views import window, with_strides
 from gradcli.autograd.inplace import check_graph, replace_layout
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import function, method
+from gradcli.ops.catalogue import check_write, function, method
 from gradcli.ops.copying import row_order
 from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import Dims, normal_dim, normal_dims, one_by_one, sizes_of
@@ -35,6 +35,9 @@ def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
         if have not in (1, want):
             raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
         strides.append(step if have == want else 0)
+    for dim in range(len(size) - self.ndim - 1, -1, -1):
+        if size[dim] == 1 and self.ndim:
+            strides[dim] = size[dim + 1] * strides[dim + 1]
     if self.flags.c_contiguous and self.dtype.kind != "V":  # in a third of the time NumPy takes
         return module_of(self).ndarray(size, self.dtype, self, 0, strides)
     return window(self, size, [step // self.itemsize for step in strides], 0)
@@ -143,7 +146,8 @@ reshape_alias: Op = op(
 unsafe_view: Op = op(
     "_unsafe_view",
     "UnsafeViewBackward0",
-    lambda self, size: self.reshape(size),
+    lambda self, size: _view_array(self, size) if self.ndim else self.reshape(size),
+    keeps_layout=True,
     self=_back_to_sizes,
 )
 
@@ -281,7 +285,7 @@ def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
 @method("squeeze_")
 def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
     """Drop dimensions of size 1 from the tensor itself."""
-    check_graph(self)
+    check_write(check_graph, squeeze, self, dim)
     squeezed = _squeezed(
         self, dim, squeeze_all_in_place, squeeze_dim_in_place, squeeze_dims_in_place
     )
@@ -306,7 +310,7 @@ unsqueezed_in_place: Op = op(
 @method("unsqueeze_")
 def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
     """Put a dimension of size 1 into the tensor itself."""
-    check_graph(self)
+    check_write(check_graph, unsqueeze_, self, dim)
     dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
     return replace_layout(self, unsqueezed_in_place.apply(self, dim))
 

@@ -10,8 +10,8 @@ import numpy as np
 from gradcli.arrays import elementary
 from gradcli.arrays.deferred import forced, parts_of_scattered
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.fusion import over_blocks
 from gradcli.arrays.summation import LARGEST, in_turn
+from gradcli.arrays.threads import over_blocks
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arguments import check_floating, check_tensors
 from gradcli.ops.arithmetic import neg
@@ -20,6 +20,7 @@ from gradcli.ops.copying import to
 from gradcli.ops.creation import checked_dtype
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import Op, op
+from gradcli.ops.operands import wrong_operand
 from gradcli.ops.pointwise import exp
 from gradcli.ops.reduction import sum_dims, wide
 from gradcli.ops.slips import guessed_dim
@@ -272,6 +273,9 @@ def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
     """The softmax of the negative."""
-    check_tensors("softmin", input=input)
+    if type(input) is not Tensor:
+        error = wrong_operand(softmax_, "input", input)
+        error.raises = "TypeError" if dim is not None else "AttributeError"
+        raise error
     dim = guessed_dim("softmin", input) if dim is None else dim
     return along(softmax_, neg.apply(input), dim, dtype)

@@ -13,10 +13,12 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import check_tensors
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import op
 from gradcli.ops.extrema import picked, put_selected
+from gradcli.ops.operands import NUMBERS
 from gradcli.ops.reduction import check_reduced, reduction, wide
 from gradcli.ops.refusing import check_dtype, refusing
 from gradcli.ops.return_types import return_type
@@ -242,6 +244,22 @@ def _places_between(bounds: Any, values: Any, side: Any) -> Any:
     return start
 
 
+def _check_sequences(sequences: Tensor, values: Any) -> None:
+    """Raise E202 for values that are neither a tensor nor a number, E301 where the sequences'
+    leading sizes are not those of the values.
+    """
+    if type(values) not in NUMBERS:
+        check_tensors("searchsorted", input=values)
+    shape = tuple(sequences.array.shape)
+    wanted = tuple(values.array.shape) if type(values) is Tensor else ()
+    if not shape or (len(shape) > 1 and (not wanted or shape[:-1] != wanted[:-1])):
+        raise GradcliError(
+            "E301",
+            f"searchsorted(): the sequences' shape {shape} and the values' {wanted} differ before"
+            " the last dimension",
+        )
+
+
 @function("searchsorted")
 def searchsorted(
     sorted_sequence: Tensor,
@@ -259,6 +277,7 @@ def searchsorted(
     """
     refuse_out("searchsorted", out)
     check_reduced("searchsorted", sorted_sequence)
+    _check_sequences(sorted_sequence, input)
     operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
     check_dtype("searchsorted", dtypes.result_dtype(operands), refusing("bool", "complex"))
     bounds = sorted_sequence.array
@@ -274,12 +293,6 @@ def searchsorted(
     if bounds.ndim == 1:
         found = _places_between(bounds, values, chosen)
         return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
-    if bounds.shape[:-1] != values.shape[:-1]:
-        raise GradcliError(
-            "E301",
-            f"searchsorted(): the sequences' shape {tuple(bounds.shape)} and the values'"
-            f" {tuple(values.shape)} differ before the last dimension",
-        )
     count = math.prod(bounds.shape[:-1])
     rows = zip(
         bounds.reshape(count, bounds.shape[-1]),
@@ -299,5 +312,12 @@ def bucketize(
     right: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """The bucket that each element lies in; `right` puts a boundary into the bucket above it."""
+    """The bucket that each element lies in; `right` puts a boundary into the bucket above it.
+    Raises E301 for boundaries that are no vector.
+    """
+    if type(input) not in NUMBERS:
+        check_tensors("bucketize", input=input)
+    check_tensors("bucketize", boundaries=boundaries)
+    if boundaries.array.ndim != 1:
+        raise GradcliError("E301", "bucketize(): the boundaries must be a vector")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

@@ -14,7 +14,13 @@ from gradcli.arrays import elementary
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_real, check_tensors, in_single, plain_integer
+from gradcli.ops.arguments import (
+    check_no_complex_number,
+    check_real,
+    check_tensors,
+    in_single,
+    plain_integer,
+)
 from gradcli.ops.catalogue import expose, function, method, refuse_out
 from gradcli.ops.comparison import logical_and, where
 from gradcli.ops.conjugate import conj
@@ -80,6 +86,7 @@ lgamma = pointwise(
     "LgammaBackward0",
     _lgamma_array,
     floating=True,
+    refused=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
 )
 
@@ -255,6 +262,7 @@ xlogy_by_number: Op = pointwise(
 def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
     refuse_out("xlogy", out)
+    check_no_complex_number("xlogy", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlogy_by_number.apply(input, float(other))
     if type(other) is Tensor and type(input) in (bool, int, float):
@@ -312,6 +320,7 @@ xlog1py_by_number: Op = pointwise(
 def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
     refuse_out("xlog1py", out)
+    check_no_complex_number("xlog1py", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlog1py_by_number.apply(input, float(other))
     if type(other) is Tensor and type(input) in (bool, int, float):

@@ -97,6 +97,8 @@ def _set_requires_grad(tensor: Tensor, value: Any) -> None:
         )
     if _grad_fn(tensor) is None:
         tensor.requires_grad = value
+        if tensor.meta is not None:
+            tensor.meta.loose = False
 
 
 def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
@@ -145,8 +147,13 @@ def _requires_grad(tensor: Tensor) -> bool:
     if _hides_history(tensor):
         return False
     # A view need not be brought up to date for this: it requires grad where its base does.
-    base = tensor.base
-    return tensor.requires_grad or (base is not None and base.requires_grad)
+    meta = tensor.meta
+    if meta is not None and meta.base is not None:
+        if meta.base.requires_grad:
+            return True
+        if meta.loose and tensor.grad_fn is None:
+            return False
+    return tensor.requires_grad
 
 
 @tensor_property("grad")

@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_same_dtype
+from gradcli.ops.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.conjugate import conj
 from gradcli.ops.entry import Op, op
@@ -68,6 +68,7 @@ solve_triangular: Op = op(
 
 
 def _check_system(name: str, A: Tensor, B: Tensor, left: bool = True) -> None:
+    check_tensors(name, A=A, B=B)
     check_matrices(name, A=A)
     check_matrices(name, square=False, B=B)
     check_same_dtype(name, A, B)
@@ -281,6 +282,8 @@ def linalg_cholesky_ex(
 def cholesky_(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
     refuse_out("cholesky", out)
+    check_tensors("cholesky", input=input)
+    check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
     factor, info = cholesky.apply(input, upper)
     _check_positive("cholesky", info)

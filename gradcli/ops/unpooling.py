@@ -91,6 +91,7 @@ def _expose_unpool(ndim: int) -> None:
                 f"{name}(): an input of shape {shape} and indices of {indices.array.shape}",
             )
         check_filled(name, input, ndim + 2)
+        check_floating(name, input)
         kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
         steps = per_dimension(name, "stride", kernel_size if stride is None else stride, ndim)
         pads = per_dimension(name, "padding", padding, ndim, 0)

@@ -77,8 +77,6 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
     if not input.array.ndim:
         raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension of 3 elements")
     at = normal_dim(name, dim, input.array.ndim)
-    check_dtype(name, input.dtype, refusing("bool"))
-    check_same_dtype(name, input, other)
     sizes = tuple(input.array.shape), tuple(other.array.shape)
     if any(not shape or shape[at] != 3 for shape in sizes):
         raise GradcliError("E301", f"{name}(): dimension {dim} must have 3 elements in both")
@@ -88,6 +86,8 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
         raise GradcliError(
             "E301", f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
         ) from None
+    check_dtype(name, input.dtype, refusing("bool"))
+    check_same_dtype(name, input, other)
     return cross.apply(input, other, at)
 
 
@@ -101,6 +101,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if not x.array.ndim:
         raise GradcliError("E301", "vander() needs one dimension or more")
     count = x.array.shape[-1] if N is None else N
+    check_dtype("vander", x.dtype, refusing("bool", "half", raises="RuntimeError"))
     if count <= 1:
         raise GradcliError("E204", "vander(): N must be above 1", raises="RuntimeError")
     ndim = x.array.ndim
@@ -146,16 +147,16 @@ def _steps(x: Tensor, y: Tensor, dim: int) -> Tensor:
     """The distances between the places `x` of the values `y`."""
     ndim = y.array.ndim
     if x.array.ndim == 1:
+        if x.array.shape[0] != y.array.shape[dim]:
+            raise GradcliError(
+                "E301",
+                f"trapezoid(): {x.array.shape[0]} places for {y.array.shape[dim]} values",
+            )
         sizes = [1] * ndim
         sizes[dim] = x.array.shape[0]
         x = view.apply(x, tuple(sizes))
     elif x.array.ndim < ndim:
         x = view.apply(x, (1,) * (ndim - x.array.ndim) + tuple(x.array.shape))
-    if x.array.shape[dim] != y.array.shape[dim]:
-        raise GradcliError(
-            "E301",
-            f"trapezoid(): {x.array.shape[dim]} places for {y.array.shape[dim]} values",
-        )
     before, after = _neighbours(x, dim)
     return after - before
 
@@ -168,6 +169,10 @@ def _operands(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
         raise GradcliError("E201", f"{name}(): give x or dx, not both")
     dx = 1 if dx is None else dx
     check_number(name, "dx", dx)
+    if name == "trapezoid":  # it looks at the dimension before the dtypes
+        normal_dim(name, dim, y.array.ndim)
+        if not y.array.ndim:
+            raise GradcliError("E302", "trapezoid(): a 0-dim tensor has no dimension to go along")
     for each in (y, y if x is None else x):
         check_dtype(name, each.dtype, refusing("bool", raises="RuntimeError"))
     return normal_dim(name, dim, y.array.ndim), dx
@@ -181,8 +186,6 @@ def trapezoid(
     distances `dx`, 1.
     """
     at, step = _operands("trapezoid", y, x, dx, dim)
-    if not y.array.ndim:
-        raise GradcliError("E302", "trapezoid(): a 0-dim tensor has no dimension to go along")
     size = y.array.shape[at]
     if not size:
         return Tensor(zeros(y.array, tuple(y.array.shape[:at] + y.array.shape[at + 1 :]))[()])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
 from gradcli.ops.norms import vector_norm
@@ -58,6 +58,8 @@ def scaled_direction(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
     """`v` scaled so that its slices along `dim` have the lengths `g`."""
     check_tensors("_weight_norm", v=v, g=g)
     if dim in (0, v.array.ndim - 1):
+        check_floating("_weight_norm", v)
+        check_same_dtype("_weight_norm", v, g)
         result: Tensor = weight_norm_interface.apply(v, g, dim)[0]
         return result
     return v * (g / length_of(v, dim))

@@ -19,10 +19,12 @@ from gradcli.ops.catalogue import modules
 from gradcli.optim.optimizer import Group, Optimizer
 
 
-def check_optimizer(optimizer: Any) -> None:
-    """Raise E202 for what is no optimiser."""
+def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
+    """Raise E202 for what is no optimiser, as the class that PyTorch raises."""
     if not isinstance(optimizer, Optimizer):
-        raise GradcliError("E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}")
+        raise GradcliError(
+            "E202", f"a schedule is for an optimizer, not {kind_of(optimizer)}", raises=raises
+        )
 
 
 class LRScheduler(Extensible):
@@ -149,7 +151,8 @@ class LambdaLR(LRScheduler):
     _functions_of_program = frozenset({"lr_lambdas"})
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        check_optimizer(optimizer)
+        # PyTorch counts its groups before it asks what it is.
+        check_optimizer(optimizer, "AttributeError")
         self.lr_lambdas = _functions(lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)
 

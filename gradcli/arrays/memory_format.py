@@ -1,0 +1,42 @@
+"""Channels last: images whose channels lie next to each other in memory, and what is made of them.
+
+PyTorch tells this memory format from the strides alone. Its kernels for images then lay their
+results out alike, so that a network keeps the format of what it is given.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.strides import in_row_order, laid_out
+from gradcli.arrays.views import strides_of
+
+
+def channels_are_last(array: Any) -> bool:
+    """Whether a batch of lines, images or volumes, (samples, channels, sizes…), has its channels
+    innermost; where sizes of 1 leave that open it has not.
+    """
+    if array.ndim < 3 or not array.size:
+        return False
+    strides, reach = strides_of(array), 0
+    for dim in (1, *range(array.ndim - 1, 1, -1), 0):
+        if strides[dim] < reach or (dim == 0 and reach == strides[1]):
+            return False
+        reach = strides[dim] * array.shape[dim]
+    return strides[1] != 0
+
+
+def in_format_of(made: Any, *arrays: Any) -> Any:
+    """What was made of batches, with channels last if those of one of them are, else by rows."""
+    if made.ndim < 3 or not made.size or not any(map(channels_are_last, arrays)):
+        return in_row_order(made)
+    strides, step = [1] * made.ndim, 1
+    for dim in (1, *range(made.ndim - 1, 1, -1), 0):
+        strides[dim] = step
+        step *= made.shape[dim]
+    return laid_out(made, strides)
+
+
+def in_format_of_images(made: Any, self: Any, ndim: int) -> Any:
+    """The same of what a pool over `ndim` dimensions made, of a batch of images only."""
+    return in_format_of(made, self) if ndim == 2 and self.ndim == 4 else in_row_order(made)
