@@ -29,23 +29,6 @@ copy: Callable[[Tensor], Tensor] = not_installed
 clone: Callable[[Tensor], Tensor] = not_installed
 
 
-_LEFT_COMPLEX = frozenset(
-    {
-        "AddrBackward0",
-        "DiagonalScatterBackward0",
-        "DistBackward0",
-        "FillBackward3",
-        "IndexFillBackward1",
-        "LdexpBackward0",
-        "Logaddexp2Backward0",
-        "LogaddexpBackward0",
-        "MaskedFillBackward1",
-        "WhereBackward0",
-    }
-)
-"""Nodes of which PyTorch leaves out that the gradient of a real input is the real part."""
-
-
 def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
     be."""
@@ -59,7 +42,7 @@ def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: An
                 f" of shape {shape}",
             ) from None
     if array.dtype is not dtype:
-        if node.node_name in _LEFT_COMPLEX and array.dtype.kind == "c" != dtype.kind:
+        if node.leaves_complex and array.dtype.kind == "c" != dtype.kind:
             raise GradcliError(
                 "E410",
                 f"{node.node_name} returned a complex gradient for a real input",

@@ -145,6 +145,8 @@ class Node:
         deferrable: whether it takes gradients that are deferred arrays.
         fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
         op: the entry of the catalogue that the class is made from; not set for other classes.
+        leaves_complex: whether a real input's gradient may come out complex, which is an error; of
+            any other node's the real part is taken.
         refuses: whether the operation has no derivative: the node raises when it runs, which it
             does before all others that are ready.
     """
@@ -176,6 +178,7 @@ class Node:
     outputs: ClassVar[tuple[int, ...] | None] = None
     deferrable: ClassVar[bool] = False
     fresh: ClassVar[bool] = False
+    leaves_complex: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}

@@ -133,7 +133,7 @@ class _Writer:
     Attributes:
         edges: how many lead to a node from nodes that run.
         settled: how many of them are settled by what is written so far.
-        needed: the nodes that run.
+        reached: the nodes that run, and the leaves whose gradients are wanted.
     """
 
     def __init__(self, nodes: list[Node], recorded: bool, targets: list[Node] | None) -> None:
@@ -162,11 +162,8 @@ class _Writer:
 
     def reaches_targets(self) -> bool:
         """Whether there is a leaf, and each target is one."""
-        return (
-            self.nodes[0] in self.reached
-            and self.reached <= set(self.names)
-            and (self.targets is None or set(self.targets) <= set(self.leaves))
-        )
+        wanted = self.leaves if self.targets is None else self.targets
+        return self.nodes[0] in self.reached and set(wanted) <= set(self.leaves)
 
     def _followed(self, node: Node) -> Iterator[Node]:
         """What the gradients of a node flow to."""

@@ -58,14 +58,20 @@ def check_no_complex_number(name: str, *operands: Any) -> None:
         )
 
 
+def number_in(value: Any) -> Any:
+    """The number in a 0-dim tensor that no gradient is wanted of; any other value as it is."""
+    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
+        return value.array.item()
+    return value
+
+
 def plain_float(name: str, argument: str, value: Any) -> float:
     """A real number, taken out of a 0-dim tensor that no gradient is wanted of; raises E202 for
     anything else.
     """
-    if type(value) is Tensor and not value.array.ndim and not value.requires_grad:
-        value = value.array.item()
-    check_number(name, argument, value)
-    return value
+    number: float = number_in(value)
+    check_number(name, argument, number)
+    return number
 
 
 def plain_integer(name: str, argument: str, value: Any) -> int:

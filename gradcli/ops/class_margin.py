@@ -13,11 +13,9 @@ from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import op
 from gradcli.ops.loss import MEAN, reduced, reduction_number
-from gradcli.ops.refusing import NOT_FLOATING, check_dtype, refusing
+from gradcli.ops.refusing import NOT_SINGLE_OR_DOUBLE, check_dtype
 
 _no_second = no_derivative("the gradient of a margin loss", "compose the loss of clamp() and sum()")
-
-_REFUSED = NOT_FLOATING | refusing("half")
 
 
 def _spread(grad_output: Any, count: int, reduction: int) -> Any:
@@ -107,7 +105,7 @@ def multi_margin_loss(
     """
     number = reduction_number(reduction)
     check_tensors("multi_margin_loss", input=input, target=target)
-    check_dtype("multi_margin_loss", input.dtype, _REFUSED)
+    check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     check_constants("multi_margin_loss", weight=weight)
     if p not in (1, 2):
         raise GradcliError(
@@ -200,7 +198,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "m
     """
     number = reduction_number(reduction)
     check_tensors("multilabel_margin_loss", input=input, target=target)
-    check_dtype("multilabel_margin_loss", input.dtype, _REFUSED)
+    check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
     fits = target.array.shape == input.array.shape
     _check_samples("multilabel_margin_loss", input, target, fits)
     classes = input.array.shape[-1]

@@ -19,6 +19,7 @@ from gradcli.arrays.sizes import Device
 from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import number_in
 from gradcli.ops.catalogue import function, method
 from gradcli.ops.dimensions import one_by_one, sizes_of
 from gradcli.ops.environment import by_rows
@@ -112,8 +113,7 @@ def plain_number(name: str, value: Any) -> Any:
     """A Python number, taken out of a 0-dim tensor that no gradient is wanted of if need be; raises
     E202 for anything else.
     """
-    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
-        value = value.array.item()
+    value = number_in(value)
     if type(value) not in PYTHON_TYPES:
         raise GradcliError("E202", f"{name} must be a number, not {type_name(value)}")
     return value

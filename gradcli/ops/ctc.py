@@ -16,7 +16,7 @@ from gradcli.ops.comparison import choose
 from gradcli.ops.entry import Op, op
 from gradcli.ops.loss import MEAN, reduction_number
 from gradcli.ops.reduction import mean_all, sum_all
-from gradcli.ops.refusing import NOT_FLOATING, check_dtype, refusing
+from gradcli.ops.refusing import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.shape import squeeze_dim, unsqueeze
 
 Lengths = tuple[int, ...]
@@ -215,7 +215,7 @@ def ctc_loss(
     """
     number = reduction if type(reduction) is int else reduction_number(reduction)
     check_tensors("ctc_loss", log_probs=log_probs, targets=targets)
-    check_dtype("ctc_loss", log_probs.dtype, NOT_FLOATING | refusing("half"))
+    check_dtype("ctc_loss", log_probs.dtype, NOT_SINGLE_OR_DOUBLE)
     single = log_probs.array.ndim == 2
     if single:
         log_probs = unsqueeze.apply(log_probs, 1)

@@ -15,6 +15,7 @@ from gradcli.autograd.tensor import (
 from gradcli.ops import operands
 from gradcli.ops.entry import Function, Op, parameters_of
 from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.ops.refusing import LEAVING_COMPLEX
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
@@ -59,6 +60,7 @@ def node_class(op: Op) -> type[Node]:
         "op": op,
         "deferrable": op.deferrable,
         "fresh": True,
+        "leaves_complex": op.node_name in LEAVING_COMPLEX,
         "refuses": op.node_name == "NotImplemented",
         "run": with_arrays["run"],
         "run_recorded": namespace["run_recorded"],

@@ -27,10 +27,6 @@ from gradcli.ops.slicing import slice_
 # --- the exponential ----------------------------------------------------------------------------
 
 
-def _exponential_array(self: Any) -> Any:
-    return matrix_exponential(self)
-
-
 def _exponential_rule(grad: Any, self: Any) -> Any:
     # exp of [[A, G], [0, A]] holds the derivative of exp at A in the direction G.
     matrices = adjoint_of(self)
@@ -44,7 +40,10 @@ def _exponential_rule(grad: Any, self: Any) -> Any:
 
 
 matrix_exp: Op = op(
-    "linalg_matrix_exp", "LinalgMatrixExpBackward0", _exponential_array, self=_exponential_rule
+    "linalg_matrix_exp",
+    "LinalgMatrixExpBackward0",
+    lambda self: matrix_exponential(self),
+    self=_exponential_rule,
 )
 
 

@@ -31,6 +31,7 @@ NOTHING: dict[str, str] = refusing()
 INTEGRAL = refusing("bool", "int")
 COMPLEX = refusing("complex")
 NOT_FLOATING = INTEGRAL | COMPLEX
+NOT_SINGLE_OR_DOUBLE = NOT_FLOATING | refusing("half")
 
 
 WITHOUT_COMPLEX_GRADIENT = frozenset(
@@ -47,6 +48,22 @@ WITHOUT_COMPLEX_GRADIENT = frozenset(
     }
 )
 """Ops that compute complex results, which PyTorch does not differentiate."""
+
+LEAVING_COMPLEX = frozenset(
+    {
+        "AddrBackward0",
+        "DiagonalScatterBackward0",
+        "DistBackward0",
+        "FillBackward3",
+        "IndexFillBackward1",
+        "LdexpBackward0",
+        "Logaddexp2Backward0",
+        "LogaddexpBackward0",
+        "MaskedFillBackward1",
+        "WhereBackward0",
+    }
+)
+"""Nodes of which PyTorch leaves out that the gradient of a real input is the real part."""
 
 
 def no_complex_gradient(name: str) -> GradcliError:
