@@ -540,7 +540,8 @@ def test_a_closed_pipe_ends_quietly(here: Path) -> None:
 
 
 def test_interrupt() -> None:
-    with start("-e", "print('on')", "-e", "while True: pass", preexec_fn=_interruptible) as running:
+    words = ("--max-steps", str(10**12), "-e", "print('on')", "-e", "while True: pass")
+    with start(*words, preexec_fn=_interruptible) as running:
         time.sleep(1)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=30)

@@ -12,6 +12,7 @@ A file for each kind of syntax; the two tables below say which function compiles
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language import syntax
@@ -35,6 +36,7 @@ from gradcli.language.signals import Run
 
 if TYPE_CHECKING:
     from gradcli.language.interpreter import Interpreter
+    from gradcli.language.rounds.loop import TracedLoop
 
 Evaluate = Callable[[Variables], Any]
 
@@ -70,6 +72,20 @@ class Compiler:
             return self.block(loop.body, scope)
         finally:
             self.loop = outer
+
+    def traced_loop(
+        self, loop: syntax.For, scope: Scope, body: Run
+    ) -> Callable[[], TracedLoop | None]:
+        """What finds out, when it is first asked, whether a loop's rounds may be traced."""
+
+        @cache
+        def find() -> TracedLoop | None:
+            from gradcli.language.rounds.admission import is_admissible
+            from gradcli.language.rounds.loop import TracedLoop
+
+            return TracedLoop(self, loop, scope, body) if is_admissible(loop) else None
+
+        return find
 
     def block(self, body: list[syntax.Statement], scope: Scope) -> Run:
         """The closure of statements in a row."""

@@ -183,11 +183,11 @@ def with_statement(c: Compiler, node: syntax.With, scope: Scope) -> Run:
     run = c.block(node.body, scope)
     for context, target in reversed(node.items):
         store = None if target is None else target_store(c, target, scope)
-        run = _within(c, c.expression(context, scope), context.span, store, run)
+        run = within(c, c.expression(context, scope), context.span, store, run)
     return run
 
 
-def _within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
+def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
     state = c.state
 
     def run(variables: Variables) -> Any:

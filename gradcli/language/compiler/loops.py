@@ -16,6 +16,12 @@ from gradcli.language.signals import BREAK, CONTINUE, Run, signals
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
 
+_COUNTED = frozenset({range, list, tuple})
+"""What a loop goes through whose rounds are known to be the last or not."""
+
+_MANY = 100
+"""Rounds from which on tracing one may be worth its while."""
+
 
 def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     """`for target in iterable`, with its `else`."""
@@ -26,11 +32,17 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     direct = node.target.name if is_direct(node.target, scope) else None
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
+    traced = c.traced_loop(node, scope, body)
 
     # The place is set at the end of a round too: the next value may fail to come.
     def run(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
+        run_round = body
+        if type(values) in _COUNTED and len(values) > _MANY:
+            loop = traced()
+            if loop is not None:
+                run_round = loop.begin(variables, values)
         for value in iterate(values):
             steps.left -= 1
             if steps.left < 0:
@@ -39,7 +51,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
                 store(variables, value)
             else:
                 variables[direct] = value
-            body(variables)
+            run_round(variables)
             state.place = span
         return orelse(variables)
 

@@ -1,0 +1,319 @@
+"""Which loops may be traced.
+
+Only those whose rounds are all alike whatever the values are, and whose effects are all known: they
+name the results of pure functions, run backward passes, and update parameters in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradcli.language import syntax
+from gradcli.language.scopes import target_names
+from gradcli.language.signals import signals
+from gradcli.language.syntax.base import Expression, Statement
+
+# fmt: off
+PURE = frozenset(
+    {
+        "abs", "absolute", "acos", "acosh", "adaptive_avg_pool2d", "add", "addcdiv", "addcmul",
+        "addmm", "addmv", "amax", "amin", "asin", "asinh", "atan", "atan2", "atanh",
+        "avg_pool2d", "baddbmm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+        "bmm", "cat", "celu", "clamp", "clip", "clone", "conv1d", "conv2d", "conv_transpose2d",
+        "cos", "cosh", "cosine_similarity", "cross_entropy", "cumsum", "detach", "diagonal",
+        "div", "divide", "dot", "double", "einsum", "elu", "erf", "erfc", "exp", "exp2",
+        "expand", "expand_as", "expm1", "flatten", "flip", "float", "gather", "gelu",
+        "group_norm", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "hypot",
+        "index_select", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp", "linear",
+        "log", "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logaddexp", "logit",
+        "logsigmoid", "logsumexp", "matmul", "max", "max_pool2d", "maximum", "mean", "min",
+        "minimum", "mish", "mm", "movedim", "mse_loss", "mul", "multiply", "mv", "narrow",
+        "neg", "negative", "nll_loss", "norm", "outer", "permute", "poisson_nll_loss", "pow",
+        "prelu", "prod", "reciprocal", "relu", "relu6", "repeat", "reshape", "roll", "rsqrt",
+        "select", "selu", "sigmoid", "sign", "silu", "sin", "sinc", "sinh", "smooth_l1_loss",
+        "softmax", "softmin", "softplus", "softshrink", "softsign", "sqrt", "square", "squeeze",
+        "stack", "std", "sub", "subtract", "sum", "swapaxes", "t", "tan", "tanh", "tanhshrink",
+        "trace", "transpose", "tril", "triu", "true_divide", "unsqueeze", "var", "vdot", "view",
+        "where", "xlogy",
+    }
+)
+# fmt: on
+"""Functions and methods that do nothing but compute a tensor, in a way that depends on shapes,
+dtypes and settings alone.
+"""
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "**", "@"})
+_COMPARISONS = frozenset({"<", "<=", "==", "!=", ">", ">="})
+UPDATES = frozenset({"+", "-", "*", "/"})
+NUMERIC = frozenset({"+", "-", "*", "/"})
+_MODULES = frozenset({"nn", "functional", "special", "linalg"})
+
+
+def is_admissible(loop: syntax.For) -> bool:
+    """Whether the rounds of a loop may be traced, as far as its syntax tells."""
+    if not isinstance(loop.target, syntax.Name):
+        return False
+    walk = _Walk(loop)
+    return (
+        loop.target.name not in walk.bound
+        and any(map(_runs_backward, loop.body))
+        and walk.block(loop.body, outermost=True)
+    )
+
+
+def names_bound(loop: syntax.For, updates: bool = True) -> frozenset[str]:
+    """The names that the body of a loop binds in every round; `updates` says whether those too that
+    `+=` and the like bind, to what they were before if that is a tensor.
+    """
+    return frozenset(_bound_by(loop.body, updates))
+
+
+def tests_of(loop: syntax.For) -> list[Expression]:
+    """The tests of the `if`s of an admissible loop: where one holds, a round is an ordinary one."""
+    return [node.branches[0][0] for node in loop.body if isinstance(node, syntax.If)]
+
+
+def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, syntax.Assign):
+            for target in node.targets:
+                yield from target_names(target)
+        elif isinstance(node, syntax.AugmentedAssign) and updates:
+            yield from target_names(node.target)
+        elif isinstance(node, (syntax.For, syntax.With)):
+            if isinstance(node, syntax.For):
+                yield from target_names(node.target)
+            yield from _bound_by(node.body, updates)
+
+
+def _runs_backward(node: Statement) -> bool:
+    return (
+        isinstance(node, syntax.ExpressionStatement)
+        and isinstance(node.value, syntax.Call)
+        and isinstance(node.value.function, syntax.Attribute)
+        and node.value.function.name == "backward"
+    )
+
+
+class _Walk:
+    """A walk through a body in the order in which it runs.
+
+    Attributes:
+        bound: the names that the body binds.
+        carried: those that begin a round with the value of the one before.
+        number: the name that counts the rounds.
+        assigned: those of the bound ones that have their value of this round.
+    """
+
+    def __init__(self, loop: syntax.For) -> None:
+        assert isinstance(loop.target, syntax.Name)
+        self.bound = names_bound(loop)
+        self.carried = self.bound - names_bound(loop, updates=False)
+        self.number = loop.target.name
+        self.assigned: set[str] = set()
+
+    def block(self, body: Sequence[Statement], outermost: bool = False) -> bool:
+        return all(self.statement(statement, outermost) for statement in body)
+
+    def statement(self, node: Statement, outermost: bool) -> bool:
+        if isinstance(node, syntax.Assign):
+            return self._assign(node)
+        if isinstance(node, syntax.AugmentedAssign):
+            return (
+                isinstance(node.target, syntax.Name)
+                and node.operator in UPDATES
+                and self.expression(node.target)
+                and (self.expression(node.value) or self._is_number(node.value))
+            )
+        if isinstance(node, syntax.ExpressionStatement):
+            return self._call(node)
+        if isinstance(node, syntax.With):
+            return len(node.items) == 1 and _is_no_grad(*node.items[0]) and self.block(node.body)
+        if isinstance(node, syntax.For):
+            if not isinstance(node.target, syntax.Name) or node.orelse:
+                return False
+            if not (self._are_names(node.iterable) or self._is_range(node.iterable)):
+                return False
+            self.assigned.add(node.target.name)
+            return self.block(node.body)
+        if isinstance(node, syntax.If):
+            return outermost and self._report(node)
+        return isinstance(node, syntax.Pass)
+
+    def _assign(self, node: syntax.Assign) -> bool:
+        if len(node.targets) != 1:
+            return False
+        (target,) = node.targets
+        if isinstance(target, syntax.Attribute):
+            return (
+                target.name == "grad"
+                and isinstance(target.value, syntax.Name)
+                and self.expression(target.value)
+                and isinstance(node.value, syntax.Constant)
+                and node.value.value is None
+            )
+        if not isinstance(target, syntax.Name):
+            return False
+        if not self.expression(node.value) and not self._is_number(node.value):
+            return False
+        self.assigned.add(target.name)
+        return True
+
+    def _call(self, node: syntax.ExpressionStatement) -> bool:
+        """`loss.backward()`, `losses.append(loss.item())`."""
+        call = node.value
+        if not isinstance(call, syntax.Call) or not isinstance(call.function, syntax.Attribute):
+            return False
+        receiver = call.function.value
+        if not isinstance(receiver, syntax.Name):
+            return False
+        if call.function.name == "append":
+            (value,) = [a.value for a in call.arguments] if len(call.arguments) == 1 else [call]
+            return receiver.name not in self.bound and self._is_number(value)
+        return _runs_backward(node) and receiver.name in self.assigned and not call.arguments
+
+    def _is_number(self, node: Expression) -> bool:
+        """Whether an expression computes a number: `total + loss.item() / 2`."""
+        if isinstance(node, syntax.Name):
+            return node.name != self.number
+        if isinstance(node, syntax.Constant):
+            return type(node.value) in (int, float)
+        if isinstance(node, syntax.Call):
+            return self._is_item(node)
+        if isinstance(node, syntax.Binary):
+            if any(symbol not in NUMERIC for symbol, _ in node.rest):
+                return False
+        elif not isinstance(node, syntax.Unary) or node.operator != "-":
+            return False
+        return all(map(self._is_number, parts(node)))
+
+    def _is_item(self, node: syntax.Call) -> bool:
+        """`loss.item()` or `float(loss)`."""
+        if isinstance(node.function, syntax.Attribute):
+            if node.function.name != "item" or node.arguments:
+                return False
+            return self.expression(node.function.value)
+        return (
+            isinstance(node.function, syntax.Name)
+            and node.function.name == "float"
+            and "float" not in self.bound
+            and len(node.arguments) == 1
+            and not (node.arguments[0].kind or node.arguments[0].name)
+            and self.expression(node.arguments[0].value)
+        )
+
+    def _is_range(self, node: Expression) -> bool:
+        """`range` of numbers that are the same in every round."""
+        return (
+            isinstance(node, syntax.Call)
+            and isinstance(node.function, syntax.Name)
+            and node.function.name == "range"
+            and "range" not in self.bound
+            and all(self._counts(argument.value) for argument in node.arguments)
+            and self.number not in _names_in(node)
+        )
+
+    def _are_names(self, node: Expression) -> bool:
+        """A name, or a list or tuple of names."""
+        parts = node.elements if isinstance(node, (syntax.List, syntax.Tuple)) else [node]
+        return all(isinstance(part, syntax.Name) and self.expression(part) for part in parts)
+
+    def expression(self, node: Expression) -> bool:
+        if isinstance(node, syntax.Name):
+            if node.name == self.number:
+                return False
+            return (
+                node.name not in self.bound
+                or node.name in self.assigned
+                or node.name in self.carried
+            )
+        if isinstance(node, syntax.Constant):
+            return True
+        if isinstance(node, syntax.Attribute):
+            return node.name in ("grad", "T", "mT") and self.expression(node.value)
+        if isinstance(node, syntax.Binary):
+            if any(symbol not in _ARITHMETIC for symbol, _ in node.rest):
+                return False
+        elif isinstance(node, syntax.Comparison):
+            if len(node.rest) > 1 or node.rest[0][0] not in _COMPARISONS:
+                return False
+        elif isinstance(node, syntax.Unary):
+            if node.operator == "not":
+                return False
+        elif isinstance(node, syntax.Call):
+            if any(argument.kind for argument in node.arguments):
+                return False
+            if not self._is_pure(node.function):
+                return False
+        elif not isinstance(node, (syntax.List, syntax.Slice, syntax.Subscript, syntax.Tuple)):
+            return False
+        return all(map(self.expression, parts(node)))
+
+    def _is_pure(self, function: Expression) -> bool:
+        """`torch.tanh`, `F.relu`, `torch.nn.functional.relu`, `x.sum`, or `tanh` imported."""
+        if isinstance(function, syntax.Name):
+            return function.name in PURE and function.name not in self.bound
+        if not isinstance(function, syntax.Attribute) or function.name not in PURE:
+            return False
+        owner = function.value
+        while isinstance(owner, syntax.Attribute) and owner.name in _MODULES:
+            owner = owner.value
+        return self.expression(owner)
+
+    def _report(self, node: syntax.If) -> bool:
+        """An `if` that decides by the number of the round whether to do something more."""
+        if len(node.branches) != 1 or node.orelse:
+            return False
+        ((test, body),) = node.branches
+        return self._counts(test) and not signals(body)
+
+    def _counts(self, node: Expression) -> bool:
+        """Whether an expression is made of numbers and names that the body does not bind."""
+        if isinstance(node, syntax.Name):
+            return node.name not in self.bound
+        if isinstance(node, syntax.Constant):
+            return type(node.value) in (int, bool, float)
+        if isinstance(node, (syntax.Binary, syntax.Comparison)):
+            if isinstance(node, syntax.Binary) and any(s not in "+-*//%" for s, _ in node.rest):
+                return False
+        elif not isinstance(node, (syntax.Unary, syntax.Logical)):
+            return False
+        return all(map(self._counts, parts(node)))
+
+
+def _is_no_grad(context: Expression, target: Expression | None) -> bool:
+    return (
+        target is None
+        and isinstance(context, syntax.Call)
+        and not context.arguments
+        and isinstance(context.function, syntax.Attribute)
+        and context.function.name == "no_grad"
+        and isinstance(context.function.value, syntax.Name)
+    )
+
+
+def _names_in(node: Expression) -> set[str]:
+    found = {node.name} if isinstance(node, syntax.Name) else set()
+    return found.union(*map(_names_in, parts(node)))
+
+
+def parts(node: Expression) -> list[Expression]:
+    """The expressions directly inside one."""
+    if isinstance(node, (syntax.Binary, syntax.Comparison)):
+        return [node.first, *[operand for _, operand in node.rest]]
+    if isinstance(node, syntax.Unary):
+        return [node.operand]
+    if isinstance(node, syntax.Logical):
+        return list(node.operands)
+    if isinstance(node, (syntax.Tuple, syntax.List)):
+        return list(node.elements)
+    if isinstance(node, syntax.Call):
+        owner = [node.function.value] if isinstance(node.function, syntax.Attribute) else []
+        return [*owner, *[argument.value for argument in node.arguments]]
+    if isinstance(node, syntax.Attribute):
+        return [node.value]
+    if isinstance(node, syntax.Subscript):
+        return [node.value, node.index]
+    if isinstance(node, syntax.Slice):
+        return [each for each in (node.lower, node.upper, node.step) if each is not None]
+    return []

@@ -1,0 +1,80 @@
+"""What a written round relies on, which ordinary rounds and other code could change."""
+
+from __future__ import annotations
+
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.scopes import Variables
+from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Evaluate
+
+
+class Guard:
+    """The names, lists and tensors that a written round takes for constants, and the modes.
+
+    Attributes:
+        names: what reads each name that the round knows from outside, and its value.
+        lists: each list that it goes through, and what is in it.
+        tensors: each tensor from outside, its array, and whether it requires grad.
+        gradients: the leaves, and whether each has a gradient when a round begins.
+    """
+
+    __slots__ = ("gradients", "lists", "modes", "names", "state", "tensors", "variables")
+
+    def __init__(self, state: State, variables: Variables) -> None:
+        self.state = state
+        self.variables = variables
+        self.modes = _modes(state)
+        self.names: dict[str, tuple[Evaluate, Any]] = {}
+        self.lists: list[tuple[Any, tuple[Any, ...]]] = []
+        self.tensors: dict[Tensor, tuple[Any, bool]] = {}
+        self.gradients: dict[Tensor, bool] = {}
+
+    def watch(self, tensor: Tensor) -> None:
+        """Rely on a tensor from outside."""
+        self.tensors[tensor] = tensor.array, tensor.requires_grad
+
+    def holds(self, variables: Variables) -> bool:
+        """Whether everything is as it was."""
+        return (
+            variables is self.variables
+            and _modes(self.state) == self.modes
+            and all(read(variables) is value for read, value in self.names.values())
+            and all(_are_same(values, items) for values, items in self.lists)
+            and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
+            and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
+        )
+
+
+def _are_same(values: Any, items: tuple[Any, ...]) -> bool:
+    return len(values) == len(items) and all(map(is_, values, items))
+
+
+def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:
+    meta = tensor.meta
+    return (
+        tensor.array is array
+        and tensor.requires_grad is requires_grad
+        and tensor.grad_fn is None
+        and (meta is None or not (meta.hooks or meta.accumulated_hooks))
+    )
+
+
+def is_ordinary(state: State) -> bool:
+    """Whether nobody listens, and operations have no other meaning than always."""
+    return (
+        state.recorder is None
+        and state.batch is None
+        and state.duals is None
+        and state.backward_pass is None
+        and not state.inference
+        and not state.transforms
+    )
+
+
+def _modes(state: State) -> tuple[Any, ...]:
+    return is_ordinary(state), state.grad_enabled, state.defer_from, state.default_dtype

@@ -1,0 +1,85 @@
+"""The operations that a piece of a program runs, as straight-line Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from gradcli.autograd.listening import Listener
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable, Variable, same
+from gradcli.ops.entry import Op
+from gradcli.ops.layout import Layout
+from gradcli.ops.operands import number_and_array
+
+_Value = TypeVar("_Value")
+
+
+class _Heard(Listener):
+    """Keeps the calls of ops: entry, operands by parameter, result."""
+
+    __slots__ = ("calls",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls: list[tuple[Op, dict[str, Any], Any]] = []
+
+    def operation(self, op: Op, given: dict[str, Any], out: Any) -> None:
+        self.calls.append((op, given, out))
+
+
+def write_operations(text: StraightLine, run: Callable[[], _Value]) -> _Value:
+    """Run something, and write the calls of ops that it makes.
+
+    Raises:
+        Untraceable: when it has run, where an operand came from elsewhere, or a call would not give
+            the same once more.
+    """
+    heard = _Heard()
+    heard.install()
+    try:
+        value = run()
+    finally:
+        heard.remove()
+    for op, given, out in heard.calls:
+        _write_call(text, op, given, out)
+    return value
+
+
+def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> None:
+    operands = _operands(text, op, given)
+    if op.view and all(each.constant for each in operands if isinstance(each, Variable)):
+        text.constant(out.array)  # the same part of the same memory in every round
+        return
+    forward = getattr(op.forward, "__wrapped__", op.forward)  # which serves half precision
+    result = text.call(forward, operands)
+    results, outs = (result, out) if type(result) is tuple else ((result,), (out,))
+    for variable, tensor in zip(results, outs, strict=True):
+        if variable is None or not same(variable.value, tensor.array):
+            raise Untraceable
+        text.stand_for(tensor.array, variable)
+
+
+def _operands(text: StraightLine, op: Op, given: dict[str, Any]) -> list[Any]:
+    """The operands of an entry's forward function, as its `apply` prepares them; raises Untraceable
+    where they would be promoted.
+    """
+    found = dict(given)
+    for name in op.tensors:
+        if type(given[name]) is Tensor:
+            found[name] = text.variable_of(given[name].array)
+    for name in op.lists:
+        found[name] = [text.variable_of(tensor.array) for tensor in given[name]]
+    promoted = Layout(op).promoted
+    dtypes = {found[t].value.dtype for t in promoted if isinstance(found[t], Variable)}
+    if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
+        raise Untraceable
+    if len(promoted) == 2 and dtypes:
+        for name, other in (promoted, promoted[::-1]):
+            if not isinstance(found[name], Variable):
+                mixed, _, found[name] = number_and_array(found[other].value, found[name])
+                if mixed:
+                    raise Untraceable
+    elif any(not isinstance(found[name], Variable) for name in promoted):
+        raise Untraceable
+    return [found[name] for name in op.parameters]

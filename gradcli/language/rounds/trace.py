@@ -1,0 +1,389 @@
+"""A traced round: it runs as every round does, and is written as straight-line Python meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.sources import before_write
+from gradcli.arrays.storage import Storage
+from gradcli.autograd.fitting import kept
+from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.language import syntax
+from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.handling import within
+from gradcli.language.compiler.names import is_direct
+from gradcli.language.iteration import iterate
+from gradcli.language.limits import too_many_steps
+from gradcli.language.methods import METHODS
+from gradcli.language.operators import augmented
+from gradcli.language.rounds.admission import names_bound, parts
+from gradcli.language.rounds.derivative import write_backward
+from gradcli.language.rounds.guard import Guard
+from gradcli.language.rounds.operations import write_operations
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable, Variable
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.syntax.base import Expression, Statement
+from gradcli.ops.operands import number_and_array
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler
+
+Round = Callable[[], Any]
+"""Does what a round does; returns the arrays of the tensors that it names."""
+
+_UFUNCS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+_FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
+_NUMBERS = (int, float)
+
+
+class Trace:
+    """Runs one round of a loop and writes it.
+
+    Attributes:
+        guard: what must still hold for the text to be what a round does.
+        text: what is written.
+        updated: the tensors that the round writes to.
+        named: the arrays of the tensors that the round names, by name.
+        counted: the names of numbers that the round binds.
+        grown: the lists that it appends to.
+        steps: what it counts as steps, beside itself.
+    """
+
+    def __init__(
+        self, compiler: Compiler, scope: Scope, loop: syntax.For, variables: Variables
+    ) -> None:
+        self.compiler = compiler
+        self.scope = scope
+        self.loop = loop
+        self.variables = variables
+        self.bound = names_bound(loop)
+        self._rebound = names_bound(loop, updates=False)
+        self.state = compiler.state
+        self.guard = Guard(self.state, variables)
+        self.text = StraightLine(self.state.defer_from)
+        self.updated: list[Tensor] = []
+        self.named: dict[str, Variable] = {}
+        self.counted: list[str] = []
+        self.grown: list[list[Any]] = []
+        self.steps = 0
+        self._since = self.state.sequence_nr
+        self._gradients: dict[Tensor, Variable | None] = {}
+        self._written = True
+        self._has_run = False
+
+    def run(self) -> Round | None:
+        """Run the body once.
+
+        Returns:
+            The function that does the same; None where the round did what text cannot say.
+        """
+        left = self.compiler.steps.left
+        self._block(self.loop.body)
+        self.steps = left - self.compiler.steps.left
+        if not self._written:
+            return None
+        try:
+            return self._function()
+        except Untraceable:
+            return None
+
+    def _function(self) -> Round:
+        text = self.text
+        for leaf, gradient in self._gradients.items():
+            if self.guard.gradients[leaf] is (gradient is None):
+                raise Untraceable  # the next round begins otherwise than this one did
+            if gradient is not None:
+                keep, wrap = text.refer(kept), text.refer(Tensor)
+                array = text.constant(leaf.array).name
+                text.write(
+                    f"{text.refer(meta_of(leaf))}.grad = {wrap}({keep}({gradient.name}, {array}))"
+                )
+        text.write(
+            f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
+        )
+        text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
+        return text.function(list(self.named.values()))
+
+    # --- statements -----------------------------------------------------------------------------
+
+    def _block(self, body: list[Statement]) -> None:
+        for statement in body:
+            if isinstance(statement, syntax.With):
+                self._with(statement)
+            elif isinstance(statement, syntax.For):
+                self._for(statement)
+            elif not isinstance(statement, syntax.If):  # whose test does not hold
+                self._statement(statement)
+
+    def _statement(self, node: Statement) -> None:
+        """Run a statement, and write it if everything before it could be written."""
+        if not self._written:
+            self.compiler.statement(node, self.scope)(self.variables)
+            return
+        self._has_run = False
+        try:
+            _STATEMENTS[type(node)](self, node)
+        except Untraceable:
+            self._written = False
+            if not self._has_run:
+                self.compiler.statement(node, self.scope)(self.variables)
+
+    def _run(self, node: Statement) -> None:
+        """Run a statement; what happens before may be done once more."""
+        self._has_run = True
+        self.compiler.statement(node, self.scope)(self.variables)
+
+    def _read(self, node: Expression) -> Any:
+        return self.compiler.expression(node, self.scope)(self.variables)
+
+    def _with(self, node: syntax.With) -> None:
+        ((context, _),) = node.items
+        enter = self.compiler.expression(context, self.scope)
+        within(self.compiler, enter, context.span, None, lambda _: self._block(node.body))(
+            self.variables
+        )
+
+    def _for(self, node: syntax.For) -> None:
+        """A loop inside; each of its rounds counts as a step."""
+        steps, span = self.compiler.steps, node.iterable.span
+        values = self._read(node.iterable)
+        self.state.place = span
+        store = target_store(self.compiler, node.target, self.scope)
+        try:
+            self._watch(node.iterable)
+        except Untraceable:
+            self._written = False
+        if type(values) in (list, tuple):
+            self.guard.lists.append((values, tuple(values)))
+        elif type(values) is not range:
+            self._written = False
+        for value in iterate(values):
+            steps.left -= 1
+            if steps.left < 0:
+                raise too_many_steps()
+            store(self.variables, value)
+            self._block(node.body)
+            self.state.place = span
+
+    def _watch(self, node: Expression) -> None:
+        """Let the guard watch what an expression names and the round did not make; the text has a
+        variable for each tensor of that.
+        """
+        if isinstance(node, syntax.Name) and node.name not in self.named:
+            read = self.compiler.expression(node, self.scope)
+            value = read(self.variables)
+            if type(value) is Tensor:
+                self._constant(value)
+                if node.name not in self._rebound:
+                    self.guard.names[node.name] = read, value
+            elif node.name in self.bound:
+                raise Untraceable  # a number that changes from round to round
+            else:
+                self.guard.names[node.name] = read, value
+        for part in parts(node):
+            self._watch(part)
+
+    def _constant(self, tensor: Tensor) -> Variable:
+        """The variable of a tensor that the round did not make."""
+        if tensor.grad_fn is not None:
+            raise Untraceable
+        self.guard.watch(tensor)
+        return self.text.constant(tensor.array)
+
+    def _operations(self, node: Expression) -> Any:
+        """Run an expression and write its operations."""
+        self._watch(node)
+        evaluate = self.compiler.expression(node, self.scope)
+        return write_operations(self.text, lambda: evaluate(self.variables))
+
+    # --- names ----------------------------------------------------------------------------------
+
+    def _assign(self, node: syntax.Assign) -> None:
+        (target,) = node.targets
+        if isinstance(target, syntax.Attribute):
+            self._forget_gradient(node, target)
+            return
+        assert isinstance(target, syntax.Name)
+        if self._is_number(node.value):
+            self._count(node, target, self._number(node.value))
+            return
+        self._watch(node.value)
+        write_operations(self.text, lambda: self._run(node))
+        value = self._read(target)
+        if type(value) is not Tensor or not is_direct(target, self.scope):
+            raise Untraceable
+        self.named[target.name] = self.text.variable_of(value.array)
+
+    def _update(self, node: syntax.AugmentedAssign) -> None:
+        """`p -= lr * p.grad` of a parameter where nothing is recorded, or `total += number`."""
+        assert isinstance(node.target, syntax.Name)
+        tensor = self._read(node.target)
+        if type(tensor) in _NUMBERS:
+            whole = syntax.Binary(node.span, node.target, [(node.operator, node.value)])
+            self._count(node, node.target, self._number(whole))
+            return
+        if type(tensor) is not Tensor or node.target.name in self.named or self.state.grad_enabled:
+            raise Untraceable
+        self._watch(node.target)
+        self._watch(node.value)
+        target = self.text.variable_of(tensor.array)
+        self._has_run = True
+        right = self._operations(node.value)
+        self.state.place = node.span
+        store = target_store(self.compiler, node.target, self.scope, assigned=True)
+        store(self.variables, augmented(node.operator, tensor, right))
+        self._write_update(node.operator, tensor, target, right)
+
+    def _write_update(self, operator: str, tensor: Tensor, target: Variable, right: Any) -> None:
+        text, storage, array = self.text, tensor.storage, target.value
+        if (
+            type(storage) is not Storage
+            or storage.mirrors is not None
+            or type(array) is not np.ndarray
+            or array.dtype not in _FLOATING
+            or tensor.array is not array
+        ):
+            raise Untraceable
+        if type(right) is Tensor:
+            if (
+                right.storage is storage
+                or right.array.dtype is not array.dtype
+                or right.array.shape != array.shape
+            ):
+                raise Untraceable
+            step = text.variable_of(right.array).name
+        else:
+            mixed, _, number = number_and_array(array, right)
+            if mixed:
+                raise Untraceable
+            step = text.refer(number)
+        before = text.refer(before_write)
+        text.write(f"if {text.refer(self.state)}.sources: {before}({target.name})")
+        text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})")
+        text.write(f"{text.refer(storage)}.version += 1")
+        self.updated.append(tensor)
+
+    # --- numbers --------------------------------------------------------------------------------
+
+    def _is_number(self, node: Expression) -> bool:
+        """Whether an expression works with numbers, of which some come out of tensors."""
+        if isinstance(node, syntax.Name):
+            return type(self._read(node)) in _NUMBERS
+        if isinstance(node, syntax.Call):
+            function = node.function
+            name = function.name if isinstance(function, (syntax.Attribute, syntax.Name)) else ""
+            return name in ("item", "float")
+        return isinstance(node, syntax.Constant) or (
+            isinstance(node, (syntax.Binary, syntax.Unary))
+            and all(map(self._is_number, parts(node)))
+        )
+
+    def _number(self, node: Expression) -> str:
+        """The text of a number's expression."""
+        if isinstance(node, syntax.Constant):
+            return self.text.refer(node.value)
+        if isinstance(node, syntax.Name):
+            value = self._read(node)
+            if type(value) not in _NUMBERS:
+                raise Untraceable
+            if node.name in self.bound:
+                return self._place(node)
+            self._watch(node)
+            return self.text.refer(value)
+        if isinstance(node, syntax.Unary):
+            return f"(-{self._number(node.operand)})"
+        if isinstance(node, syntax.Call):
+            if isinstance(node.function, syntax.Attribute):
+                tensor = self._operations(node.function.value)
+            else:
+                tensor = self._operations(node.arguments[0].value)
+            if type(tensor) is not Tensor or tensor.array.size != 1:
+                raise Untraceable
+            if tensor.array.dtype not in _FLOATING:
+                raise Untraceable
+            return f"{self.text.variable_of(tensor.array).name}.item()"
+        assert isinstance(node, syntax.Binary)
+        text = self._number(node.first)
+        for symbol, operand in node.rest:
+            if symbol == "/" and not (isinstance(operand, syntax.Constant) and operand.value):
+                raise Untraceable  # which may be an error
+            text = f"({text} {symbol} {self._number(operand)})"
+        return text
+
+    def _place(self, name: syntax.Name) -> str:
+        """Where a number is kept from round to round: among the program's values."""
+        if not is_direct(name, self.scope):
+            raise Untraceable
+        return f"{self.text.refer(self.variables)}[{name.name!r}]"
+
+    def _count(self, node: Statement, target: syntax.Name, number: str) -> None:
+        """Bind a number to a name."""
+        before = self.variables.get(target.name)
+        self._run(node)
+        if type(self.variables.get(target.name)) is not type(before):
+            raise Untraceable
+        self.text.write(f"{self._place(target)} = {number}")
+        self.counted.append(target.name)
+
+    # --- calls ----------------------------------------------------------------------------------
+
+    def _call(self, node: syntax.ExpressionStatement) -> None:
+        call = node.value
+        assert isinstance(call, syntax.Call)
+        assert isinstance(call.function, syntax.Attribute)
+        if call.function.name == "append":
+            values = self._read(call.function.value)
+            if type(values) is not list:
+                raise Untraceable
+            self._watch(call.function.value)
+            number = self._number(call.arguments[0].value)
+            self._run(node)
+            append = self.text.refer(METHODS[list]["append"])
+            self.text.write(f"{append}({self.text.refer(values)}, {number})")
+            self.grown.append(values)
+        else:
+            self._backward(node, call.function.value)
+
+    def _backward(self, node: syntax.ExpressionStatement, of: Expression) -> None:
+        """`loss.backward()`."""
+        tensor = self._read(of)
+        if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
+            raise Untraceable
+        seed = tensor.array.dtype.type(1)
+        if type(tensor.array) is not type(seed):
+            raise Untraceable
+        arrived = write_backward(self.text, tensor.grad_fn, seed, self._since)
+        leaves = {leaf.variable: gradient for leaf, gradient in arrived.items()}
+        for leaf in leaves:
+            self._constant(leaf)
+            self.guard.gradients.setdefault(leaf, leaf.grad is not None)
+            if leaf.grad is not None:
+                raise Untraceable  # which is added to
+        self._run(node)
+        for leaf, gradient in leaves.items():
+            given = leaf.grad
+            if given is None or given.array.tobytes() != gradient.value.tobytes():
+                raise Untraceable
+            self.text.stand_for(given.array, gradient)
+            self._gradients[leaf] = gradient
+
+    def _forget_gradient(self, node: syntax.Assign, target: syntax.Attribute) -> None:
+        """`p.grad = None`."""
+        leaf = self._read(target.value)
+        if type(leaf) is not Tensor:
+            raise Untraceable
+        self._watch(target.value)
+        self.guard.gradients.setdefault(leaf, leaf.grad is not None)
+        self._run(node)
+        self._gradients[leaf] = None
+
+
+_STATEMENTS: dict[type, Callable[[Trace, Any], None]] = {
+    syntax.Assign: Trace._assign,
+    syntax.AugmentedAssign: Trace._update,
+    syntax.ExpressionStatement: Trace._call,
+    syntax.Pass: lambda trace, node: None,
+}

@@ -1,0 +1,460 @@
+"""Rounds that are traced and written out do what ordinary rounds do, and leave what they leave."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from gradcli.autograd.node import reachable
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.compiler import loops
+from gradcli.language.rounds import loop as traced
+from gradcli.limits import Limits
+from tests.running import Outcome, run
+
+SETUP = """
+import torch.nn.functional as F
+w = torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()
+b = torch.tensor([0.5, -0.25, 1.], requires_grad=True)
+s = torch.tensor(0.7, requires_grad=True)
+x = torch.tensor([[1., -2.], [0.25, 3.], [2., 1.5]])
+v = torch.tensor([0.75, -1.25, 0.5])
+classes = torch.tensor([2, 0, 1])
+parameters = [w, b, s]
+losses = []
+total = 0.
+lr = 0.1
+"""
+
+TRAINING = """
+for n in range(9):
+    loss = {}
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad = None
+"""
+
+# Each is a loss of the parameters w (2, 3), b (3) and s (); all of them must be reached.
+LOSSES = [
+    "((torch.tanh(x @ w + b) ** 2).mean() * s)",
+    "F.mse_loss(F.linear(x, w.t(), b) * s, x @ torch.relu(w))",
+    "F.cross_entropy(x @ w + b, classes) * s",
+    "F.cross_entropy(x @ w * s, classes, reduction='sum') + b.sum()",
+    "F.nll_loss(F.log_softmax(x @ w + b, dim=1), classes) / s",
+    "torch.softmax(x @ w + b, -1).pow(2).sum() - s",
+    "F.smooth_l1_loss(torch.sigmoid(x @ w) * b, v * s + x @ w)",
+    "F.binary_cross_entropy_with_logits(x @ w + b, torch.sigmoid(v * s + x @ w))",
+    "(torch.exp(-(x @ w + b) ** 2) / (1 + s * s)).sum()",
+    "torch.logsumexp(x @ w + b, 1).mean() * s + w.norm() + b.std()",
+    "(x @ w).var(0).dot(b) + s.abs().sqrt()",
+    "((x @ w).unsqueeze(1) * b).sum((0, 1)).dot(v) * s",
+    "(w.T @ w).diagonal().sum() * s + b.sum()",
+    "torch.where(x @ w > 0, x @ w, b * s).sum()",
+    "torch.maximum(x @ w, b).clamp(max=1.5).sum() + s",
+    "(F.gelu(x @ w) + F.silu(x @ w) + F.elu(b) + F.softplus(b) + F.leaky_relu(b, 0.2)).mean() * s",
+    "F.layer_norm(x @ w + b, [3]).pow(3).mean() + s ** 2",
+    "w.reshape(3, 2).transpose(0, 1).flatten().dot(w.view(6)) + (b.permute(0) * s).sum()",
+    "(w[0] * w[1, 1:2] * b[:1] + s).sum() + w[:, ::2].prod()",
+    "torch.outer(b, v).mm(w.t()).sum() * s",
+    "F.conv2d(w.reshape(1, 1, 2, 3), b.reshape(1, 1, 1, 3), padding=1).square().mean() * s",
+    "F.max_pool2d(torch.relu(torch.outer(b, v) * s + x @ w).reshape(1, 1, 3, 3), 2).sum()",
+    "F.avg_pool2d((x @ w * b * s).reshape(1, 1, 3, 3), 2).square().sum()",
+    "(w.sum() + b.sum()) * s + w.sum() * 2",
+    "(b + b).sum() * s * s + (w - w.mean()).square().sum()",
+    "w.square().sum() + b.mean() + s",
+]
+
+# Each is a program, and how often it finds a round that can be written; all print what they leave.
+PROGRAMS = {
+    "a report every few rounds": (
+        """
+for n in range(20):
+    loss = ((x @ w + b) ** 2).mean() * s
+    loss.backward()
+    with torch.no_grad():
+        for p in (w, b, s):
+            p -= lr * p.grad
+            p.grad = None
+    if n % 6 == 5:
+        print(n, loss, b._version)
+""",
+        1,
+    ),
+    "settings that a report changes": (
+        """
+for n in range(30):
+    loss = ((x @ w + b) ** 2).mean()
+    loss.backward()
+    with torch.no_grad():
+        w -= lr * w.grad
+        b -= lr * b.grad
+    w.grad = None
+    b.grad = None
+    if n == 10:
+        lr = lr / 2
+    if n == 20:
+        b = b.detach().requires_grad_()
+""",
+        3,
+    ),
+    "numbers and lists": (
+        """
+count = 0
+for n in range(9):
+    loss = ((w * s) ** 2).sum() + b.sum()
+    loss.backward()
+    total = total + loss.item() * 2 - 1
+    count += 1
+    total += float(s) / 3
+    losses.append(loss.item())
+    losses.append(-w.grad[0, 1].item())
+    w.grad = None
+    b.grad = None
+    s.grad = None
+print(total, losses, count)
+""",
+        1,
+    ),
+    "a loop inside": (
+        """
+for n in range(7):
+    y = s
+    for k in range(3):
+        y = y * b + s
+    loss = y.sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+print(k)
+""",
+        1,
+    ),
+    "gradients cleared at the beginning": (
+        """
+for n in range(7):
+    for p in parameters:
+        p.grad = None
+    loss = (x @ w * b).square().mean() * s
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+""",
+        1,
+    ),
+    "gradients that add up": (
+        """
+for n in range(7):
+    loss = (w * s).sum() + b.sum()
+    loss.backward()
+""",
+        0,
+    ),
+    "two losses": (
+        """
+for n in range(7):
+    y = torch.tanh(x @ w + b)
+    first = y.square().mean()
+    second = (s * v).sum() * 3
+    first.backward()
+    second.backward()
+    with torch.no_grad():
+        w *= 0.9
+        s /= 1.5
+        b += b.grad
+    w.grad = None
+    b.grad = None
+    s.grad = None
+""",
+        1,
+    ),
+    "in a function, called again": (
+        """
+def train(count):
+    for n in range(count):
+        loss = (x @ w + b).square().mean() * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.1 * p.grad
+                p.grad = None
+    return loss
+print(train(7), train(7))
+""",
+        2,
+    ),
+    "an outer loop": (
+        """
+for epoch in range(3):
+    for n in range(6):
+        loss = (x @ w + b).square().mean() * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.1 * p.grad
+                p.grad = None
+    print(epoch, loss)
+""",
+        1,
+    ),
+    "batches": (
+        """
+batches = [x[:2], x[1:], x[:1], x, x]
+for batch in batches:
+    loss = (batch @ w + b).square().mean() * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+""",
+        0,
+    ),
+    "a scalar's history": (
+        """
+for n in range(8):
+    loss = (s * 3 - 1) ** 2
+    loss.backward()
+    with torch.no_grad():
+        s -= 0.05 * s.grad
+    s.grad = None
+    print(n, s, s._version) if n % 3 == 0 else None
+""",
+        0,
+    ),
+    "hooks": (
+        """
+seen = []
+for n in range(12):
+    loss = (b * s).sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+    if n == 5:
+        handle = b.register_hook(lambda g: seen.append(g) or g * 2)
+    if n == 7:
+        handle.remove()
+print(seen)
+""",
+        2,
+    ),
+    "a carried tensor": (
+        """
+m = torch.zeros(3)
+for n in range(7):
+    loss = (b * v).sum()
+    loss.backward()
+    m = 0.9 * m + b.grad
+    b.grad = None
+print(m)
+""",
+        0,
+    ),
+    "the number of the round": (
+        """
+for n in range(7):
+    loss = (b * n).sum()
+    loss.backward()
+print(b.grad)
+""",
+        0,
+    ),
+    "a number that changes": (
+        """
+for n in range(7):
+    lr = lr * 0.9
+    loss = (b * lr).sum()
+    loss.backward()
+    b.grad = None
+print(lr, loss)
+""",
+        0,
+    ),
+    "a leaf of another dtype": (
+        """
+d = torch.tensor([1., 2., 3.], dtype=torch.float64, requires_grad=True)
+for n in range(7):
+    loss = (d * d).sum() / 3
+    loss.backward()
+    with torch.no_grad():
+        d -= 0.1 * d.grad
+    d.grad = None
+print(d)
+""",
+        1,
+    ),
+    "dtypes that meet": (
+        """
+d = torch.tensor([1., 2., 3.], dtype=torch.float64, requires_grad=True)
+for n in range(7):
+    loss = (d * b).sum()
+    loss.backward()
+    d.grad = None
+    b.grad = None
+print(loss)
+""",
+        0,
+    ),
+    "a loss with constants of its own": (
+        """
+for n in range(7):
+    loss = F.cross_entropy(x @ w, classes, label_smoothing=0.1)
+    loss.backward()
+    w.grad = None
+""",
+        0,
+    ),
+    "a graph from outside": (
+        """
+y = b * 2
+for n in range(7):
+    loss = (y * s).sum()
+    loss.backward(retain_graph=True)
+print(b.grad)
+""",
+        0,
+    ),
+    "a view of a parameter": (
+        """
+rows = w.detach()
+for n in range(7):
+    loss = (w * s).square().sum() + rows.sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+    w.grad = None
+    s.grad = None
+print(rows, rows._version)
+""",
+        1,
+    ),
+    "one that is left early": (
+        """
+for n in range(9):
+    loss = (b * s).sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+    if n == 5:
+        break
+print(n)
+""",
+        0,
+    ),
+    "two ways": (
+        """
+for n in range(9):
+    loss = (b * s).sum() if n % 2 else (b - s).sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+print(loss)
+""",
+        0,
+    ),
+    "randomness": (
+        """
+torch.manual_seed(0)
+for n in range(7):
+    loss = (b * torch.randn(3)).sum()
+    loss.backward()
+    b.grad = None
+print(loss)
+""",
+        0,
+    ),
+    "dropout": (
+        """
+torch.manual_seed(0)
+for n in range(7):
+    loss = F.dropout(b * s, 0.5).sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+print(loss)
+""",
+        0,
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounds are traced as early as they can be."""
+    monkeypatch.setattr(loops, "_MANY", 2)
+    monkeypatch.setattr(traced, "AFTER", 1)
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The rounds that were written and found to do the same."""
+    found = []
+    compare = traced.TracedLoop._compare
+
+    def listen(self: traced.TracedLoop, *args: Any) -> None:
+        compare(self, *args)
+        assert self.written is not None, "a written round differs from an ordinary one"
+        found.append(self.written)
+
+    monkeypatch.setattr(traced.TracedLoop, "_compare", listen)
+    return found
+
+
+def in_both_ways(program: str, monkeypatch: pytest.MonkeyPatch, **settings: Any) -> Outcome:
+    """Run a program with and without tracing; what it leaves must be the same."""
+    outcome = run(SETUP + program, **settings)
+    with monkeypatch.context() as context:
+        context.setattr(loops, "_MANY", 1 << 60)
+        ordinary = run(SETUP + program, **settings)
+    assert _shown(outcome) == _shown(ordinary)
+    return outcome
+
+
+def _place(error: GradcliError) -> Any:
+    return error.span and (error.span.start, error.span.end)
+
+
+def _shown(outcome: Outcome) -> dict[str, Any]:
+    """All that a program can see of what another one left."""
+    shown: dict[str, Any] = {
+        "printed": outcome.masked,
+        "error": outcome.error and (outcome.error.message, _place(outcome.error)),
+        "counts": (outcome.session.state.sequence_nr, outcome.session.state.steps.left),
+    }
+    for name, value in outcome.session.values.items():
+        if isinstance(value, Tensor):
+            nodes = [] if value.grad_fn is None else list(reachable([value.grad_fn]))
+            shown[name] = (
+                value.array.tobytes(),
+                repr(value),
+                value.version,
+                value.name,
+                repr(value.grad),
+                [node.node_name for node in nodes],
+            )
+        elif isinstance(value, (int, float, list)):
+            shown[name] = repr(value)
+    return shown
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses(loss: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    in_both_ways(TRAINING.format(loss), monkeypatch)
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    program, count = PROGRAMS[name]
+    outcome = in_both_ways(program, monkeypatch)
+    assert outcome.error is None
+    assert len(written) == count
+
+
+def test_the_limit_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = TRAINING.format("(w * s).sum() + b.sum()").replace("range(9)", "range(1000)")
+    outcome = in_both_ways(program, monkeypatch, limits=Limits(steps=90))
+    assert outcome.error is not None
+    assert outcome.error.code == "E605"
