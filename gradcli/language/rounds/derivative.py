@@ -9,7 +9,8 @@ import numpy as np
 from gradcli.autograd import fitting
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor
-from gradcli.language.rounds.straight_line import StraightLine, Untraceable, Variable
+from gradcli.language.rounds.elementwise import Variable
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable
 from gradcli.ops.entry import Op, parameters_of
 from gradcli.ops.generate_node import on_arrays
 from gradcli.ops.layout import Layout
@@ -113,7 +114,9 @@ def _run(
         gradients.append(
             None
             if to is None
-            else text.call(on_arrays(rule), [values[each] for each in parameters_of(rule)])
+            else text.call(
+                on_arrays(rule), [values[each] for each in parameters_of(rule)], op.deferrable
+            )
         )
     return tuple(gradients)
 

@@ -2,44 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from gradcli.language.rounds.elementwise import Earlier, Step, Variable, elementwise_steps
 
 
 class Untraceable(Exception):
     """What runs is more than straight-line text can say."""
 
 
-class Variable:
-    """A variable of the text.
+class Line:
+    """One line of the text: a call that gives a variable its value.
 
     Attributes:
-        name: what it is called there.
-        value: what it was in the round that was traced.
-        constant: whether it is the same object in every round.
+        name: the variable; "" where the line is `text` as it is.
+        call: the function, as the text refers to it.
+        operands: what it is called with.
+        value: the result in the round that was traced.
+        elementwise: whether it takes, as last argument, memory for the result, which may be that of
+            an operand of the same layout.
     """
 
-    __slots__ = ("constant", "name", "value")
+    __slots__ = ("call", "elementwise", "name", "operands", "text", "value")
 
-    def __init__(self, name: str, value: Any, constant: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        call: str,
+        operands: Sequence[Any],
+        value: Any = None,
+        elementwise: bool = False,
+        text: str = "",
+    ) -> None:
         self.name = name
+        self.call = call
+        self.operands = operands
         self.value = value
-        self.constant = constant
+        self.elementwise = elementwise
+        self.text = text
 
 
 class StraightLine:
     """A function without parameters that is being written, one call after the other.
 
     Attributes:
-        lines: its text so far: the variable that a line gives its value, "" for none, and the line.
+        lines: what is written so far.
         namespace: what the text refers to: functions, settings, and arrays that stay.
         least_deferred: elements from which on arrays are deferred, which the text cannot be.
     """
 
     def __init__(self, least_deferred: int) -> None:
-        self.lines: list[tuple[str, str]] = []
+        self.lines: list[Line] = []
         self.namespace: dict[str, Any] = {}
         self.least_deferred = least_deferred
         self._variables: dict[int, Variable] = {}
@@ -84,52 +100,152 @@ class StraightLine:
 
     # --- lines ----------------------------------------------------------------------------------
 
-    def call(self, function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    def call(
+        self, function: Callable[..., Any], operands: Sequence[Any], deferrable: bool = False
+    ) -> Any:
         """Write a call and do it. Variables among the operands, and in lists among them, are those
         of the text; everything else stays as it is.
+
+        Args:
+            function: what is called.
+            operands: what with.
+            deferrable: whether it reads deferred arrays too.
 
         Returns:
             The variable of the result; a tuple of them where it is one, None for None.
         """
-        given = ", ".join([self._text(operand) for operand in operands])
+        if len(self.lines) > _LONGEST:
+            raise Untraceable
         result = function(*[_value(operand) for operand in operands])
         for operand in operands:
             if isinstance(operand, Variable) and result is operand.value:
                 return operand  # a gradient that is passed on
-        name = f"v{len(self.lines)}"
-        self.lines.append((name, f"{self.refer(function)}({given})"))
         if type(result) in (tuple, list):
-            parts: list[Variable | None] = []
-            for number, part in enumerate(result):
-                if part is None:
-                    parts.append(None)
-                    continue
-                self.lines.append((f"{name}_{number}", f"{name}[{number}]"))
-                parts.append(self._result(f"{name}_{number}", part))
-            return tuple(parts)
-        return None if result is None else self._result(name, result)
+            whole = self._line(function, operands, result)
+            return tuple([self._part(whole, n, part) for n, part in enumerate(result)])
+        if result is None:
+            return None
+        if deferrable and type(result) is np.ndarray:
+            steps = elementwise_steps(function, operands)
+            if steps:
+                return self._steps(steps, result) or self._result(function, operands, result)
+        return self._result(function, operands, result)
 
-    def write(self, line: str) -> None:
-        """Write a line that gives no variable its value."""
-        self.lines.append(("", line))
+    def write(self, text: str, *variables: Variable) -> None:
+        """Write a line that gives no variable its value, and reads some."""
+        self.lines.append(Line("", "", variables, text=text))
 
-    def _result(self, name: str, result: Any) -> Variable:
+    def _line(self, function: Any, operands: Sequence[Any], value: Any, **settings: Any) -> str:
+        name = f"v{len(self.lines)}"
+        self.lines.append(Line(name, self.refer(function), operands, value, **settings))
+        return name
+
+    def _result(self, function: Any, operands: Sequence[Any], result: Any) -> Variable:
+        name = self._line(function, operands, result)
         return self.stand_for(result, Variable(name, result, False))
 
-    def _text(self, operand: Any) -> str:
-        if isinstance(operand, Variable):
-            return operand.name
-        if type(operand) is list and any(isinstance(each, Variable) for each in operand):
-            return "[" + ", ".join([self._text(each) for each in operand]) + "]"
-        return self.refer(operand)
+    def _part(self, whole: str, number: int, part: Any) -> Variable | None:
+        if part is None:
+            return None
+        name = f"{whole}_{number}"
+        self.lines.append(Line(name, "", (), part, text=f"{whole}[{number}]"))
+        return self.stand_for(part, Variable(name, part, False))
+
+    def _steps(self, steps: list[Step], wanted: Any) -> Variable | None:
+        """Write the steps that a function comes to; None, and nothing is written, if they do not
+        give what it gave.
+        """
+        results: list[Variable] = []
+        for step in steps:
+            operands = [results[o.number] if type(o) is Earlier else o for o in step.operands]
+            value = step.kernel(*[_value(operand) for operand in operands])
+            name = self._line(step.kernel, operands, value, elementwise=True)
+            results.append(Variable(name, value, False))
+        if not same(results[-1].value, wanted):
+            del self.lines[-len(steps) :]
+            return None
+        return self.stand_for(results[-1].value, results[-1])
+
+    # --- the function ---------------------------------------------------------------------------
 
     def function(self, returned: Sequence[Variable]) -> Callable[[], Any]:
         """The function, which returns the values of some variables."""
         text = ["def round():"]
-        text += [f"    {f'{name} = ' if name else ''}{line}" for name, line in self.lines]
+        text += [f"    {line}" for line in self._text(returned)]
         text.append(f"    return ({''.join(f'{variable.name}, ' for variable in returned)})")
         exec(compile("\n".join(text), "<round of a loop>", "exec"), self.namespace)
         return self.namespace["round"]
+
+    def _text(self, returned: Sequence[Variable]) -> Iterator[str]:
+        """The lines; the memory of large arrays is used again, or let go, when they were read for
+        the last time.
+        """
+        last: dict[str, int] = {}
+        alive: dict[str, Any] = {}
+        constants = [each.value for each in self._variables.values() if each.constant]
+        for number, line in enumerate(self.lines):
+            for variable in variables_in(line.operands):
+                last[variable.name] = number
+                alive[variable.name] = variable.value
+        for variable in returned:
+            last[variable.name] = len(self.lines)
+            alive[variable.name] = variable.value
+        for number, line in enumerate(self.lines):
+            given = [self._operand(operand) for operand in line.operands]
+            dying = [
+                variable
+                for variable in dict.fromkeys(variables_in(line.operands))
+                if not variable.constant
+                and last[variable.name] == number
+                and variable.value.nbytes >= _LARGE
+            ]
+            for variable in dying:
+                del alive[variable.name]
+            if line.elementwise:
+                for variable in dying:
+                    if _may_take_over(variable.value, line.value, (*alive.values(), *constants)):
+                        given.append(variable.name)
+                        break
+            call = line.text or f"{line.call}({', '.join(given)})"
+            yield f"{line.name} = {call}" if line.name else call
+            for variable in dying:
+                if variable.name != line.name:
+                    yield f"{variable.name} = None"
+
+    def _operand(self, operand: Any) -> str:
+        if isinstance(operand, Variable):
+            return operand.name
+        if type(operand) is list and any(isinstance(each, Variable) for each in operand):
+            return "[" + ", ".join([self._operand(each) for each in operand]) + "]"
+        return self.refer(operand)
+
+
+_LONGEST = 2000
+"""Lines of the longest text."""
+
+_LARGE = 1 << 12
+"""Bytes from which on memory is worth keeping an eye on."""
+
+
+def variables_in(operands: Sequence[Any]) -> Iterator[Variable]:
+    """The variables among some operands, and in lists among them."""
+    for operand in operands:
+        if isinstance(operand, Variable):
+            yield operand
+        elif type(operand) is list:
+            yield from variables_in(operand)
+
+
+def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
+    """Whether a result may have an operand's memory: it lies the same way, and nothing that is read
+    later lies there.
+    """
+    return (
+        old.shape == new.shape
+        and old.strides == new.strides
+        and old.dtype is new.dtype
+        and not any(np.may_share_memory(old, each) for each in alive)
+    )
 
 
 def _value(operand: Any) -> Any:

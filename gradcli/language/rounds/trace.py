@@ -21,9 +21,10 @@ from gradcli.language.methods import METHODS
 from gradcli.language.operators import augmented
 from gradcli.language.rounds.admission import names_bound, parts
 from gradcli.language.rounds.derivative import write_backward
+from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.guard import Guard
 from gradcli.language.rounds.operations import write_operations
-from gradcli.language.rounds.straight_line import StraightLine, Untraceable, Variable
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
 from gradcli.ops.operands import number_and_array
@@ -99,7 +100,8 @@ class Trace:
                 keep, wrap = text.refer(kept), text.refer(Tensor)
                 array = text.constant(leaf.array).name
                 text.write(
-                    f"{text.refer(meta_of(leaf))}.grad = {wrap}({keep}({gradient.name}, {array}))"
+                    f"{text.refer(meta_of(leaf))}.grad = {wrap}({keep}({gradient.name}, {array}))",
+                    gradient,
                 )
         text.write(
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
@@ -208,7 +210,7 @@ class Trace:
             return
         assert isinstance(target, syntax.Name)
         if self._is_number(node.value):
-            self._count(node, target, self._number(node.value))
+            self._count(node, target, node.value)
             return
         self._watch(node.value)
         write_operations(self.text, lambda: self._run(node))
@@ -223,7 +225,7 @@ class Trace:
         tensor = self._read(node.target)
         if type(tensor) in _NUMBERS:
             whole = syntax.Binary(node.span, node.target, [(node.operator, node.value)])
-            self._count(node, node.target, self._number(whole))
+            self._count(node, node.target, whole)
             return
         if type(tensor) is not Tensor or node.target.name in self.named or self.state.grad_enabled:
             raise Untraceable
@@ -254,15 +256,16 @@ class Trace:
                 or right.array.shape != array.shape
             ):
                 raise Untraceable
-            step = text.variable_of(right.array).name
+            read = [text.variable_of(right.array)]
+            step = read[0].name
         else:
             mixed, _, number = number_and_array(array, right)
             if mixed:
                 raise Untraceable
-            step = text.refer(number)
+            read, step = [], text.refer(number)
         before = text.refer(before_write)
         text.write(f"if {text.refer(self.state)}.sources: {before}({target.name})")
-        text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})")
+        text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})", *read)
         text.write(f"{text.refer(storage)}.version += 1")
         self.updated.append(tensor)
 
@@ -281,8 +284,8 @@ class Trace:
             and all(map(self._is_number, parts(node)))
         )
 
-    def _number(self, node: Expression) -> str:
-        """The text of a number's expression."""
+    def _number(self, node: Expression, read: list[Variable]) -> str:
+        """The text of a number's expression, and the variables that it reads."""
         if isinstance(node, syntax.Constant):
             return self.text.refer(node.value)
         if isinstance(node, syntax.Name):
@@ -294,7 +297,7 @@ class Trace:
             self._watch(node)
             return self.text.refer(value)
         if isinstance(node, syntax.Unary):
-            return f"(-{self._number(node.operand)})"
+            return f"(-{self._number(node.operand, read)})"
         if isinstance(node, syntax.Call):
             if isinstance(node.function, syntax.Attribute):
                 tensor = self._operations(node.function.value)
@@ -304,13 +307,14 @@ class Trace:
                 raise Untraceable
             if tensor.array.dtype not in _FLOATING:
                 raise Untraceable
-            return f"{self.text.variable_of(tensor.array).name}.item()"
+            read.append(self.text.variable_of(tensor.array))
+            return f"{read[-1].name}.item()"
         assert isinstance(node, syntax.Binary)
-        text = self._number(node.first)
+        text = self._number(node.first, read)
         for symbol, operand in node.rest:
             if symbol == "/" and not (isinstance(operand, syntax.Constant) and operand.value):
                 raise Untraceable  # which may be an error
-            text = f"({text} {symbol} {self._number(operand)})"
+            text = f"({text} {symbol} {self._number(operand, read)})"
         return text
 
     def _place(self, name: syntax.Name) -> str:
@@ -319,13 +323,15 @@ class Trace:
             raise Untraceable
         return f"{self.text.refer(self.variables)}[{name.name!r}]"
 
-    def _count(self, node: Statement, target: syntax.Name, number: str) -> None:
+    def _count(self, node: Statement, target: syntax.Name, value: Expression) -> None:
         """Bind a number to a name."""
+        read: list[Variable] = []
+        number = self._number(value, read)
         before = self.variables.get(target.name)
         self._run(node)
         if type(self.variables.get(target.name)) is not type(before):
             raise Untraceable
-        self.text.write(f"{self._place(target)} = {number}")
+        self.text.write(f"{self._place(target)} = {number}", *read)
         self.counted.append(target.name)
 
     # --- calls ----------------------------------------------------------------------------------
@@ -339,10 +345,11 @@ class Trace:
             if type(values) is not list:
                 raise Untraceable
             self._watch(call.function.value)
-            number = self._number(call.arguments[0].value)
+            read: list[Variable] = []
+            number = self._number(call.arguments[0].value, read)
             self._run(node)
             append = self.text.refer(METHODS[list]["append"])
-            self.text.write(f"{append}({self.text.refer(values)}, {number})")
+            self.text.write(f"{append}({self.text.refer(values)}, {number})", *read)
             self.grown.append(values)
         else:
             self._backward(node, call.function.value)
