@@ -240,6 +240,78 @@ print(seen)
 """,
         2,
     ),
+    "functions of the program": (
+        """
+def layer(x, scale=2):
+    \"\"\"A layer.\"\"\"
+    hidden = F.linear(x, w.t(), b)
+    return torch.tanh(hidden) * scale
+
+def loss_of(out, target=v):
+    return ((out - target) ** 2).mean() + penalty(s)
+
+penalty = lambda t: 0.1 * t * t
+
+for n in range(7):
+    loss = loss_of(layer(x, 3))
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad = None
+""",
+        1,
+    ),
+    "a function that changes": (
+        """
+scale = 2.
+def f(x):
+    return (x * scale).sum()
+for n in range(20):
+    loss = f(b)
+    loss.backward()
+    b.grad = None
+    if n == 6:
+        scale = 3.
+    if n == 14:
+        f = lambda x: x.square().sum()
+print(loss)
+""",
+        3,
+    ),
+    "a function with effects": (
+        """
+calls = []
+def f(x):
+    calls.append(len(calls))
+    return x.sum()
+for n in range(7):
+    loss = f(b)
+    loss.backward()
+    b.grad = None
+print(calls)
+""",
+        0,
+    ),
+    "a function of a class": (
+        """
+class Times:
+    def __init__(self):
+        self.count = 0
+    def mul(self, x):
+        self.count += 1
+        return x * self.count
+    def __call__(self, x):
+        return self.mul(x)
+times = Times()
+for n in range(7):
+    loss = times.mul(b).sum() + times(b).sum()
+    loss.backward()
+    b.grad = None
+print(loss, times.count)
+""",
+        0,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)

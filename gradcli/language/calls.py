@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -21,6 +21,10 @@ from gradcli.language.text import numbered
 from gradcli.limits import Steps
 from gradcli.ops import catalogue
 from gradcli.state import State
+
+if TYPE_CHECKING:
+    from gradcli.language.scopes import Scope
+    from gradcli.language.syntax.base import Statement
 
 
 class Signature:
@@ -62,15 +66,32 @@ class Function:
 
     It is called by `invoke` from compiled code and by the host's own call from everywhere else
     (`sorted(key=…)`, hooks).
+
+    Attributes:
+        statements: its body as it is written; `body` is the same, compiled.
+        scope: which of the names in it are its own.
     """
 
-    __slots__ = ("body", "defaults", "name", "number", "parent", "signature", "state", "steps")
+    __slots__ = (
+        "body",
+        "defaults",
+        "name",
+        "number",
+        "parent",
+        "scope",
+        "signature",
+        "state",
+        "statements",
+        "steps",
+    )
 
     def __init__(
         self,
         name: str,
         signature: Signature,
         defaults: dict[str, Any],
+        statements: list[Statement],
+        scope: Scope,
         body: Run,
         parent: Variables,
         state: State,
@@ -79,6 +100,8 @@ class Function:
         self.name = name
         self.signature = signature
         self.defaults = defaults
+        self.statements = statements
+        self.scope = scope
         self.body = body
         self.parent = parent
         self.state = state

@@ -52,12 +52,13 @@ def _function(
         for parameter in parameters.parameters
         if parameter.default is not None
     ]
-    run = c.block(body, function_scope(scope, parameters, body))
+    inside = function_scope(scope, parameters, body)
+    run = c.block(body, inside)
     state, steps = c.state, c.steps
 
     def make(variables: Variables) -> Any:
         given = {name: default(variables) for name, default in defaults}
-        return Function(name, signature, given, run, variables, state, steps)
+        return Function(name, signature, given, body, inside, run, variables, state, steps)
 
     return make
 

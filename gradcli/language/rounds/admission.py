@@ -9,44 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradcli.language import syntax
+from gradcli.language.rounds.expressions import is_pure, names_in, parts
 from gradcli.language.scopes import target_names
 from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
 
-# fmt: off
-PURE = frozenset(
-    {
-        "abs", "absolute", "acos", "acosh", "adaptive_avg_pool2d", "add", "addcdiv", "addcmul",
-        "addmm", "addmv", "amax", "amin", "asin", "asinh", "atan", "atan2", "atanh",
-        "avg_pool2d", "baddbmm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
-        "bmm", "cat", "celu", "clamp", "clip", "clone", "conv1d", "conv2d", "conv_transpose2d",
-        "cos", "cosh", "cosine_similarity", "cross_entropy", "cumsum", "detach", "diagonal",
-        "div", "divide", "dot", "double", "einsum", "elu", "erf", "erfc", "exp", "exp2",
-        "expand", "expand_as", "expm1", "flatten", "flip", "float", "gather", "gelu",
-        "group_norm", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "hypot",
-        "index_select", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp", "linear",
-        "log", "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logaddexp", "logit",
-        "logsigmoid", "logsumexp", "matmul", "max", "max_pool2d", "maximum", "mean", "min",
-        "minimum", "mish", "mm", "movedim", "mse_loss", "mul", "multiply", "mv", "narrow",
-        "neg", "negative", "nll_loss", "norm", "outer", "permute", "poisson_nll_loss", "pow",
-        "prelu", "prod", "reciprocal", "relu", "relu6", "repeat", "reshape", "roll", "rsqrt",
-        "select", "selu", "sigmoid", "sign", "silu", "sin", "sinc", "sinh", "smooth_l1_loss",
-        "softmax", "softmin", "softplus", "softshrink", "softsign", "sqrt", "square", "squeeze",
-        "stack", "std", "sub", "subtract", "sum", "swapaxes", "t", "tan", "tanh", "tanhshrink",
-        "trace", "transpose", "tril", "triu", "true_divide", "unsqueeze", "var", "vdot", "view",
-        "where", "xlogy",
-    }
-)
-# fmt: on
-"""Functions and methods that do nothing but compute a tensor, in a way that depends on shapes,
-dtypes and settings alone.
-"""
-
-_ARITHMETIC = frozenset({"+", "-", "*", "/", "**", "@"})
-_COMPARISONS = frozenset({"<", "<=", "==", "!=", ">", ">="})
 UPDATES = frozenset({"+", "-", "*", "/"})
 NUMERIC = frozenset({"+", "-", "*", "/"})
-_MODULES = frozenset({"nn", "functional", "special", "linalg"})
 
 
 def is_admissible(loop: syntax.For) -> bool:
@@ -210,7 +179,7 @@ class _Walk:
             and node.function.name == "range"
             and "range" not in self.bound
             and all(self._counts(argument.value) for argument in node.arguments)
-            and self.number not in _names_in(node)
+            and self.number not in names_in(node)
         )
 
     def _are_names(self, node: Expression) -> bool:
@@ -219,46 +188,13 @@ class _Walk:
         return all(isinstance(part, syntax.Name) and self.expression(part) for part in parts)
 
     def expression(self, node: Expression) -> bool:
-        if isinstance(node, syntax.Name):
-            if node.name == self.number:
-                return False
-            return (
-                node.name not in self.bound
-                or node.name in self.assigned
-                or node.name in self.carried
-            )
-        if isinstance(node, syntax.Constant):
-            return True
-        if isinstance(node, syntax.Attribute):
-            return node.name in ("grad", "T", "mT") and self.expression(node.value)
-        if isinstance(node, syntax.Binary):
-            if any(symbol not in _ARITHMETIC for symbol, _ in node.rest):
-                return False
-        elif isinstance(node, syntax.Comparison):
-            if len(node.rest) > 1 or node.rest[0][0] not in _COMPARISONS:
-                return False
-        elif isinstance(node, syntax.Unary):
-            if node.operator == "not":
-                return False
-        elif isinstance(node, syntax.Call):
-            if any(argument.kind for argument in node.arguments):
-                return False
-            if not self._is_pure(node.function):
-                return False
-        elif not isinstance(node, (syntax.List, syntax.Slice, syntax.Subscript, syntax.Tuple)):
-            return False
-        return all(map(self.expression, parts(node)))
+        return is_pure(node, self._knows)
 
-    def _is_pure(self, function: Expression) -> bool:
-        """`torch.tanh`, `F.relu`, `torch.nn.functional.relu`, `x.sum`, or `tanh` imported."""
-        if isinstance(function, syntax.Name):
-            return function.name in PURE and function.name not in self.bound
-        if not isinstance(function, syntax.Attribute) or function.name not in PURE:
+    def _knows(self, name: str) -> bool:
+        """Whether a name can be read: it has its value of this round, or always the same."""
+        if name == self.number:
             return False
-        owner = function.value
-        while isinstance(owner, syntax.Attribute) and owner.name in _MODULES:
-            owner = owner.value
-        return self.expression(owner)
+        return name not in self.bound or name in self.assigned or name in self.carried
 
     def _report(self, node: syntax.If) -> bool:
         """An `if` that decides by the number of the round whether to do something more."""
@@ -290,30 +226,3 @@ def _is_no_grad(context: Expression, target: Expression | None) -> bool:
         and context.function.name == "no_grad"
         and isinstance(context.function.value, syntax.Name)
     )
-
-
-def _names_in(node: Expression) -> set[str]:
-    found = {node.name} if isinstance(node, syntax.Name) else set()
-    return found.union(*map(_names_in, parts(node)))
-
-
-def parts(node: Expression) -> list[Expression]:
-    """The expressions directly inside one."""
-    if isinstance(node, (syntax.Binary, syntax.Comparison)):
-        return [node.first, *[operand for _, operand in node.rest]]
-    if isinstance(node, syntax.Unary):
-        return [node.operand]
-    if isinstance(node, syntax.Logical):
-        return list(node.operands)
-    if isinstance(node, (syntax.Tuple, syntax.List)):
-        return list(node.elements)
-    if isinstance(node, syntax.Call):
-        owner = [node.function.value] if isinstance(node.function, syntax.Attribute) else []
-        return [*owner, *[argument.value for argument in node.arguments]]
-    if isinstance(node, syntax.Attribute):
-        return [node.value]
-    if isinstance(node, syntax.Subscript):
-        return [node.value, node.index]
-    if isinstance(node, syntax.Slice):
-        return [each for each in (node.lower, node.upper, node.step) if each is not None]
-    return []

@@ -48,12 +48,15 @@ class Step(NamedTuple):
 
 def elementwise_steps(function: Callable[..., Any], operands: Sequence[Any]) -> list[Step]:
     """What a function does to arrays, as ufuncs; empty where that cannot be seen."""
-    sources: dict[int, Variable] = {}
+    sources: dict[int, Any] = {}
     given = []
     for operand in operands:
         if isinstance(operand, Variable):
             array = type(operand.value) is np.ndarray
             given.append(Source(operand.value) if array else operand.value)
+            sources[id(given[-1])] = operand
+        elif type(operand) is np.ndarray and not operand.ndim:  # a number that was promoted
+            given.append(operand[()])
             sources[id(given[-1])] = operand
         else:
             given.append(operand)
@@ -66,7 +69,7 @@ def elementwise_steps(function: Callable[..., Any], operands: Sequence[Any]) -> 
 
 
 def _collect(
-    array: Any, sources: dict[int, Variable], steps: list[Step], known: dict[int, Earlier]
+    array: Any, sources: dict[int, Any], steps: list[Step], known: dict[int, Earlier]
 ) -> Any:
     """Add the steps that compute a deferred array; how the last of them is referred to."""
     if id(array) in sources:

@@ -17,7 +17,7 @@ class Guard:
     """The names, lists and tensors that a written round takes for constants, and the modes.
 
     Attributes:
-        names: what reads each name that the round knows from outside, and its value.
+        names: what reads each name that the round knows from outside, its variables, its value.
         lists: each list that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
         gradients: the leaves, and whether each has a gradient when a round begins.
@@ -29,7 +29,7 @@ class Guard:
         self.state = state
         self.variables = variables
         self.modes = _modes(state)
-        self.names: dict[str, tuple[Evaluate, Any]] = {}
+        self.names: list[tuple[Evaluate, Variables, Any]] = []
         self.lists: list[tuple[Any, tuple[Any, ...]]] = []
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
         self.gradients: dict[Tensor, bool] = {}
@@ -43,7 +43,7 @@ class Guard:
         return (
             variables is self.variables
             and _modes(self.state) == self.modes
-            and all(read(variables) is value for read, value in self.names.values())
+            and all(read(around) is value for read, around, value in self.names)
             and all(_are_same(values, items) for values, items in self.lists)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
             and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())

@@ -19,12 +19,12 @@ from gradcli.language.iteration import iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.methods import METHODS
 from gradcli.language.operators import augmented
-from gradcli.language.rounds.admission import names_bound, parts
 from gradcli.language.rounds.derivative import write_backward
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.guard import Guard
+from gradcli.language.rounds.expressions import parts
 from gradcli.language.rounds.operations import write_operations
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable
+from gradcli.language.rounds.watch import Watch
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
 from gradcli.ops.operands import number_and_array
@@ -60,13 +60,12 @@ class Trace:
         self.scope = scope
         self.loop = loop
         self.variables = variables
-        self.bound = names_bound(loop)
-        self._rebound = names_bound(loop, updates=False)
         self.state = compiler.state
-        self.guard = Guard(self.state, variables)
         self.text = StraightLine(self.state.defer_from)
+        self.watch = Watch(compiler, scope, loop, variables, self.text)
+        self.guard = self.watch.guard
+        self.named = self.watch.made
         self.updated: list[Tensor] = []
-        self.named: dict[str, Variable] = {}
         self.counted: list[str] = []
         self.grown: list[list[Any]] = []
         self.steps = 0
@@ -138,9 +137,6 @@ class Trace:
         self._has_run = True
         self.compiler.statement(node, self.scope)(self.variables)
 
-    def _read(self, node: Expression) -> Any:
-        return self.compiler.expression(node, self.scope)(self.variables)
-
     def _with(self, node: syntax.With) -> None:
         ((context, _),) = node.items
         enter = self.compiler.expression(context, self.scope)
@@ -151,16 +147,12 @@ class Trace:
     def _for(self, node: syntax.For) -> None:
         """A loop inside; each of its rounds counts as a step."""
         steps, span = self.compiler.steps, node.iterable.span
-        values = self._read(node.iterable)
+        values = self.watch.read(node.iterable)
         self.state.place = span
         store = target_store(self.compiler, node.target, self.scope)
         try:
-            self._watch(node.iterable)
+            self.watch.iterable(node.iterable, values)
         except Untraceable:
-            self._written = False
-        if type(values) in (list, tuple):
-            self.guard.lists.append((values, tuple(values)))
-        elif type(values) is not range:
             self._written = False
         for value in iterate(values):
             steps.left -= 1
@@ -170,34 +162,9 @@ class Trace:
             self._block(node.body)
             self.state.place = span
 
-    def _watch(self, node: Expression) -> None:
-        """Let the guard watch what an expression names and the round did not make; the text has a
-        variable for each tensor of that.
-        """
-        if isinstance(node, syntax.Name) and node.name not in self.named:
-            read = self.compiler.expression(node, self.scope)
-            value = read(self.variables)
-            if type(value) is Tensor:
-                self._constant(value)
-                if node.name not in self._rebound:
-                    self.guard.names[node.name] = read, value
-            elif node.name in self.bound:
-                raise Untraceable  # a number that changes from round to round
-            else:
-                self.guard.names[node.name] = read, value
-        for part in parts(node):
-            self._watch(part)
-
-    def _constant(self, tensor: Tensor) -> Variable:
-        """The variable of a tensor that the round did not make."""
-        if tensor.grad_fn is not None:
-            raise Untraceable
-        self.guard.watch(tensor)
-        return self.text.constant(tensor.array)
-
     def _operations(self, node: Expression) -> Any:
         """Run an expression and write its operations."""
-        self._watch(node)
+        self.watch.expression(node)
         evaluate = self.compiler.expression(node, self.scope)
         return write_operations(self.text, lambda: evaluate(self.variables))
 
@@ -212,9 +179,9 @@ class Trace:
         if self._is_number(node.value):
             self._count(node, target, node.value)
             return
-        self._watch(node.value)
+        self.watch.expression(node.value)
         write_operations(self.text, lambda: self._run(node))
-        value = self._read(target)
+        value = self.watch.read(target)
         if type(value) is not Tensor or not is_direct(target, self.scope):
             raise Untraceable
         self.named[target.name] = self.text.variable_of(value.array)
@@ -222,15 +189,15 @@ class Trace:
     def _update(self, node: syntax.AugmentedAssign) -> None:
         """`p -= lr * p.grad` of a parameter where nothing is recorded, or `total += number`."""
         assert isinstance(node.target, syntax.Name)
-        tensor = self._read(node.target)
+        tensor = self.watch.read(node.target)
         if type(tensor) in _NUMBERS:
             whole = syntax.Binary(node.span, node.target, [(node.operator, node.value)])
             self._count(node, node.target, whole)
             return
         if type(tensor) is not Tensor or node.target.name in self.named or self.state.grad_enabled:
             raise Untraceable
-        self._watch(node.target)
-        self._watch(node.value)
+        self.watch.expression(node.target)
+        self.watch.expression(node.value)
         target = self.text.variable_of(tensor.array)
         self._has_run = True
         right = self._operations(node.value)
@@ -274,7 +241,7 @@ class Trace:
     def _is_number(self, node: Expression) -> bool:
         """Whether an expression works with numbers, of which some come out of tensors."""
         if isinstance(node, syntax.Name):
-            return type(self._read(node)) in _NUMBERS
+            return type(self.watch.read(node)) in _NUMBERS
         if isinstance(node, syntax.Call):
             function = node.function
             name = function.name if isinstance(function, (syntax.Attribute, syntax.Name)) else ""
@@ -289,12 +256,12 @@ class Trace:
         if isinstance(node, syntax.Constant):
             return self.text.refer(node.value)
         if isinstance(node, syntax.Name):
-            value = self._read(node)
+            value = self.watch.read(node)
             if type(value) not in _NUMBERS:
                 raise Untraceable
-            if node.name in self.bound:
+            if node.name in self.watch.bound:
                 return self._place(node)
-            self._watch(node)
+            self.watch.expression(node)
             return self.text.refer(value)
         if isinstance(node, syntax.Unary):
             return f"(-{self._number(node.operand, read)})"
@@ -341,10 +308,10 @@ class Trace:
         assert isinstance(call, syntax.Call)
         assert isinstance(call.function, syntax.Attribute)
         if call.function.name == "append":
-            values = self._read(call.function.value)
+            assert isinstance(call.function.value, syntax.Name)
+            values = self.watch.known(call.function.value)
             if type(values) is not list:
                 raise Untraceable
-            self._watch(call.function.value)
             read: list[Variable] = []
             number = self._number(call.arguments[0].value, read)
             self._run(node)
@@ -356,7 +323,7 @@ class Trace:
 
     def _backward(self, node: syntax.ExpressionStatement, of: Expression) -> None:
         """`loss.backward()`."""
-        tensor = self._read(of)
+        tensor = self.watch.read(of)
         if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
             raise Untraceable
         seed = tensor.array.dtype.type(1)
@@ -365,7 +332,7 @@ class Trace:
         arrived = write_backward(self.text, tensor.grad_fn, seed, self._since)
         leaves = {leaf.variable: gradient for leaf, gradient in arrived.items()}
         for leaf in leaves:
-            self._constant(leaf)
+            self.watch.tensor(leaf)
             self.guard.gradients.setdefault(leaf, leaf.grad is not None)
             if leaf.grad is not None:
                 raise Untraceable  # which is added to
@@ -379,10 +346,10 @@ class Trace:
 
     def _forget_gradient(self, node: syntax.Assign, target: syntax.Attribute) -> None:
         """`p.grad = None`."""
-        leaf = self._read(target.value)
+        leaf = self.watch.read(target.value)
         if type(leaf) is not Tensor:
             raise Untraceable
-        self._watch(target.value)
+        self.watch.expression(target.value)
         self.guard.gradients.setdefault(leaf, leaf.grad is not None)
         self._run(node)
         self._gradients[leaf] = None

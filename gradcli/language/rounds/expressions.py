@@ -1,0 +1,136 @@
+"""Expressions that do nothing but compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gradcli.language import syntax
+from gradcli.language.syntax.base import Expression, Statement
+
+# fmt: off
+PURE = frozenset(
+    {
+        "abs", "absolute", "acos", "acosh", "adaptive_avg_pool2d", "add", "addcdiv", "addcmul",
+        "addmm", "addmv", "amax", "amin", "asin", "asinh", "atan", "atan2", "atanh",
+        "avg_pool2d", "baddbmm", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+        "bmm", "cat", "celu", "clamp", "clip", "clone", "conv1d", "conv2d", "conv_transpose2d",
+        "cos", "cosh", "cosine_similarity", "cross_entropy", "cumsum", "detach", "diagonal",
+        "dim", "div", "divide", "dot", "double", "einsum", "elu", "erf", "erfc", "exp", "exp2",
+        "expand", "expand_as", "expm1", "flatten", "flip", "float", "gather", "gelu",
+        "group_norm", "hardsigmoid", "hardswish", "hardtanh", "huber_loss", "hypot",
+        "index_select", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "lerp", "linear",
+        "log", "log10", "log1p", "log2", "log_sigmoid", "log_softmax", "logaddexp", "logit",
+        "logsigmoid", "logsumexp", "matmul", "max", "max_pool2d", "maximum", "mean", "min",
+        "minimum", "mish", "mm", "movedim", "mse_loss", "mul", "multiply", "mv", "narrow",
+        "neg", "negative", "nll_loss", "norm", "numel", "outer", "permute", "poisson_nll_loss",
+        "pow", "prelu", "prod", "reciprocal", "relu", "relu6", "repeat", "reshape", "roll",
+        "rsqrt", "select", "selu", "sigmoid", "sign", "silu", "sin", "sinc", "sinh", "size",
+        "smooth_l1_loss", "softmax", "softmin", "softplus", "softshrink", "softsign", "sqrt",
+        "square", "squeeze", "stack", "std", "sub", "subtract", "sum", "swapaxes", "t", "tan",
+        "tanh", "tanhshrink", "trace", "transpose", "tril", "triu", "true_divide", "unsqueeze",
+        "var", "vdot", "view", "where", "xlogy",
+    }
+)
+# fmt: on
+"""Functions and methods that do nothing but compute a tensor, in a way that depends on shapes,
+dtypes and settings alone.
+"""
+
+ARITHMETIC = frozenset({"+", "-", "*", "/", "**", "@"})
+COMPARISONS = frozenset({"<", "<=", "==", "!=", ">", ">="})
+_ATTRIBUTES = frozenset({"T", "data", "grad", "mT", "ndim", "shape"})
+_MODULES = frozenset({"nn", "functional", "special", "linalg"})
+
+KnowsName = Callable[[str], bool]
+"""Whether a name may be read."""
+
+
+def is_pure(node: Expression, knows: KnowsName) -> bool:
+    """Whether an expression only computes, and what it computes changes with the arrays alone; the
+    functions that it calls by name may be the program's own.
+    """
+    if isinstance(node, syntax.Name):
+        return knows(node.name)
+    if isinstance(node, syntax.Constant):
+        return True
+    if isinstance(node, syntax.Attribute):
+        return node.name in _ATTRIBUTES and is_pure(node.value, knows)
+    if isinstance(node, syntax.Binary):
+        if any(symbol not in ARITHMETIC for symbol, _ in node.rest):
+            return False
+    elif isinstance(node, syntax.Comparison):
+        if len(node.rest) > 1 or node.rest[0][0] not in COMPARISONS:
+            return False
+    elif isinstance(node, syntax.Unary):
+        if node.operator == "not":
+            return False
+    elif isinstance(node, syntax.Call):
+        return _is_pure_call(node, knows)
+    elif not isinstance(node, (syntax.List, syntax.Slice, syntax.Subscript, syntax.Tuple)):
+        return False
+    return all(is_pure(part, knows) for part in parts(node))
+
+
+def _is_pure_call(node: syntax.Call, knows: KnowsName) -> bool:
+    """`torch.tanh(x)`, `F.relu(x)`, `x.sum()`, or that of a function by its name."""
+    if any(argument.kind or not is_pure(argument.value, knows) for argument in node.arguments):
+        return False
+    function = node.function
+    if isinstance(function, syntax.Name):
+        return knows(function.name)
+    if not isinstance(function, syntax.Attribute) or function.name not in PURE:
+        return False
+    return is_pure(owner_of(function), knows)
+
+
+def owner_of(function: syntax.Attribute) -> Expression:
+    """What the function is a method of, or the name of the module that it is found in."""
+    owner = function.value
+    while isinstance(owner, syntax.Attribute) and owner.name in _MODULES:
+        owner = owner.value
+    return owner
+
+
+def is_pure_body(body: Sequence[Statement]) -> bool:
+    """Whether a function's body names what it computes, and returns some of that."""
+    return all(map(_is_pure_statement, body))
+
+
+def _is_pure_statement(node: Statement) -> bool:
+    if isinstance(node, syntax.ExpressionStatement):
+        return isinstance(node.value, syntax.Constant)  # what the function is for
+    if isinstance(node, syntax.Assign):
+        if len(node.targets) != 1 or not isinstance(node.targets[0], syntax.Name):
+            return False
+    elif not isinstance(node, syntax.Return):
+        return False
+    return node.value is None or is_pure(node.value, lambda name: True)
+
+
+def names_in(node: Expression) -> set[str]:
+    """The names that an expression reads."""
+    found = {node.name} if isinstance(node, syntax.Name) else set()
+    return found.union(*map(names_in, parts(node)))
+
+
+def parts(node: Expression) -> list[Expression]:
+    """The expressions directly inside one."""
+    if isinstance(node, (syntax.Binary, syntax.Comparison)):
+        return [node.first, *[operand for _, operand in node.rest]]
+    if isinstance(node, syntax.Unary):
+        return [node.operand]
+    if isinstance(node, syntax.Logical):
+        return list(node.operands)
+    if isinstance(node, (syntax.Tuple, syntax.List)):
+        return list(node.elements)
+    if isinstance(node, syntax.Call):
+        function = node.function
+        owner = owner_of(function) if isinstance(function, syntax.Attribute) else function
+        return [owner, *[argument.value for argument in node.arguments]]
+    if isinstance(node, syntax.Attribute):
+        return [node.value]
+    if isinstance(node, syntax.Subscript):
+        return [node.value, node.index]
+    if isinstance(node, syntax.Slice):
+        return [each for each in (node.lower, node.upper, node.step) if each is not None]
+    return []

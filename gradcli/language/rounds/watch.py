@@ -1,0 +1,153 @@
+"""What a trace sees of the program around the round: names, functions, and tensors from outside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd.tensor import Tensor
+from gradcli.language import namespace, syntax
+from gradcli.language.attributes import Module
+from gradcli.language.calls import Function
+from gradcli.language.rounds.admission import names_bound
+from gradcli.language.rounds.elementwise import Variable
+from gradcli.language.rounds.expressions import PURE, is_pure_body, parts
+from gradcli.language.rounds.guard import Guard
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable
+from gradcli.language.scopes import Scope, Variables
+from gradcli.language.syntax.base import Expression
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler import Compiler
+
+_PLAIN = frozenset({bool, int, float, str, type(None), Module, DType})
+"""Types of what operations may be given beside tensors."""
+
+
+class Watch:
+    """Finds what a round reads from outside: the guard watches it, and the text has a variable for
+    each tensor.
+
+    Attributes:
+        bound: the names that the round binds.
+        rebound: those of them that it gives other values.
+        made: the arrays of the tensors that the round made so far, by the names that it gave them.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        scope: Scope,
+        loop: syntax.For,
+        variables: Variables,
+        text: StraightLine,
+    ) -> None:
+        self.compiler = compiler
+        self.scope = scope
+        self.variables = variables
+        self.text = text
+        self.guard = Guard(compiler.state, variables)
+        self.bound = names_bound(loop)
+        self.rebound = names_bound(loop, updates=False)
+        self.made: dict[str, Variable] = {}
+        self._functions: list[Function] = []
+
+    def read(self, node: Expression) -> Any:
+        """The value of an expression of the round, which has no effect."""
+        return self.compiler.expression(node, self.scope)(self.variables)
+
+    def expression(self, node: Expression, function: Scope | None = None) -> None:
+        """Watch what an expression names, one of the round or of a function that it calls; raises
+        Untraceable where that may change.
+        """
+        if isinstance(node, syntax.Call) and isinstance(node.function, syntax.Name):
+            self._callee(node.function, function)
+            for argument in node.arguments:
+                self.expression(argument.value, function)
+            return
+        if isinstance(node, syntax.Name):
+            self._name(node, function)
+        for part in parts(node):
+            self.expression(part, function)
+
+    def tensor(self, tensor: Tensor) -> Variable:
+        """The variable of a tensor that the round did not make."""
+        if tensor.grad_fn is not None:
+            raise Untraceable
+        self.guard.watch(tensor)
+        return self.text.constant(tensor.array)
+
+    def iterable(self, node: Expression, values: Any) -> None:
+        """Watch what a loop inside the round goes through."""
+        if type(values) is range:
+            assert isinstance(node, syntax.Call)
+            for argument in node.arguments:
+                self.expression(argument.value)
+        elif type(values) not in (list, tuple):
+            raise Untraceable
+        elif isinstance(node, syntax.Name):
+            self.known(node)
+            self.guard.lists.append((values, tuple(values)))
+        else:
+            self.expression(node)
+
+    def _name(self, node: syntax.Name, function: Scope | None) -> None:
+        if function is None:
+            if node.name in self.made:
+                return
+        elif function.distance(node.name) is not None:
+            if function.distance(node.name):
+                raise Untraceable  # of a function around it
+            return
+        value = self.known(node, function)
+        if type(value) is Tensor:
+            self.tensor(value)
+        elif type(value) not in _PLAIN or node.name in self.bound:
+            raise Untraceable  # a number that changes from round to round, among others
+
+    def known(self, node: syntax.Name, function: Scope | None = None) -> Any:
+        """The value of a name from outside, which must stay what it is."""
+        if function is None:
+            read, variables = self.compiler.expression(node, self.scope), self.variables
+        else:
+            read, variables = self.compiler.expression(node, Scope()), self.compiler.values
+            if node.name in self.rebound:
+                raise Untraceable
+        value = read(variables)
+        if node.name not in self.rebound:
+            self.guard.names.append((read, variables, value))
+        return value
+
+    def _callee(self, node: syntax.Name, function: Scope | None) -> None:
+        if node.name in self.bound or (
+            function is not None and function.distance(node.name) is not None
+        ):
+            raise Untraceable
+        value = self.known(node, function)
+        if type(value) is Function:
+            self._function(value)
+        elif node.name not in PURE or not _is_of_torch(node.name, value):
+            raise Untraceable
+
+    def _function(self, function: Function) -> None:
+        """Watch what a function of the program names beside its own variables."""
+        if function in self._functions:
+            return
+        self._functions.append(function)
+        if not is_pure_body(function.statements):
+            raise Untraceable
+        for value in function.defaults.values():
+            if type(value) is Tensor:
+                self.tensor(value)
+        for statement in function.statements:
+            if isinstance(statement, (syntax.Assign, syntax.Return)) and statement.value:
+                self.expression(statement.value, function.scope)
+
+
+def _is_of_torch(name: str, value: Any) -> bool:
+    """Whether a value is the function of that name of PyTorch's."""
+    value = getattr(value, "__wrapped__", value)  # an op that is generated since
+    return any(
+        namespace.module(module).names.get(name) is value
+        for module in ("torch", "torch.nn.functional")
+    )
