@@ -133,6 +133,36 @@ print(k)
 """,
         1,
     ),
+    "batches inside": (
+        """
+data = torch.linspace(0, 1, 12).reshape(6, 2)
+for epoch in range(6):
+    for i in range(0, 6, 2):
+        batch = data[i:i + 2]
+        loss = (batch @ w + b).square().mean() * (i + 1)
+        loss.backward()
+        with torch.no_grad():
+            w -= 0.05 * w.grad
+            b -= 0.05 * b.grad
+            w.grad.zero_()
+            b.grad.zero_()
+print(batch, i)
+""",
+        1,
+    ),
+    "a number that is bound twice": (
+        """
+for n in range(6):
+    for i in range(3):
+        pass
+    i = i + n
+    loss = (b * i).sum()
+    loss.backward()
+    b.grad = None
+print(i)
+""",
+        0,
+    ),
     "gradients cleared at the beginning": (
         """
 for n in range(7):
@@ -149,10 +179,151 @@ for n in range(7):
     "gradients that add up": (
         """
 for n in range(7):
-    loss = (w * s).sum() + b.sum()
+    loss = (w * b).sum() + b.sum()
     loss.backward()
 """,
+        1,
+    ),
+    "gradients that are zeroed": (
+        """
+for n in range(9):
+    loss = (x @ w + b).square().mean() * s
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad.zero_()
+""",
+        1,
+    ),
+    "gradients that are zeroed first": (
+        """
+loss = (x @ w + b).square().mean() * s
+loss.backward()
+for n in range(9):
+    w.grad.zero_()
+    b.grad.zero_()
+    s.grad = None
+    loss = (x @ w + b).square().mean() * s
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        b -= 0.1 * b.grad
+    total += s.grad.item()
+""",
+        1,
+    ),
+    "torch.autograd.grad": (
+        """
+for n in range(9):
+    loss = (x @ w + b).square().mean() * s
+    gw, gb = torch.autograd.grad(loss, (w, b))
+    with torch.no_grad():
+        w -= 0.1 * gw
+        b -= 0.1 * gb
+""",
+        1,
+    ),
+    "one gradient": (
+        """
+for n in range(9):
+    loss = (1 - b[0]) ** 2 + 100 * (b[1] - b[0] ** 2) ** 2
+    g, = torch.autograd.grad(loss, b)
+    with torch.no_grad():
+        b -= 0.001 * g
+""",
+        1,
+    ),
+    "slices of data": (
+        """
+data = torch.linspace(0, 1, 40).reshape(20, 2)
+for i in range(0, 20, 2):
+    start = i * 1
+    batch = data[start:i + 3]
+    weights = torch.ones(len(batch))
+    loss = (batch @ w + b).square().sum(1).dot(weights) * s
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.01 * p.grad
+            p.grad = None
+print(batch, start)
+""",
+        1,
+    ),
+    "slices of data, the last one shorter": (
+        """
+data = torch.linspace(0, 1, 46).reshape(23, 2)
+for epoch in range(2):
+    for i in range(0, 23, 3):
+        start = i * 1
+        batch = data[start:i + 3]
+        loss = (batch @ w + b).square().mean() * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.01 * p.grad
+                p.grad = None
+print(batch, start)
+""",
+        1,
+    ),
+    "data drawn at random": (
+        """
+torch.manual_seed(0)
+for n in range(9):
+    index = torch.randint(0, 3, (2,))
+    noise = torch.randn(2, 3) * 0.1
+    loss = (x[index] @ w + b + noise).square().mean() * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+print(index, noise, torch.rand(1))
+""",
         0,
+    ),
+    "data picked at random": (
+        """
+torch.manual_seed(0)
+for n in range(9):
+    index = torch.randint(0, 3, (2,))
+    batch = x[index]
+    target = classes[index]
+    loss = F.cross_entropy(batch @ w + b, target) * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+print(index, batch, torch.rand(1))
+""",
+        1,
+    ),
+    "data that a function makes": (
+        """
+made = []
+def draw(i):
+    made.append(i)
+    return x * i
+for n in range(9):
+    batch = draw(n)
+    loss = (batch @ w).sum()
+    loss.backward()
+    w.grad = None
+print(made)
+""",
+        0,
+    ),
+    "data of a list": (
+        """
+pairs = [(x * k, classes) for k in range(9)]
+for inputs, target in pairs:
+    loss = F.cross_entropy(inputs @ w + b, target) * s
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+            p.grad = None
+""",
+        1,
     ),
     "two losses": (
         """
@@ -467,8 +638,8 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def listen(self: traced.TracedLoop, *args: Any) -> None:
         compare(self, *args)
-        assert self.written is not None, "a written round differs from an ordinary one"
-        found.append(self.written)
+        assert self.compared, "a written round differs from an ordinary one"
+        found.append(self.candidate)
 
     monkeypatch.setattr(traced.TracedLoop, "_compare", listen)
     return found

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -15,50 +15,14 @@ from gradcli.language.classes import LanguageType, define, host_name, type_name
 from gradcli.language.descriptors import BoundMethod
 from gradcli.language.exceptions import HOST_ERRORS, converted
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
-from gradcli.language.scopes import PARENT, Variables
+from gradcli.language.parameters import Signature
+from gradcli.language.scopes import PARENT, Scope, Variables
 from gradcli.language.signals import Run
+from gradcli.language.syntax.base import Statement
 from gradcli.language.text import numbered
 from gradcli.limits import Steps
 from gradcli.ops import catalogue
 from gradcli.state import State
-
-if TYPE_CHECKING:
-    from gradcli.language.scopes import Scope
-    from gradcli.language.syntax.base import Statement
-
-
-class Signature:
-    """The parameters of a function of the program.
-
-    Attributes:
-        positional: the names that take arguments by position.
-        rest: the name of `*rest`, "" for none.
-        keyword_only: the names after the star.
-        keywords: the name of `**keywords`, "" for none.
-        simple: how many arguments fill it with nothing else to do, -1 if there are other than
-            positional parameters.
-    """
-
-    __slots__ = ("keyword_only", "keywords", "positional", "rest", "simple")
-
-    def __init__(
-        self, positional: tuple[str, ...], rest: str, keyword_only: tuple[str, ...], keywords: str
-    ) -> None:
-        self.positional = positional
-        self.rest = rest
-        self.keyword_only = keyword_only
-        self.keywords = keywords
-        self.simple = -1 if rest or keyword_only or keywords else len(positional)
-
-    def text(self, defaults: dict[str, Any]) -> str:
-        """The parameters as they are written, with `=…` for those that have a default."""
-        shown = [f"{p}=…" if p in defaults else p for p in self.positional]
-        if self.rest or self.keyword_only:
-            shown.append(f"*{self.rest}")
-        shown += [f"{p}=…" if p in defaults else p for p in self.keyword_only]
-        if self.keywords:
-            shown.append(f"**{self.keywords}")
-        return f"({', '.join(shown)})"
 
 
 class Function:

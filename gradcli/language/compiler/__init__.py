@@ -11,7 +11,7 @@ A file for each kind of syntax; the two tables below say which function compiles
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -80,14 +80,15 @@ class Compiler:
 
         @cache
         def find() -> TracedLoop | None:
-            from gradcli.language.rounds.admission import is_admissible
+            from gradcli.language.rounds.admission import admit
             from gradcli.language.rounds.loop import TracedLoop
 
-            return TracedLoop(self, loop, scope, body) if is_admissible(loop) else None
+            plan = admit(loop)
+            return None if plan is None else TracedLoop(self, plan, scope, body)
 
         return find
 
-    def block(self, body: list[syntax.Statement], scope: Scope) -> Run:
+    def block(self, body: Sequence[syntax.Statement], scope: Scope) -> Run:
         """The closure of statements in a row."""
         return blocks.block(self, body, scope)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language import syntax
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
 
 
-def block(c: Compiler, body: list[syntax.Statement], scope: Scope) -> Run:
+def block(c: Compiler, body: Sequence[syntax.Statement], scope: Scope) -> Run:
     """The statements of a body; signals are looked for only where there can be one."""
     statements = [c.statement(statement, scope) for statement in body]
     if len(statements) == 1:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language import syntax
-from gradcli.language.calls import Function, Signature, call
+from gradcli.language.calls import Function, call
 from gradcli.language.compiler.names import name_store
+from gradcli.language.parameters import Signature
 from gradcli.language.scopes import Scope, Variables, function_scope
 from gradcli.language.signals import Run
 

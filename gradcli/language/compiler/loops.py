@@ -20,7 +20,7 @@ _COUNTED = frozenset({range, list, tuple})
 """What a loop goes through whose rounds are known to be the last or not."""
 
 _MANY = 100
-"""Rounds from which on tracing one may be worth its while."""
+"""Rounds of a loop, as often as it runs, from which on tracing one may be worth its while."""
 
 
 def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
@@ -33,14 +33,17 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
     traced = c.traced_loop(node, scope, body)
+    rounds = 0
 
     # The place is set at the end of a round too: the next value may fail to come.
     def run(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
         run_round = body
-        if type(values) in _COUNTED and len(values) > _MANY:
-            loop = traced()
+        if type(values) in _COUNTED:
+            nonlocal rounds
+            rounds += len(values)
+            loop = traced() if rounds > _MANY else None
             if loop is not None:
                 run_round = loop.begin(variables, values)
         for value in iterate(values):

@@ -7,9 +7,10 @@ name the results of pure functions, run backward passes, and update parameters i
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gradcli.language import syntax
-from gradcli.language.rounds.expressions import is_pure, names_in, parts
+from gradcli.language.rounds.expressions import CREATING, PURE, is_pure, names_in, parts
 from gradcli.language.scopes import target_names
 from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
@@ -18,28 +19,43 @@ UPDATES = frozenset({"+", "-", "*", "/"})
 NUMERIC = frozenset({"+", "-", "*", "/"})
 
 
-def is_admissible(loop: syntax.For) -> bool:
-    """Whether the rounds of a loop may be traced, as far as its syntax tells."""
-    if not isinstance(loop.target, syntax.Name):
-        return False
-    walk = _Walk(loop)
-    return (
-        loop.target.name not in walk.bound
-        and any(map(_runs_backward, loop.body))
-        and walk.block(loop.body, outermost=True)
-    )
+class Admitted(NamedTuple):
+    """How the rounds of a loop are run.
 
-
-def names_bound(loop: syntax.For, updates: bool = True) -> frozenset[str]:
-    """The names that the body of a loop binds in every round; `updates` says whether those too that
-    `+=` and the like bind, to what they were before if that is a tensor.
+    Attributes:
+        tests: of the `if`s in the body: where one holds, the round is an ordinary one.
+        prepared: statements that give the round its data, and run ahead of it in the ordinary way.
+        rest: the others.
+        given: the names of what those and the loop itself give the round.
+        bound: the names that the round binds otherwise.
+        rebound: those of them that are no updates, which leave a tensor the one it was.
     """
-    return frozenset(_bound_by(loop.body, updates))
+
+    tests: list[Expression]
+    prepared: list[syntax.Assign]
+    rest: list[Statement]
+    given: frozenset[str]
+    bound: frozenset[str]
+    rebound: frozenset[str]
 
 
-def tests_of(loop: syntax.For) -> list[Expression]:
-    """The tests of the `if`s of an admissible loop: where one holds, a round is an ordinary one."""
-    return [node.branches[0][0] for node in loop.body if isinstance(node, syntax.If)]
+def admit(loop: syntax.For) -> Admitted | None:
+    """How the rounds of a loop are run if one is traced; None where none may be, as far as the
+    syntax tells.
+    """
+    if not isinstance(loop.target, (syntax.Name, syntax.Tuple)):
+        return None
+    walk = _Walk(loop)
+    if not walk.block(loop.body, outermost=True) or not walk.acted:
+        return None
+    rest = [node for node in loop.body if node not in walk.prepared]
+    given = walk.given | walk.numbers
+    bound = frozenset(_bound_by(rest, updates=True))
+    if given & bound:
+        return None
+    tests = [node.branches[0][0] for node in loop.body if isinstance(node, syntax.If)]
+    rebound = frozenset(_bound_by(rest, updates=False))
+    return Admitted(tests, walk.prepared, rest, given, bound, rebound)
 
 
 def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
@@ -70,23 +86,30 @@ class _Walk:
     Attributes:
         bound: the names that the body binds.
         carried: those that begin a round with the value of the one before.
-        number: the name that counts the rounds.
+        numbers: the names that the loop gives values, in most loops one that counts the rounds.
         assigned: those of the bound ones that have their value of this round.
+        prepared: the statements that give the round its data.
+        given: the names that they bind.
+        acted: whether there was a backward pass, or the like, so far.
     """
 
     def __init__(self, loop: syntax.For) -> None:
-        assert isinstance(loop.target, syntax.Name)
-        self.bound = names_bound(loop)
-        self.carried = self.bound - names_bound(loop, updates=False)
-        self.number = loop.target.name
+        self.bound = frozenset(_bound_by(loop.body, updates=True))
+        self.carried = self.bound - frozenset(_bound_by(loop.body, updates=False))
+        counts = isinstance(loop.iterable, syntax.Call)  # `range`; items of a list are data
+        targets = frozenset(target_names(loop.target))
+        self.numbers = targets if counts else frozenset()
         self.assigned: set[str] = set()
+        self.prepared: list[syntax.Assign] = []
+        self.given = targets - self.numbers
+        self.acted = False
 
     def block(self, body: Sequence[Statement], outermost: bool = False) -> bool:
         return all(self.statement(statement, outermost) for statement in body)
 
     def statement(self, node: Statement, outermost: bool) -> bool:
         if isinstance(node, syntax.Assign):
-            return self._assign(node)
+            return (outermost and self._prepares(node)) or self._assign(node)
         if isinstance(node, syntax.AugmentedAssign):
             return (
                 isinstance(node.target, syntax.Name)
@@ -97,6 +120,7 @@ class _Walk:
         if isinstance(node, syntax.ExpressionStatement):
             return self._call(node)
         if isinstance(node, syntax.With):
+            self.acted = True
             return len(node.items) == 1 and _is_no_grad(*node.items[0]) and self.block(node.body)
         if isinstance(node, syntax.For):
             if not isinstance(node.target, syntax.Name) or node.orelse:
@@ -114,6 +138,7 @@ class _Walk:
             return False
         (target,) = node.targets
         if isinstance(target, syntax.Attribute):
+            self.acted = True
             return (
                 target.name == "grad"
                 and isinstance(target.value, syntax.Name)
@@ -121,6 +146,10 @@ class _Walk:
                 and isinstance(node.value, syntax.Constant)
                 and node.value.value is None
             )
+        if is_grad_call(node.value):
+            self.acted = True
+            self.assigned.update(target_names(target))
+            return isinstance(target, (syntax.Name, syntax.Tuple)) and self._differentiates(node)
         if not isinstance(target, syntax.Name):
             return False
         if not self.expression(node.value) and not self._is_number(node.value):
@@ -128,23 +157,74 @@ class _Walk:
         self.assigned.add(target.name)
         return True
 
+    def _differentiates(self, node: syntax.Assign) -> bool:
+        """`g, = torch.autograd.grad(loss, x)`, of an output and inputs that have names."""
+        assert isinstance(node.value, syntax.Call)
+        arguments = node.value.arguments
+        if len(arguments) != 2 or any(each.kind or each.name for each in arguments):
+            return False
+        output, inputs = arguments[0].value, arguments[1].value
+        return (
+            isinstance(output, syntax.Name)
+            and output.name in self.assigned
+            and self._are_names(inputs)
+        )
+
+    def _prepares(self, node: syntax.Assign) -> bool:
+        """Whether a statement gives the round its data: it depends on the number of the round, or
+        on chance, and on nothing that a round does.
+        """
+        names = {name for target in node.targets for name in target_names(target)}
+        if self.acted or len(node.targets) != 1 or not names:
+            return False
+        if not is_pure(node.value, self._is_ready, PURE | CREATING):
+            return False
+        if self.expression(node.value) and not self._selects(node.value):
+            return False
+        if isinstance(node.targets[0], (syntax.Attribute, syntax.Subscript)):
+            return False
+        self.prepared.append(node)
+        self.given |= names
+        if self._is_number(node.value):
+            self.numbers |= names
+        return True
+
+    def _is_ready(self, name: str) -> bool:
+        """Whether a name has its value before the round begins."""
+        return name in self.numbers or name in self.given or name not in self.bound
+
+    def _selects(self, node: Expression) -> bool:
+        """Whether an expression has an index that is given to the round."""
+        if isinstance(node, syntax.Subscript) and names_in(node.index) & self.given:
+            return True
+        return any(map(self._selects, parts(node)))
+
     def _call(self, node: syntax.ExpressionStatement) -> bool:
         """`loss.backward()`, `losses.append(loss.item())`."""
         call = node.value
         if not isinstance(call, syntax.Call) or not isinstance(call.function, syntax.Attribute):
             return False
         receiver = call.function.value
+        if call.function.name == "zero_" and isinstance(receiver, syntax.Attribute):
+            self.acted = True
+            return (
+                receiver.name == "grad"
+                and isinstance(receiver.value, syntax.Name)
+                and self.expression(receiver.value)
+                and not call.arguments
+            )
         if not isinstance(receiver, syntax.Name):
             return False
         if call.function.name == "append":
             (value,) = [a.value for a in call.arguments] if len(call.arguments) == 1 else [call]
             return receiver.name not in self.bound and self._is_number(value)
+        self.acted = True
         return _runs_backward(node) and receiver.name in self.assigned and not call.arguments
 
     def _is_number(self, node: Expression) -> bool:
         """Whether an expression computes a number: `total + loss.item() / 2`."""
         if isinstance(node, syntax.Name):
-            return node.name != self.number
+            return node.name not in self.numbers or not self.acted
         if isinstance(node, syntax.Constant):
             return type(node.value) in (int, float)
         if isinstance(node, syntax.Call):
@@ -179,7 +259,7 @@ class _Walk:
             and node.function.name == "range"
             and "range" not in self.bound
             and all(self._counts(argument.value) for argument in node.arguments)
-            and self.number not in names_in(node)
+            and not names_in(node) & (self.numbers | self.given)
         )
 
     def _are_names(self, node: Expression) -> bool:
@@ -192,9 +272,14 @@ class _Walk:
 
     def _knows(self, name: str) -> bool:
         """Whether a name can be read: it has its value of this round, or always the same."""
-        if name == self.number:
+        if name in self.numbers:
             return False
-        return name not in self.bound or name in self.assigned or name in self.carried
+        return (
+            name not in self.bound
+            or name in self.assigned
+            or name in self.carried
+            or name in self.given
+        )
 
     def _report(self, node: syntax.If) -> bool:
         """An `if` that decides by the number of the round whether to do something more."""
@@ -215,6 +300,17 @@ class _Walk:
         elif not isinstance(node, (syntax.Unary, syntax.Logical)):
             return False
         return all(map(self._counts, parts(node)))
+
+
+def is_grad_call(node: Expression) -> bool:
+    """`torch.autograd.grad(…)`."""
+    return (
+        isinstance(node, syntax.Call)
+        and isinstance(node.function, syntax.Attribute)
+        and node.function.name == "grad"
+        and isinstance(node.function.value, syntax.Attribute)
+        and node.function.value.name == "autograd"
+    )
 
 
 def _is_no_grad(context: Expression, target: Expression | None) -> bool:

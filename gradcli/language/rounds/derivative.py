@@ -95,7 +95,7 @@ def _run(
         values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in layout.arguments:
         argument = getattr(node, f"argument_{name}")
-        if name in op.keeps or not _is_setting(argument):
+        if name in op.keeps or not is_setting(argument):
             raise Untraceable
         values[name] = argument
     for name in layout.sizes:
@@ -126,11 +126,11 @@ def _saved(text: StraightLine, value: Any) -> Any:
         raise Untraceable
     if type(value) is Tensor:
         return text.variable_of(value.array)
-    return value if _is_setting(value) else text.variable_of(value)
+    return value if is_setting(value) else text.variable_of(value)
 
 
-def _is_setting(value: Any) -> bool:
+def is_setting(value: Any) -> bool:
     """Whether an argument is no array, so that it is the same in every round."""
     if type(value) in (tuple, list):
-        return all(map(_is_setting, value))
+        return all(map(is_setting, value))
     return not isinstance(value, (Tensor, np.ndarray, np.generic))

@@ -23,14 +23,16 @@ class Variable:
         name: what it is called there.
         value: what it was in the round that was traced.
         constant: whether it is the same object in every round.
+        own: whether the round made it, so that its memory may be used again.
     """
 
-    __slots__ = ("constant", "name", "value")
+    __slots__ = ("constant", "name", "own", "value")
 
-    def __init__(self, name: str, value: Any, constant: bool) -> None:
+    def __init__(self, name: str, value: Any, *, constant: bool = False, own: bool = True) -> None:
         self.name = name
         self.value = value
         self.constant = constant
+        self.own = own and not constant
 
 
 class Earlier(NamedTuple):

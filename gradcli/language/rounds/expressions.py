@@ -38,6 +38,14 @@ dtypes and settings alone.
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "**", "@"})
 COMPARISONS = frozenset({"<", "<=", "==", "!=", ">", ">="})
+CREATING = frozenset(
+    """
+    arange empty_like eye full linspace multinomial normal ones ones_like rand rand_like randint
+    randn randn_like randperm tensor zeros zeros_like
+    """.split()  # noqa: SIM905
+)
+"""Functions that make the data of a round, perhaps at random."""
+
 _ATTRIBUTES = frozenset({"T", "data", "grad", "mT", "ndim", "shape"})
 _MODULES = frozenset({"nn", "functional", "special", "linalg"})
 
@@ -45,16 +53,16 @@ KnowsName = Callable[[str], bool]
 """Whether a name may be read."""
 
 
-def is_pure(node: Expression, knows: KnowsName) -> bool:
-    """Whether an expression only computes, and what it computes changes with the arrays alone; the
-    functions that it calls by name may be the program's own.
+def is_pure(node: Expression, knows: KnowsName, functions: frozenset[str] = PURE) -> bool:
+    """Whether an expression only computes, with some functions of PyTorch and methods, and with
+    functions of the program that are called by a name.
     """
     if isinstance(node, syntax.Name):
         return knows(node.name)
     if isinstance(node, syntax.Constant):
         return True
     if isinstance(node, syntax.Attribute):
-        return node.name in _ATTRIBUTES and is_pure(node.value, knows)
+        return node.name in _ATTRIBUTES and is_pure(node.value, knows, functions)
     if isinstance(node, syntax.Binary):
         if any(symbol not in ARITHMETIC for symbol, _ in node.rest):
             return False
@@ -65,22 +73,23 @@ def is_pure(node: Expression, knows: KnowsName) -> bool:
         if node.operator == "not":
             return False
     elif isinstance(node, syntax.Call):
-        return _is_pure_call(node, knows)
+        return _is_pure_call(node, knows, functions)
     elif not isinstance(node, (syntax.List, syntax.Slice, syntax.Subscript, syntax.Tuple)):
         return False
-    return all(is_pure(part, knows) for part in parts(node))
+    return all(is_pure(part, knows, functions) for part in parts(node))
 
 
-def _is_pure_call(node: syntax.Call, knows: KnowsName) -> bool:
+def _is_pure_call(node: syntax.Call, knows: KnowsName, functions: frozenset[str]) -> bool:
     """`torch.tanh(x)`, `F.relu(x)`, `x.sum()`, or that of a function by its name."""
-    if any(argument.kind or not is_pure(argument.value, knows) for argument in node.arguments):
-        return False
+    for argument in node.arguments:
+        if argument.kind or not is_pure(argument.value, knows, functions):
+            return False
     function = node.function
     if isinstance(function, syntax.Name):
         return knows(function.name)
-    if not isinstance(function, syntax.Attribute) or function.name not in PURE:
+    if not isinstance(function, syntax.Attribute) or function.name not in functions:
         return False
-    return is_pure(owner_of(function), knows)
+    return is_pure(owner_of(function), knows, functions)
 
 
 def owner_of(function: syntax.Attribute) -> Expression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
+from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.scopes import Variables
 from gradcli.state import State
@@ -20,10 +21,22 @@ class Guard:
         names: what reads each name that the round knows from outside, its variables, its value.
         lists: each list that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
+        storages: those of the tensors that it writes to.
         gradients: the leaves, and whether each has a gradient when a round begins.
+        lasting: the gradients among them that it adds to.
     """
 
-    __slots__ = ("gradients", "lists", "modes", "names", "state", "tensors", "variables")
+    __slots__ = (
+        "gradients",
+        "lasting",
+        "lists",
+        "modes",
+        "names",
+        "state",
+        "storages",
+        "tensors",
+        "variables",
+    )
 
     def __init__(self, state: State, variables: Variables) -> None:
         self.state = state
@@ -32,7 +45,9 @@ class Guard:
         self.names: list[tuple[Evaluate, Variables, Any]] = []
         self.lists: list[tuple[Any, tuple[Any, ...]]] = []
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
+        self.storages: dict[Tensor, Storage] = {}
         self.gradients: dict[Tensor, bool] = {}
+        self.lasting: dict[Tensor, Tensor] = {}
 
     def watch(self, tensor: Tensor) -> None:
         """Rely on a tensor from outside."""
@@ -46,7 +61,9 @@ class Guard:
             and all(read(around) is value for read, around, value in self.names)
             and all(_are_same(values, items) for values, items in self.lists)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
+            and all(tensor.storage is storage for tensor, storage in self.storages.items())
             and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
+            and all(leaf.grad is gradient for leaf, gradient in self.lasting.items())
         )
 
 

@@ -6,9 +6,8 @@ from collections.abc import Collection
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.tensor import meta_of, storage_of
-from gradcli.language import syntax
-from gradcli.language.rounds.admission import tests_of
+from gradcli.autograd.tensor import meta_of
+from gradcli.language.rounds.admission import Admitted
 from gradcli.language.rounds.guard import is_ordinary
 from gradcli.language.rounds.straight_line import same
 from gradcli.language.rounds.trace import Round, Trace
@@ -35,21 +34,23 @@ class TracedLoop:
         wait: ordinary rounds until one is traced.
         attempts: how often it may be traced yet.
         trace: of the round that was traced last, None while there is none.
-        candidate: what the trace wrote, until it was compared with an ordinary round.
-        written: the round as straight-line Python, None while there is none.
+        candidate: the round as straight-line Python, None while there is none.
+        compared: whether it was found to do the same as an ordinary round.
     """
 
-    def __init__(self, compiler: Compiler, loop: syntax.For, scope: Scope, body: Run) -> None:
+    def __init__(self, compiler: Compiler, plan: Admitted, scope: Scope, body: Run) -> None:
         self.compiler = compiler
-        self.loop = loop
+        self.plan = plan
         self.scope = scope
         self.body = body
-        self.tests = [(compiler.expression(test, scope), test.span) for test in tests_of(loop)]
+        self.tests = [(compiler.expression(test, scope), test.span) for test in plan.tests]
+        self.prepare = compiler.block(plan.prepared, scope)
+        self.rest = compiler.block(plan.rest, scope)
         self.wait = AFTER
         self.attempts = _ATTEMPTS
         self.trace: Trace | None = None
         self.candidate: Round | None = None
-        self.written: Round | None = None
+        self.compared = False
 
     def begin(self, variables: Variables, values: Collection[Any]) -> Run:
         """The loop begins, perhaps once more: what runs its rounds, one for each of the values."""
@@ -69,14 +70,18 @@ class TracedLoop:
         if last or self.wait >= 0 or self._is_special(variables):
             self.body(variables)
             self._check(variables)
-        elif self.written is not None:
-            self._run_written(self.written, variables)
         elif not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             self.body(variables)
-        elif self.candidate is None:
-            self._run_traced(variables)
         else:
-            self._compare(self.candidate, variables)
+            self.prepare(variables)
+            if self.trace is None or self.candidate is None:
+                self._run_traced(variables)
+            elif not self.trace.fits(variables):
+                self.rest(variables)
+            elif not self.compared:
+                self._compare(self.trace, self.candidate, variables)
+            else:
+                self._run_written(self.candidate, variables)
 
     def _is_special(self, variables: Variables) -> bool:
         """Whether this round does more than others do."""
@@ -93,44 +98,39 @@ class TracedLoop:
             self._forget()
 
     def _forget(self) -> None:
-        self.trace = self.candidate = self.written = None
+        self.trace = self.candidate = None
+        self.compared = False
         self.attempts -= 1
         self.wait = AFTER if self.attempts else _NEVER
 
     def _run_written(self, written: Round, variables: Variables) -> None:
-        steps = self.compiler.steps
-        if self.trace is None or steps.left < self.trace.steps:
-            self.body(variables)  # which ends with an error in its middle
-            return
         try:
             written()
         except MemoryError:
-            self.body(variables)
+            self.rest(variables)
         except KeyboardInterrupt:
             # The session may go on: what the loop names is then to be there.
-            self.body(variables)
+            self.rest(variables)
             raise
 
     def _run_traced(self, variables: Variables) -> None:
-        trace = Trace(self.compiler, self.scope, self.loop, variables)
+        trace = Trace(self.compiler, self.scope, self.plan, variables)
         self.candidate = trace.run()
         if self.candidate is None:
             self.wait = _NEVER
         else:
             self.trace = trace
 
-    def _compare(self, candidate: Round, variables: Variables) -> None:
+    def _compare(self, trace: Trace, candidate: Round, variables: Variables) -> None:
         """Run a round in both ways; from then on the written one serves if all is the same."""
-        assert self.trace is not None
-        effects = Effects(self.trace)
+        effects = Effects(trace)
         named = candidate()
         found = effects.seen()
         effects.undo()
-        self.body(variables)
-        ordinary = [variables[name].array for name in self.trace.named]
-        if effects.seen() == found and all(map(same, named, ordinary)):
-            self.written = candidate
-        else:
+        self.rest(variables)
+        ordinary = [variables[name].array for name in trace.named]
+        self.compared = effects.seen() == found and all(map(same, named, ordinary))
+        if not self.compared:
             self.wait = _NEVER
 
 
@@ -140,7 +140,7 @@ class Effects:
     def __init__(self, trace: Trace) -> None:
         self.state = trace.state
         self.variables = trace.variables
-        self.tensors = list(dict.fromkeys(trace.updated))
+        self.tensors = list(dict.fromkeys([*trace.updated, *trace.gradients.lasting]))
         self.leaves = list(trace.guard.gradients)
         self.numbers = trace.counted
         self.lists = trace.grown
@@ -167,7 +167,8 @@ class Effects:
         """Bring everything back to what it was at first."""
         for tensor, array, version in zip(self.tensors, self.arrays, self.versions, strict=True):
             tensor.array[...] = array
-            storage_of(tensor).version = version
+            if tensor.storage is not None:
+                tensor.storage.version = version
         for leaf, gradient in zip(self.leaves, self.gradients, strict=True):
             meta_of(leaf).grad = gradient
         self.variables.update(zip(self.numbers, self.values, strict=True))

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from gradcli.autograd.listening import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.rounds.derivative import is_setting
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.ops.entry import Op
@@ -66,6 +67,10 @@ def _operands(text: StraightLine, op: Op, given: dict[str, Any]) -> list[Any]:
     where they would be promoted.
     """
     found = dict(given)
+    for name in op.parameters:
+        operand = name in op.tensors or name in op.lists
+        if not operand and (name in op.keeps or not is_setting(given[name])):
+            raise Untraceable
     for name in op.tensors:
         if type(given[name]) is Tensor:
             found[name] = text.variable_of(given[name].array)

@@ -68,7 +68,7 @@ class StraightLine:
         """The variable of an array that is the same object in every round."""
         found = self._variables.get(id(array))
         if found is None:
-            found = self.stand_for(array, Variable(self.refer(array), array, True))
+            found = self.stand_for(array, Variable(self.refer(array), array, constant=True))
         return found
 
     def stand_for(self, array: Any, variable: Variable) -> Variable:
@@ -135,6 +135,12 @@ class StraightLine:
         """Write a line that gives no variable its value, and reads some."""
         self.lines.append(Line("", "", variables, text=text))
 
+    def read(self, text: str, array: Any) -> Variable:
+        """Write a line that reads an array which the round is given."""
+        name = f"v{len(self.lines)}"
+        self.lines.append(Line(name, "", (), array, text=text))
+        return self.stand_for(array, Variable(name, array, own=False))
+
     def _line(self, function: Any, operands: Sequence[Any], value: Any, **settings: Any) -> str:
         name = f"v{len(self.lines)}"
         self.lines.append(Line(name, self.refer(function), operands, value, **settings))
@@ -142,14 +148,14 @@ class StraightLine:
 
     def _result(self, function: Any, operands: Sequence[Any], result: Any) -> Variable:
         name = self._line(function, operands, result)
-        return self.stand_for(result, Variable(name, result, False))
+        return self.stand_for(result, Variable(name, result))
 
     def _part(self, whole: str, number: int, part: Any) -> Variable | None:
         if part is None:
             return None
         name = f"{whole}_{number}"
         self.lines.append(Line(name, "", (), part, text=f"{whole}[{number}]"))
-        return self.stand_for(part, Variable(name, part, False))
+        return self.stand_for(part, Variable(name, part))
 
     def _steps(self, steps: list[Step], wanted: Any) -> Variable | None:
         """Write the steps that a function comes to; None, and nothing is written, if they do not
@@ -160,7 +166,7 @@ class StraightLine:
             operands = [results[o.number] if type(o) is Earlier else o for o in step.operands]
             value = step.kernel(*[_value(operand) for operand in operands])
             name = self._line(step.kernel, operands, value, elementwise=True)
-            results.append(Variable(name, value, False))
+            results.append(Variable(name, value))
         if not same(results[-1].value, wanted):
             del self.lines[-len(steps) :]
             return None
@@ -203,7 +209,9 @@ class StraightLine:
                 del alive[variable.name]
             if line.elementwise:
                 for variable in dying:
-                    if _may_take_over(variable.value, line.value, (*alive.values(), *constants)):
+                    if variable.own and _may_take_over(
+                        variable.value, line.value, (*alive.values(), *constants)
+                    ):
                         given.append(variable.name)
                         break
             call = line.text or f"{line.call}({', '.join(given)})"

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.sources import before_write
-from gradcli.arrays.storage import Storage
-from gradcli.autograd.fitting import kept
-from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.autograd.tensor import Tensor
 from gradcli.language import syntax
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.handling import within
@@ -19,11 +17,13 @@ from gradcli.language.iteration import iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.methods import METHODS
 from gradcli.language.operators import augmented
+from gradcli.language.rounds.admission import Admitted, is_grad_call
 from gradcli.language.rounds.derivative import write_backward
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.expressions import parts
+from gradcli.language.rounds.gradients import FLOATING, Gradients
 from gradcli.language.rounds.operations import write_operations
-from gradcli.language.rounds.straight_line import StraightLine, Untraceable
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.language.rounds.watch import Watch
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
@@ -36,7 +36,6 @@ Round = Callable[[], Any]
 """Does what a round does; returns the arrays of the tensors that it names."""
 
 _UFUNCS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
-_FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
 _NUMBERS = (int, float)
 
 
@@ -46,7 +45,8 @@ class Trace:
     Attributes:
         guard: what must still hold for the text to be what a round does.
         text: what is written.
-        updated: the tensors that the round writes to.
+        gradients: what happens to those of leaves.
+        updated: the parameters that the round writes to.
         named: the arrays of the tensors that the round names, by name.
         counted: the names of numbers that the round binds.
         grown: the lists that it appends to.
@@ -54,15 +54,15 @@ class Trace:
     """
 
     def __init__(
-        self, compiler: Compiler, scope: Scope, loop: syntax.For, variables: Variables
+        self, compiler: Compiler, scope: Scope, plan: Admitted, variables: Variables
     ) -> None:
         self.compiler = compiler
         self.scope = scope
-        self.loop = loop
+        self.plan = plan
         self.variables = variables
         self.state = compiler.state
         self.text = StraightLine(self.state.defer_from)
-        self.watch = Watch(compiler, scope, loop, variables, self.text)
+        self.watch = Watch(compiler, scope, plan, variables, self.text)
         self.guard = self.watch.guard
         self.named = self.watch.made
         self.updated: list[Tensor] = []
@@ -70,7 +70,7 @@ class Trace:
         self.grown: list[list[Any]] = []
         self.steps = 0
         self._since = self.state.sequence_nr
-        self._gradients: dict[Tensor, Variable | None] = {}
+        self.gradients = Gradients(self.text, self.watch)
         self._written = True
         self._has_run = False
 
@@ -81,7 +81,12 @@ class Trace:
             The function that does the same; None where the round did what text cannot say.
         """
         left = self.compiler.steps.left
-        self._block(self.loop.body)
+        try:
+            for statement in self.plan.prepared:
+                self.watch.prepared(statement.value)
+        except Untraceable:
+            self._written = False
+        self._block(self.plan.rest)
         self.steps = left - self.compiler.steps.left
         if not self._written:
             return None
@@ -92,21 +97,26 @@ class Trace:
 
     def _function(self) -> Round:
         text = self.text
-        for leaf, gradient in self._gradients.items():
-            if self.guard.gradients[leaf] is (gradient is None):
-                raise Untraceable  # the next round begins otherwise than this one did
-            if gradient is not None:
-                keep, wrap = text.refer(kept), text.refer(Tensor)
-                array = text.constant(leaf.array).name
-                text.write(
-                    f"{text.refer(meta_of(leaf))}.grad = {wrap}({keep}({gradient.name}, {array}))",
-                    gradient,
-                )
+        self.gradients.finish()
         text.write(
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
         )
         text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
         return text.function(list(self.named.values()))
+
+    def fits(self, variables: Variables) -> bool:
+        """Whether a round is given what is of the kind that this one was given, and will not end
+        in its middle.
+        """
+        return self.compiler.steps.left >= self.steps and all(
+            type(now := variables[name]) is Tensor
+            and type(now.array) is type(then.array)
+            and now.array.shape == then.array.shape
+            and now.array.strides == then.array.strides
+            and now.array.dtype is then.array.dtype
+            and not now.requires_grad
+            for name, then in self.watch.inputs.items()
+        )
 
     # --- statements -----------------------------------------------------------------------------
 
@@ -151,7 +161,7 @@ class Trace:
         self.state.place = span
         store = target_store(self.compiler, node.target, self.scope)
         try:
-            self.watch.iterable(node.iterable, values)
+            self.watch.iterable(node.target, node.iterable, values)
         except Untraceable:
             self._written = False
         for value in iterate(values):
@@ -175,13 +185,20 @@ class Trace:
         if isinstance(target, syntax.Attribute):
             self._forget_gradient(node, target)
             return
+        if is_grad_call(node.value):
+            assert isinstance(node.value, syntax.Call)
+            self._differentiate(node, target, node.value)
+            return
         assert isinstance(target, syntax.Name)
         if self._is_number(node.value):
             self._count(node, target, node.value)
             return
         self.watch.expression(node.value)
         write_operations(self.text, lambda: self._run(node))
-        value = self.watch.read(target)
+        self._name(target, self.watch.read(target))
+
+    def _name(self, target: Expression, value: Any) -> None:
+        """Note that a name is given to a tensor of the round."""
         if type(value) is not Tensor or not is_direct(target, self.scope):
             raise Untraceable
         self.named[target.name] = self.text.variable_of(value.array)
@@ -207,14 +224,10 @@ class Trace:
         self._write_update(node.operator, tensor, target, right)
 
     def _write_update(self, operator: str, tensor: Tensor, target: Variable, right: Any) -> None:
-        text, storage, array = self.text, tensor.storage, target.value
-        if (
-            type(storage) is not Storage
-            or storage.mirrors is not None
-            or type(array) is not np.ndarray
-            or array.dtype not in _FLOATING
-            or tensor.array is not array
-        ):
+        text, storage, array = self.text, self.watch.storage(tensor), target.value
+        if type(array) is not np.ndarray or array.dtype not in FLOATING:
+            raise Untraceable
+        if tensor.array is not array:
             raise Untraceable
         if type(right) is Tensor:
             if (
@@ -272,7 +285,7 @@ class Trace:
                 tensor = self._operations(node.arguments[0].value)
             if type(tensor) is not Tensor or tensor.array.size != 1:
                 raise Untraceable
-            if tensor.array.dtype not in _FLOATING:
+            if tensor.array.dtype not in FLOATING:
                 raise Untraceable
             read.append(self.text.variable_of(tensor.array))
             return f"{read[-1].name}.item()"
@@ -318,11 +331,20 @@ class Trace:
             append = self.text.refer(METHODS[list]["append"])
             self.text.write(f"{append}({self.text.refer(values)}, {number})", *read)
             self.grown.append(values)
+        elif isinstance(call.function.value, syntax.Attribute):
+            self._call_on_gradient(node, call.function.value)
         else:
             self._backward(node, call.function.value)
 
     def _backward(self, node: syntax.ExpressionStatement, of: Expression) -> None:
         """`loss.backward()`."""
+        for leaf, gradient in self._derivatives(of).items():
+            self.gradients.arrive(leaf, gradient)
+        self._run(node)
+        self.gradients.check_arrived()
+
+    def _derivatives(self, of: Expression) -> dict[Tensor, Variable]:
+        """Write the backward pass from a tensor; the gradients of the leaves that it reaches."""
         tensor = self.watch.read(of)
         if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
             raise Untraceable
@@ -330,29 +352,43 @@ class Trace:
         if type(tensor.array) is not type(seed):
             raise Untraceable
         arrived = write_backward(self.text, tensor.grad_fn, seed, self._since)
-        leaves = {leaf.variable: gradient for leaf, gradient in arrived.items()}
-        for leaf in leaves:
-            self.watch.tensor(leaf)
-            self.guard.gradients.setdefault(leaf, leaf.grad is not None)
-            if leaf.grad is not None:
-                raise Untraceable  # which is added to
+        return {leaf.variable: gradient for leaf, gradient in arrived.items()}
+
+    def _differentiate(self, node: syntax.Assign, target: Expression, call: syntax.Call) -> None:
+        """`g, = torch.autograd.grad(loss, x)`."""
+        inputs = call.arguments[1].value
+        self.watch.expression(inputs)
+        derivatives = self._derivatives(call.arguments[0].value)
         self._run(node)
-        for leaf, gradient in leaves.items():
-            given = leaf.grad
-            if given is None or given.array.tobytes() != gradient.value.tobytes():
+        leaves = self.watch.read(inputs)
+        names = target.elements if isinstance(target, syntax.Tuple) else [target]
+        leaves = leaves if type(leaves) in (list, tuple) else [leaves]
+        for leaf, name in zip(leaves, names, strict=True):
+            value, gradient = self.watch.read(name), derivatives.get(leaf)
+            if type(value) is not Tensor or gradient is None:
                 raise Untraceable
-            self.text.stand_for(given.array, gradient)
-            self._gradients[leaf] = gradient
+            if not same(value.array, gradient.value):
+                raise Untraceable
+            self.text.stand_for(value.array, gradient)
+            self._name(name, value)
+
+    def _call_on_gradient(self, node: syntax.ExpressionStatement, of: syntax.Attribute) -> None:
+        """`p.grad.zero_()`."""
+        self.watch.expression(of.value)
+        leaf = self.watch.read(of.value)
+        if type(leaf) is not Tensor:
+            raise Untraceable
+        self._run(node)
+        self.gradients.zero(leaf)
 
     def _forget_gradient(self, node: syntax.Assign, target: syntax.Attribute) -> None:
         """`p.grad = None`."""
+        self.watch.expression(target.value)
         leaf = self.watch.read(target.value)
         if type(leaf) is not Tensor:
             raise Untraceable
-        self.watch.expression(target.value)
-        self.guard.gradients.setdefault(leaf, leaf.grad is not None)
+        self.gradients.forget(leaf)
         self._run(node)
-        self._gradients[leaf] = None
 
 
 _STATEMENTS: dict[type, Callable[[Trace, Any], None]] = {

@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import namespace, syntax
 from gradcli.language.attributes import Module
 from gradcli.language.calls import Function
-from gradcli.language.rounds.admission import names_bound
+from gradcli.language.compiler.names import is_direct
+from gradcli.language.rounds.admission import Admitted
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.expressions import PURE, is_pure_body, parts
 from gradcli.language.rounds.guard import Guard
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable
-from gradcli.language.scopes import Scope, Variables
+from gradcli.language.scopes import Scope, Variables, target_names
 from gradcli.language.syntax.base import Expression
 
 if TYPE_CHECKING:
@@ -32,13 +34,15 @@ class Watch:
         bound: the names that the round binds.
         rebound: those of them that it gives other values.
         made: the arrays of the tensors that the round made so far, by the names that it gave them.
+        inputs: the tensors that it was given by other names, which may be others in the next round.
+        numbers: the names of numbers that it goes through, the same ones in every round.
     """
 
     def __init__(
         self,
         compiler: Compiler,
         scope: Scope,
-        loop: syntax.For,
+        plan: Admitted,
         variables: Variables,
         text: StraightLine,
     ) -> None:
@@ -47,9 +51,12 @@ class Watch:
         self.variables = variables
         self.text = text
         self.guard = Guard(compiler.state, variables)
-        self.bound = names_bound(loop)
-        self.rebound = names_bound(loop, updates=False)
+        self.bound = plan.bound
+        self.rebound = plan.rebound
+        self.given = plan.given
         self.made: dict[str, Variable] = {}
+        self.inputs: dict[str, Tensor] = {}
+        self.numbers: set[str] = set()
         self._functions: list[Function] = []
 
     def read(self, node: Expression) -> Any:
@@ -70,6 +77,13 @@ class Watch:
         for part in parts(node):
             self.expression(part, function)
 
+    def prepared(self, node: Expression) -> None:
+        """Raise Untraceable where what runs ahead of the round could have an effect on it."""
+        if isinstance(node, syntax.Call) and type(self.read(node.function)) is Function:
+            raise Untraceable
+        for part in parts(node):
+            self.prepared(part)
+
     def tensor(self, tensor: Tensor) -> Variable:
         """The variable of a tensor that the round did not make."""
         if tensor.grad_fn is not None:
@@ -77,10 +91,19 @@ class Watch:
         self.guard.watch(tensor)
         return self.text.constant(tensor.array)
 
-    def iterable(self, node: Expression, values: Any) -> None:
+    def storage(self, tensor: Tensor) -> Storage:
+        """The storage of a tensor that the round writes to, whose version it counts."""
+        storage = tensor.storage
+        if type(storage) is not Storage or storage.mirrors is not None:
+            raise Untraceable
+        self.guard.storages[tensor] = storage
+        return storage
+
+    def iterable(self, target: Expression, node: Expression, values: Any) -> None:
         """Watch what a loop inside the round goes through."""
         if type(values) is range:
             assert isinstance(node, syntax.Call)
+            self.numbers |= set(target_names(target))
             for argument in node.arguments:
                 self.expression(argument.value)
         elif type(values) not in (list, tuple):
@@ -93,7 +116,10 @@ class Watch:
 
     def _name(self, node: syntax.Name, function: Scope | None) -> None:
         if function is None:
-            if node.name in self.made:
+            if node.name in self.made or node.name in self.inputs:
+                return
+            if node.name in self.given:
+                self._input(node)
                 return
         elif function.distance(node.name) is not None:
             if function.distance(node.name):
@@ -102,8 +128,18 @@ class Watch:
         value = self.known(node, function)
         if type(value) is Tensor:
             self.tensor(value)
-        elif type(value) not in _PLAIN or node.name in self.bound:
-            raise Untraceable  # a number that changes from round to round, among others
+        elif type(value) not in _PLAIN:
+            raise Untraceable
+        elif node.name in self.bound and node.name not in self.numbers:
+            raise Untraceable  # it may change from round to round
+
+    def _input(self, node: syntax.Name) -> None:
+        """Let the text read a tensor that this round was given."""
+        value = self.read(node)
+        if type(value) is not Tensor or value.requires_grad or not is_direct(node, self.scope):
+            raise Untraceable
+        self.inputs[node.name] = value
+        self.text.read(f"{self.text.refer(self.variables)}[{node.name!r}].array", value.array)
 
     def known(self, node: syntax.Name, function: Scope | None = None) -> Any:
         """The value of a name from outside, which must stay what it is."""

@@ -1,0 +1,39 @@
+"""The parameters of the functions that a program defines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class Signature:
+    """The parameters of a function of the program.
+
+    Attributes:
+        positional: the names that take arguments by position.
+        rest: the name of `*rest`, "" for none.
+        keyword_only: the names after the star.
+        keywords: the name of `**keywords`, "" for none.
+        simple: how many arguments fill it with nothing else to do, -1 if there are other than
+            positional parameters.
+    """
+
+    __slots__ = ("keyword_only", "keywords", "positional", "rest", "simple")
+
+    def __init__(
+        self, positional: tuple[str, ...], rest: str, keyword_only: tuple[str, ...], keywords: str
+    ) -> None:
+        self.positional = positional
+        self.rest = rest
+        self.keyword_only = keyword_only
+        self.keywords = keywords
+        self.simple = -1 if rest or keyword_only or keywords else len(positional)
+
+    def text(self, defaults: dict[str, Any]) -> str:
+        """The parameters as they are written, with `=…` for those that have a default."""
+        shown = [f"{p}=…" if p in defaults else p for p in self.positional]
+        if self.rest or self.keyword_only:
+            shown.append(f"*{self.rest}")
+        shown += [f"{p}=…" if p in defaults else p for p in self.keyword_only]
+        if self.keywords:
+            shown.append(f"**{self.keywords}")
+        return f"({', '.join(shown)})"
