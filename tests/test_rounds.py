@@ -639,7 +639,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     def listen(self: traced.TracedLoop, *args: Any) -> None:
         compare(self, *args)
         assert self.compared, "a written round differs from an ordinary one"
-        found.append(self.candidate)
+        found.append(self.written)
 
     monkeypatch.setattr(traced.TracedLoop, "_compare", listen)
     return found

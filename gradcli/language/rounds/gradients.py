@@ -7,7 +7,7 @@ import numpy as np
 from gradcli.autograd import fitting
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.straight_line import StraightLine, Untraceable
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same_bits
 from gradcli.language.rounds.watch import Watch
 
 FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
@@ -67,7 +67,7 @@ class Gradients:
         for leaf, gradient in self.now.items():
             if gradient is None:
                 continue
-            if leaf.grad is None or leaf.grad.array.tobytes() != gradient.value.tobytes():
+            if leaf.grad is None or not same_bits(leaf.grad.array, gradient.value):
                 raise Untraceable
             if leaf.grad not in self.lasting:
                 self.text.stand_for(leaf.grad.array, gradient)

@@ -10,14 +10,16 @@ from gradcli.autograd.tensor import meta_of
 from gradcli.language.rounds.admission import Admitted
 from gradcli.language.rounds.guard import is_ordinary
 from gradcli.language.rounds.straight_line import same
-from gradcli.language.rounds.trace import Round, Trace
+from gradcli.language.rounds.trace import Trace
+from gradcli.language.rounds.written import Written
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
+from gradcli.state import State
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
 
-AFTER = 32
+AFTER = 16
 """Ordinary rounds before one is traced: tracing costs about as much as it then saves in as many."""
 
 _ATTEMPTS = 4
@@ -33,9 +35,8 @@ class TracedLoop:
     Attributes:
         wait: ordinary rounds until one is traced.
         attempts: how often it may be traced yet.
-        trace: of the round that was traced last, None while there is none.
-        candidate: the round as straight-line Python, None while there is none.
-        compared: whether it was found to do the same as an ordinary round.
+        written: the round that was traced last, None while there is none.
+        compared: whether it was found to do the same as an ordinary one.
     """
 
     def __init__(self, compiler: Compiler, plan: Admitted, scope: Scope, body: Run) -> None:
@@ -48,8 +49,7 @@ class TracedLoop:
         self.rest = compiler.block(plan.rest, scope)
         self.wait = AFTER
         self.attempts = _ATTEMPTS
-        self.trace: Trace | None = None
-        self.candidate: Round | None = None
+        self.written: Written | None = None
         self.compared = False
 
     def begin(self, variables: Variables, values: Collection[Any]) -> Run:
@@ -74,14 +74,14 @@ class TracedLoop:
             self.body(variables)
         else:
             self.prepare(variables)
-            if self.trace is None or self.candidate is None:
+            if self.written is None:
                 self._run_traced(variables)
-            elif not self.trace.fits(variables):
+            elif not self.written.fits(variables, self.compiler.steps):
                 self.rest(variables)
             elif not self.compared:
-                self._compare(self.trace, self.candidate, variables)
+                self._compare(self.written, variables)
             else:
-                self._run_written(self.candidate, variables)
+                self._run_written(self.written, variables)
 
     def _is_special(self, variables: Variables) -> bool:
         """Whether this round does more than others do."""
@@ -94,18 +94,18 @@ class TracedLoop:
 
     def _check(self, variables: Variables) -> None:
         """Forget what was written if something that it relies on has changed."""
-        if self.trace is not None and not self.trace.guard.holds(variables):
+        if self.written is not None and not self.written.guard.holds(variables):
             self._forget()
 
     def _forget(self) -> None:
-        self.trace = self.candidate = None
+        self.written = None
         self.compared = False
         self.attempts -= 1
         self.wait = AFTER if self.attempts else _NEVER
 
-    def _run_written(self, written: Round, variables: Variables) -> None:
+    def _run_written(self, written: Written, variables: Variables) -> None:
         try:
-            written()
+            written.round()
         except MemoryError:
             self.rest(variables)
         except KeyboardInterrupt:
@@ -114,22 +114,20 @@ class TracedLoop:
             raise
 
     def _run_traced(self, variables: Variables) -> None:
-        trace = Trace(self.compiler, self.scope, self.plan, variables)
-        self.candidate = trace.run()
-        if self.candidate is None:
+        self.written = Trace(self.compiler, self.scope, self.plan, variables).run()
+        if self.written is None:
             self.wait = _NEVER
-        else:
-            self.trace = trace
 
-    def _compare(self, trace: Trace, candidate: Round, variables: Variables) -> None:
+    def _compare(self, written: Written, variables: Variables) -> None:
         """Run a round in both ways; from then on the written one serves if all is the same."""
-        effects = Effects(trace)
-        named = candidate()
+        effects = Effects(self.compiler.state, written, variables)
+        named = written.round()
         found = effects.seen()
         effects.undo()
         self.rest(variables)
-        ordinary = [variables[name].array for name in trace.named]
-        self.compared = effects.seen() == found and all(map(same, named, ordinary))
+        now = effects.seen()
+        ordinary = [variables[name].array for name in written.named]
+        self.compared = found[1] == now[1] and _are_same([*found[0], *named], [*now[0], *ordinary])
         if not self.compared:
             self.wait = _NEVER
 
@@ -137,13 +135,13 @@ class TracedLoop:
 class Effects:
     """What a round changes: parameters, their versions and gradients, numbers, lists, counts."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.state = trace.state
-        self.variables = trace.variables
-        self.tensors = list(dict.fromkeys([*trace.updated, *trace.gradients.lasting]))
-        self.leaves = list(trace.guard.gradients)
-        self.numbers = trace.counted
-        self.lists = trace.grown
+    def __init__(self, state: State, written: Written, variables: Variables) -> None:
+        self.state = state
+        self.variables = variables
+        self.tensors = written.updated
+        self.leaves = list(written.guard.gradients)
+        self.numbers = written.counted
+        self.lists = written.grown
         self.arrays = [tensor.array.copy() for tensor in self.tensors]
         self.versions = [tensor.version for tensor in self.tensors]
         self.gradients = [leaf.grad for leaf in self.leaves]
@@ -151,17 +149,17 @@ class Effects:
         self.lengths = [len(values) for values in self.lists]
         self.counts = self.state.sequence_nr, self.state.steps.left
 
-    def seen(self) -> list[Any]:
-        """All of that as it is now, in a form to compare."""
+    def seen(self) -> tuple[list[Any], list[Any]]:
+        """All of that as it is now: arrays, and what is compared as text."""
         gradients = [leaf.grad for leaf in self.leaves]
-        return [
-            [_kept(tensor.array) for tensor in self.tensors],
-            [None if each is None else _kept(each.array) for each in gradients],
-            [tensor.version for tensor in self.tensors],
-            [repr(self.variables[name]) for name in self.numbers],
-            [repr(values[n:]) for values, n in zip(self.lists, self.lengths, strict=True)],
-            (self.state.sequence_nr, self.state.steps.left),
-        ]
+        return (
+            [tensor.array.copy() for tensor in self.tensors]
+            + [None if each is None else each.array.copy() for each in gradients],
+            [tensor.version for tensor in self.tensors]
+            + [repr(self.variables[name]) for name in self.numbers]
+            + [repr(values[n:]) for values, n in zip(self.lists, self.lengths, strict=True)]
+            + [self.state.sequence_nr, self.state.steps.left],
+        )
 
     def undo(self) -> None:
         """Bring everything back to what it was at first."""
@@ -177,5 +175,9 @@ class Effects:
         self.state.sequence_nr, self.state.steps.left = self.counts
 
 
-def _kept(array: Any) -> tuple[Any, ...]:
-    return type(array), array.dtype, array.shape, array.strides, array.tobytes()
+def _are_same(ones: list[Any], others: list[Any]) -> bool:
+    """Whether arrays are the same, one by one, or both None."""
+    return all(
+        one is other if one is None or other is None else same(one, other)
+        for one, other in zip(ones, others, strict=True)
+    )

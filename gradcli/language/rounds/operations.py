@@ -9,7 +9,7 @@ from gradcli.autograd.listening import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.rounds.derivative import is_setting
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable
 from gradcli.ops.entry import Op
 from gradcli.ops.layout import Layout
 from gradcli.ops.operands import number_and_array
@@ -54,12 +54,9 @@ def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> 
         text.constant(out.array)  # the same part of the same memory in every round
         return
     forward = getattr(op.forward, "__wrapped__", op.forward)  # which serves half precision
-    result = text.call(forward, operands, op.deferrable)
-    results, outs = (result, out) if type(result) is tuple else ((result,), (out,))
-    for variable, tensor in zip(results, outs, strict=True):
-        if variable is None or not same(variable.value, tensor.array):
-            raise Untraceable
-        text.stand_for(tensor.array, variable)
+    several = type(out) is tuple
+    known = tuple([each.array for each in out]) if several else out.array
+    text.call(forward, operands, op.deferrable, known)
 
 
 def _operands(text: StraightLine, op: Op, given: dict[str, Any]) -> list[Any]:

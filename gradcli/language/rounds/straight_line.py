@@ -101,22 +101,28 @@ class StraightLine:
     # --- lines ----------------------------------------------------------------------------------
 
     def call(
-        self, function: Callable[..., Any], operands: Sequence[Any], deferrable: bool = False
+        self,
+        function: Callable[..., Any],
+        operands: Sequence[Any],
+        deferrable: bool = False,
+        result: Any = None,
     ) -> Any:
-        """Write a call and do it. Variables among the operands, and in lists among them, are those
-        of the text; everything else stays as it is.
+        """Write a call, and do it if its result is not known. Variables among the operands, and in
+        lists among them, are those of the text; everything else stays as it is.
 
         Args:
             function: what is called.
             operands: what with.
             deferrable: whether it reads deferred arrays too.
+            result: what came out of it, if that is known.
 
         Returns:
             The variable of the result; a tuple of them where it is one, None for None.
         """
         if len(self.lines) > _LONGEST:
             raise Untraceable
-        result = function(*[_value(operand) for operand in operands])
+        if result is None:
+            result = function(*[_value(operand) for operand in operands])
         for operand in operands:
             if isinstance(operand, Variable) and result is operand.value:
                 return operand  # a gradient that is passed on
@@ -170,7 +176,8 @@ class StraightLine:
         if not same(results[-1].value, wanted):
             del self.lines[-len(steps) :]
             return None
-        return self.stand_for(results[-1].value, results[-1])
+        results[-1].value = wanted  # there is one array then, and one identity
+        return self.stand_for(wanted, results[-1])
 
     # --- the function ---------------------------------------------------------------------------
 
@@ -271,5 +278,17 @@ def same(left: Any, right: Any) -> bool:
         and left.dtype is right.dtype
         and left.shape == right.shape
         and left.strides == right.strides
-        and left.tobytes() == right.tobytes()
+        and same_bits(left, right)
     )
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bits."""
+    bits = _BITS.get(left.itemsize)
+    if bits is None:
+        return left.tobytes() == right.tobytes()
+    return bool((left.view(bits) == right.view(bits)).all())
+
+
+_BITS = {1: np.uint8, 4: np.uint32, 8: np.uint64}
+"""Integers by their size."""

@@ -25,15 +25,13 @@ from gradcli.language.rounds.gradients import FLOATING, Gradients
 from gradcli.language.rounds.operations import write_operations
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.language.rounds.watch import Watch
+from gradcli.language.rounds.written import Written, kind_of
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
 from gradcli.ops.operands import number_and_array
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
-
-Round = Callable[[], Any]
-"""Does what a round does; returns the arrays of the tensors that it names."""
 
 _UFUNCS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
 _NUMBERS = (int, float)
@@ -74,11 +72,11 @@ class Trace:
         self._written = True
         self._has_run = False
 
-    def run(self) -> Round | None:
+    def run(self) -> Written | None:
         """Run the body once.
 
         Returns:
-            The function that does the same; None where the round did what text cannot say.
+            What does the same; None where the round did what text cannot say.
         """
         left = self.compiler.steps.left
         try:
@@ -91,31 +89,26 @@ class Trace:
         if not self._written:
             return None
         try:
-            return self._function()
+            return self._finished()
         except Untraceable:
             return None
 
-    def _function(self) -> Round:
+    def _finished(self) -> Written:
         text = self.text
         self.gradients.finish()
         text.write(
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
         )
         text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
-        return text.function(list(self.named.values()))
-
-    def fits(self, variables: Variables) -> bool:
-        """Whether a round is given what is of the kind that this one was given, and will not end
-        in its middle.
-        """
-        return self.compiler.steps.left >= self.steps and all(
-            type(now := variables[name]) is Tensor
-            and type(now.array) is type(then.array)
-            and now.array.shape == then.array.shape
-            and now.array.strides == then.array.strides
-            and now.array.dtype is then.array.dtype
-            and not now.requires_grad
-            for name, then in self.watch.inputs.items()
+        return Written(
+            text.function(list(self.named.values())),
+            self.guard,
+            {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
+            list(self.named),
+            list(dict.fromkeys([*self.updated, *self.gradients.lasting])),
+            self.counted,
+            self.grown,
+            self.steps,
         )
 
     # --- statements -----------------------------------------------------------------------------

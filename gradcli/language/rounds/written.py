@@ -1,0 +1,55 @@
+"""A round that was traced: the function that does the same, and what it relies on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.rounds.guard import Guard
+from gradcli.language.scopes import Variables
+from gradcli.limits import Steps
+
+Round = Callable[[], tuple[Any, ...]]
+"""Does what a round does; returns the arrays of the tensors that it names."""
+
+Kind = tuple[Any, ...]
+"""How an array lies in memory: its type, dtype, shape and strides."""
+
+
+class Written(NamedTuple):
+    """A round as straight-line Python.
+
+    Attributes:
+        round: does what a round does.
+        guard: what must still hold for that.
+        inputs: the kinds of the tensors that it is given, by name.
+        named: the names of the tensors that it makes.
+        updated: the tensors that it writes to.
+        counted: the names of numbers that it binds.
+        grown: the lists that it appends to.
+        steps: what it counts as steps, beside itself.
+    """
+
+    round: Round
+    guard: Guard
+    inputs: dict[str, Kind]
+    named: list[str]
+    updated: list[Tensor]
+    counted: list[str]
+    grown: list[list[Any]]
+    steps: int
+
+    def fits(self, variables: Variables, steps: Steps) -> bool:
+        """Whether a round is given what this one is for, and will not end in its middle."""
+        return steps.left >= self.steps and all(
+            type(given := variables[name]) is Tensor
+            and not given.requires_grad
+            and kind_of(given.array) == kind
+            for name, kind in self.inputs.items()
+        )
+
+
+def kind_of(array: Any) -> Kind:
+    """The kind of an array."""
+    return type(array), array.dtype, array.shape, array.strides
