@@ -483,6 +483,147 @@ print(loss, times.count)
 """,
         0,
     ),
+    "layers and an optimizer": (
+        """
+import torch.nn as nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 3), nn.LogSoftmax(1))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+criterion = nn.NLLLoss()
+for n in range(9):
+    optimizer.zero_grad()
+    loss = criterion(model(x), classes)
+    loss.backward()
+    optimizer.step()
+print(loss, model[0].weight, model[0].weight.grad, model[2].bias._version)
+""",
+        1,
+    ),
+    "a module of the program": (
+        """
+import torch.nn as nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(2, 4)
+        self.rest = nn.Sequential(nn.ReLU(), nn.Linear(4, 3))
+        self.scale = nn.Parameter(torch.tensor([0.5, 1., 2.]))
+        self.shift = 0.25
+    def scaled(self, t):
+        return t * self.scale + self.shift
+    def forward(self, t):
+        hidden = F.relu(self.first(t))
+        return self.scaled(self.rest(hidden))
+net = Net()
+optimizer = torch.optim.Adam(net.parameters(), lr=0.05)
+for n in range(12):
+    loss = F.cross_entropy(net(x), classes)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    losses.append(loss.item())
+    if n == 6:
+        print(n, loss, net.scale.grad)
+        net.shift = 0.5
+print(losses, net.scale, net.first.bias.grad, optimizer.state_dict())
+""",
+        2,
+    ),
+    "optimizers that remember": (
+        """
+one = torch.optim.SGD([w], lr=0.1, momentum=0.9, weight_decay=0.01)
+two = torch.optim.RMSprop([{'params': [b]}, {'params': [s], 'lr': 0.001}], lr=0.01)
+for n in range(9):
+    one.zero_grad()
+    two.zero_grad()
+    loss = (x @ w + b).square().mean() * s
+    loss.backward()
+    one.step()
+    two.step()
+print(one.state_dict(), two.state_dict())
+""",
+        1,
+    ),
+    "a rate that changes": (
+        """
+optimizer = torch.optim.SGD(parameters, lr=0.1)
+for n in range(12):
+    optimizer.zero_grad()
+    loss = (x @ w + b).square().mean() * s
+    loss.backward()
+    optimizer.step()
+    if n == 5:
+        for group in optimizer.param_groups:
+            group['lr'] = 0.01
+print(optimizer.param_groups[0]['lr'])
+""",
+        1,
+    ),
+    "a parameter that gets no gradient": (
+        """
+optimizer = torch.optim.SGD(parameters, lr=0.1)
+for n in range(9):
+    optimizer.zero_grad()
+    loss = (x @ w).square().mean() * s
+    loss.backward()
+    optimizer.step()
+print(b.grad)
+""",
+        1,
+    ),
+    "dropout in a module": (
+        """
+import torch.nn as nn
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(2, 4), nn.Dropout(0.5), nn.Linear(4, 3))
+for n in range(9):
+    loss = model(x).square().mean()
+    loss.backward()
+    model.zero_grad()
+print(loss)
+""",
+        0,
+    ),
+    "a module that remembers": (
+        """
+import torch.nn as nn
+class Counting(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.count = 0
+    def forward(self, t):
+        self.count += 1
+        return t * self.count
+counting = Counting()
+for n in range(9):
+    loss = counting(b).sum()
+    loss.backward()
+    b.grad = None
+print(loss, counting.count)
+""",
+        0,
+    ),
+    "hooks of modules and optimizers": (
+        """
+import torch.nn as nn
+torch.manual_seed(0)
+layer = nn.Linear(2, 3)
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+seen = []
+for n in range(16):
+    optimizer.zero_grad()
+    loss = layer(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    if n == 6:
+        layer.register_forward_hook(lambda module, given, out: seen.append(out.shape))
+    if n == 10:
+        optimizer.register_step_post_hook(lambda *_: seen.append(n))
+print(seen, loss)
+""",
+        1,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)
@@ -623,6 +764,47 @@ print(loss)
 }
 
 
+OPTIMIZERS = [
+    "SGD(parameters, lr=0.1)",
+    "SGD(parameters, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)",
+    "SGD(parameters, lr=0.1, momentum=0.5, dampening=0.1)",
+    "Adam(parameters, lr=0.01)",
+    "Adam(parameters, lr=0.01, amsgrad=True, weight_decay=0.1)",
+    "AdamW(parameters, lr=0.01)",
+    "Adamax(parameters, lr=0.01)",
+    "NAdam(parameters, lr=0.01)",
+    "RAdam(parameters, lr=0.01)",
+    "Adagrad(parameters, lr=0.01)",
+    "Adadelta(parameters, lr=0.5)",
+    "RMSprop(parameters, lr=0.01, momentum=0.5, centered=True)",
+    "Rprop(parameters, lr=0.01)",
+    "ASGD(parameters, lr=0.01)",
+]
+
+# Layers from (N, 2) to (N, 3), and what they end with.
+LAYERS = [
+    "nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 3), nn.Softplus()",
+    "nn.Linear(2, 3, bias=False), nn.LayerNorm(3), nn.GELU(), nn.PReLU()",
+    "nn.Linear(2, 6), nn.GroupNorm(2, 6), nn.SiLU(), nn.Linear(6, 3), nn.LeakyReLU(0.3)",
+    "nn.Linear(2, 16), nn.Unflatten(1, (1, 4, 4)), nn.Conv2d(1, 3, 2), nn.ELU(), nn.MaxPool2d(3),"
+    " nn.Flatten()",
+    "nn.Linear(2, 8), nn.Unflatten(1, (2, 4)), nn.Conv1d(2, 3, 2), nn.AvgPool1d(3), nn.Flatten()",
+    "nn.Linear(2, 3), nn.Hardtanh(), nn.Identity(), nn.Softmax(1), nn.LogSigmoid()",
+    "nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.Tanh(), nn.Sigmoid())), nn.Mish()",
+]
+
+# What they are compared with, and how.
+CRITERIA = [
+    ("nn.MSELoss()", "x @ torch.ones(2, 3)"),
+    ("nn.CrossEntropyLoss()", "classes"),
+    ("nn.SmoothL1Loss(reduction='sum')", "torch.ones(3, 3)"),
+    ("nn.BCEWithLogitsLoss()", "torch.ones(3, 3)"),
+    ("nn.NLLLoss()", "classes"),
+    ("nn.HuberLoss()", "torch.zeros(3, 3)"),
+    ("nn.L1Loss()", "torch.zeros(3, 3)"),
+]
+
+
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are traced as early as they can be."""
@@ -694,6 +876,43 @@ def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
     outcome = in_both_ways(program, monkeypatch)
     assert outcome.error is None
     assert len(written) == count
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_optimizers(optimizer: str, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    program = f"""
+optimizer = torch.optim.{optimizer}
+for n in range(12):
+    loss = (torch.tanh(x @ w + b) ** 2).mean() * s
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(optimizer.state_dict())
+"""
+    in_both_ways(program, monkeypatch)
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("number", range(len(LAYERS)))
+def test_layers(number: int, written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    layers, (criterion, target) = LAYERS[number], CRITERIA[number]
+    program = f"""
+import torch.nn as nn
+torch.manual_seed(3)
+model = nn.Sequential({layers})
+criterion = {criterion}
+target = {target}
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+for n in range(9):
+    out = model(x)
+    loss = criterion(out, target)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(list(model.parameters()), [p.grad for p in model.parameters()], optimizer.state_dict())
+"""
+    in_both_ways(program, monkeypatch)
+    assert len(written) == 1
 
 
 def test_the_limit_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:

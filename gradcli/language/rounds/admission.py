@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.language import syntax
-from gradcli.language.rounds.expressions import CREATING, PURE, is_pure, names_in, parts
+from gradcli.language.rounds.expressions import CREATING, PURE, Allowed, is_pure, names_in, parts
 from gradcli.language.scopes import target_names
 from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
@@ -177,7 +177,7 @@ class _Walk:
         names = {name for target in node.targets for name in target_names(target)}
         if self.acted or len(node.targets) != 1 or not names:
             return False
-        if not is_pure(node.value, self._is_ready, PURE | CREATING):
+        if not is_pure(node.value, Allowed(self._is_ready, PURE | CREATING)):
             return False
         if self.expression(node.value) and not self._selects(node.value):
             return False
@@ -200,7 +200,7 @@ class _Walk:
         return any(map(self._selects, parts(node)))
 
     def _call(self, node: syntax.ExpressionStatement) -> bool:
-        """`loss.backward()`, `losses.append(loss.item())`."""
+        """`loss.backward()`, `optimizer.step()`, `losses.append(loss.item())`."""
         call = node.value
         if not isinstance(call, syntax.Call) or not isinstance(call.function, syntax.Attribute):
             return False
@@ -215,6 +215,9 @@ class _Walk:
             )
         if not isinstance(receiver, syntax.Name):
             return False
+        if call.function.name in ("step", "zero_grad"):
+            self.acted = True
+            return receiver.name not in self.bound and not call.arguments
         if call.function.name == "append":
             (value,) = [a.value for a in call.arguments] if len(call.arguments) == 1 else [call]
             return receiver.name not in self.bound and self._is_number(value)
@@ -268,7 +271,7 @@ class _Walk:
         return all(isinstance(part, syntax.Name) and self.expression(part) for part in parts)
 
     def expression(self, node: Expression) -> bool:
-        return is_pure(node, self._knows)
+        return is_pure(node, Allowed(self._knows))
 
     def _knows(self, name: str) -> bool:
         """Whether a name can be read: it has its value of this round, or always the same."""

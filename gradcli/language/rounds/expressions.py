@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from gradcli.language import syntax
 from gradcli.language.syntax.base import Expression, Statement
@@ -49,20 +50,33 @@ CREATING = frozenset(
 _ATTRIBUTES = frozenset({"T", "data", "grad", "mT", "ndim", "shape"})
 _MODULES = frozenset({"nn", "functional", "special", "linalg"})
 
-KnowsName = Callable[[str], bool]
-"""Whether a name may be read."""
+
+class Allowed(NamedTuple):
+    """What an expression may use.
+
+    Attributes:
+        knows: whether a name may be read.
+        functions: the functions and methods of PyTorch that may be called.
+        receiver: the name of what all attributes may be read of, and all methods called: `self`.
+    """
+
+    knows: Callable[[str], bool]
+    functions: frozenset[str] = PURE
+    receiver: str = ""
 
 
-def is_pure(node: Expression, knows: KnowsName, functions: frozenset[str] = PURE) -> bool:
+def is_pure(node: Expression, allowed: Allowed) -> bool:
     """Whether an expression only computes, with some functions of PyTorch and methods, and with
     functions of the program that are called by a name.
     """
     if isinstance(node, syntax.Name):
-        return knows(node.name)
+        return allowed.knows(node.name)
     if isinstance(node, syntax.Constant):
         return True
     if isinstance(node, syntax.Attribute):
-        return node.name in _ATTRIBUTES and is_pure(node.value, knows, functions)
+        if is_of(node, allowed.receiver):
+            return True
+        return node.name in _ATTRIBUTES and is_pure(node.value, allowed)
     if isinstance(node, syntax.Binary):
         if any(symbol not in ARITHMETIC for symbol, _ in node.rest):
             return False
@@ -73,23 +87,34 @@ def is_pure(node: Expression, knows: KnowsName, functions: frozenset[str] = PURE
         if node.operator == "not":
             return False
     elif isinstance(node, syntax.Call):
-        return _is_pure_call(node, knows, functions)
+        return _is_pure_call(node, allowed)
     elif not isinstance(node, (syntax.List, syntax.Slice, syntax.Subscript, syntax.Tuple)):
         return False
-    return all(is_pure(part, knows, functions) for part in parts(node))
+    return all(is_pure(part, allowed) for part in parts(node))
 
 
-def _is_pure_call(node: syntax.Call, knows: KnowsName, functions: frozenset[str]) -> bool:
+def _is_pure_call(node: syntax.Call, allowed: Allowed) -> bool:
     """`torch.tanh(x)`, `F.relu(x)`, `x.sum()`, or that of a function by its name."""
     for argument in node.arguments:
-        if argument.kind or not is_pure(argument.value, knows, functions):
+        if argument.kind or not is_pure(argument.value, allowed):
             return False
     function = node.function
     if isinstance(function, syntax.Name):
-        return knows(function.name)
-    if not isinstance(function, syntax.Attribute) or function.name not in functions:
+        return allowed.knows(function.name)
+    if is_of(function, allowed.receiver):
+        return True
+    if not isinstance(function, syntax.Attribute) or function.name not in allowed.functions:
         return False
-    return is_pure(owner_of(function), knows, functions)
+    return is_pure(owner_of(function), allowed)
+
+
+def is_of(node: Expression, receiver: str) -> bool:
+    """Whether an expression is an attribute of the receiver, or one of that: `self.net.scale`."""
+    if not receiver or not isinstance(node, syntax.Attribute):
+        return False
+    if isinstance(node.value, syntax.Name):
+        return node.value.name == receiver
+    return is_of(node.value, receiver)
 
 
 def owner_of(function: syntax.Attribute) -> Expression:
@@ -100,20 +125,23 @@ def owner_of(function: syntax.Attribute) -> Expression:
     return owner
 
 
-def is_pure_body(body: Sequence[Statement]) -> bool:
+def is_pure_body(body: Sequence[Statement], receiver: str = "") -> bool:
     """Whether a function's body names what it computes, and returns some of that."""
-    return all(map(_is_pure_statement, body))
+    allowed = Allowed(lambda name: name != receiver, receiver=receiver)
+    return all(_is_pure_statement(node, allowed) for node in body)
 
 
-def _is_pure_statement(node: Statement) -> bool:
+def _is_pure_statement(node: Statement, allowed: Allowed) -> bool:
     if isinstance(node, syntax.ExpressionStatement):
         return isinstance(node.value, syntax.Constant)  # what the function is for
     if isinstance(node, syntax.Assign):
         if len(node.targets) != 1 or not isinstance(node.targets[0], syntax.Name):
             return False
+        if node.targets[0].name == allowed.receiver:
+            return False
     elif not isinstance(node, syntax.Return):
         return False
-    return node.value is None or is_pure(node.value, lambda name: True)
+    return node.value is None or is_pure(node.value, allowed)
 
 
 def names_in(node: Expression) -> set[str]:

@@ -19,6 +19,8 @@ class Gradients:
     Attributes:
         lasting: the gradients that are the same tensor in every round, which adds to them, and
             their leaves.
+        forgotten: the leaves whose gradients the round forgets before it does anything with them.
+        unseen: those whose gradients nobody looks at before they are forgotten.
         now: what each leaf has that the round gave or took a gradient, None for nothing.
     """
 
@@ -27,6 +29,8 @@ class Gradients:
         self.watch = watch
         self.lasting: dict[Tensor, Tensor] = {}
         self.now: dict[Tensor, Variable | None] = {}
+        self.forgotten: set[Tensor] = set()
+        self.unseen: set[Tensor] = set()
 
     def arrive(self, leaf: Tensor, gradient: Variable) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
@@ -75,6 +79,8 @@ class Gradients:
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
         self.watch.tensor(leaf)
+        if leaf not in self.now:
+            self.forgotten.add(leaf)
         self._found(leaf)
         self.now[leaf] = None
 
@@ -91,15 +97,22 @@ class Gradients:
     def _count_write(self, tensor: Tensor) -> None:
         self.text.write(f"{self.text.refer(self.watch.storage(tensor))}.version += 1")
 
-    def finish(self) -> None:
+    def finish(self, unseen: bool) -> None:
         """Write what leaves the leaves with their gradients; raises Untraceable where a round does
         not end as it began.
+
+        Args:
+            unseen: whether nothing looks at a gradient before the next round forgets it, if it
+                does so first of all.
         """
         text = self.text
         for leaf, gradient in self.now.items():
             if self.watch.guard.gradients[leaf] is (gradient is None):
                 raise Untraceable
             if gradient is None or leaf.grad in self.lasting:
+                continue
+            if unseen and leaf in self.forgotten:
+                self.unseen.add(leaf)
                 continue
             keep, wrap = text.refer(fitting.kept), text.refer(Tensor)
             array = text.constant(leaf.array).name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from operator import is_
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,14 @@ class Guard:
         names: what reads each name that the round knows from outside, its variables, its value.
         lists: each list that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
+        facts: what gives the parts of a thing that must stay the same objects, and those.
         storages: those of the tensors that it writes to.
         gradients: the leaves, and whether each has a gradient when a round begins.
         lasting: the gradients among them that it adds to.
     """
 
     __slots__ = (
+        "facts",
         "gradients",
         "lasting",
         "lists",
@@ -45,9 +48,14 @@ class Guard:
         self.names: list[tuple[Evaluate, Variables, Any]] = []
         self.lists: list[tuple[Any, tuple[Any, ...]]] = []
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
+        self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
         self.storages: dict[Tensor, Storage] = {}
         self.gradients: dict[Tensor, bool] = {}
         self.lasting: dict[Tensor, Tensor] = {}
+
+    def rely_on(self, parts: Callable[[], list[Any]]) -> None:
+        """Rely on what a function gives to stay the same objects."""
+        self.facts.append((parts, parts()))
 
     def watch(self, tensor: Tensor) -> None:
         """Rely on a tensor from outside."""
@@ -60,6 +68,7 @@ class Guard:
             and _modes(self.state) == self.modes
             and all(read(around) is value for read, around, value in self.names)
             and all(_are_same(values, items) for values, items in self.lists)
+            and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
             and all(tensor.storage is storage for tensor, storage in self.storages.items())
             and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
@@ -67,7 +76,7 @@ class Guard:
         )
 
 
-def _are_same(values: Any, items: tuple[Any, ...]) -> bool:
+def _are_same(values: Any, items: Any) -> bool:
     return len(values) == len(items) and all(map(is_, values, items))
 
 

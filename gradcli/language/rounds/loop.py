@@ -6,15 +6,13 @@ from collections.abc import Collection
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.tensor import meta_of
 from gradcli.language.rounds.admission import Admitted
+from gradcli.language.rounds.effects import Effects, same_effects
 from gradcli.language.rounds.guard import is_ordinary
-from gradcli.language.rounds.straight_line import same
 from gradcli.language.rounds.trace import Trace
 from gradcli.language.rounds.written import Written
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
-from gradcli.state import State
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
@@ -121,63 +119,11 @@ class TracedLoop:
     def _compare(self, written: Written, variables: Variables) -> None:
         """Run a round in both ways; from then on the written one serves if all is the same."""
         effects = Effects(self.compiler.state, written, variables)
-        named = written.round()
-        found = effects.seen()
+        arrays = written.round()
+        found = effects.seen(arrays)
         effects.undo()
         self.rest(variables)
-        now = effects.seen()
-        ordinary = [variables[name].array for name in written.named]
-        self.compared = found[1] == now[1] and _are_same([*found[0], *named], [*now[0], *ordinary])
+        now = effects.seen([variables[name].array for name in written.named])
+        self.compared = same_effects(found, now)
         if not self.compared:
             self.wait = _NEVER
-
-
-class Effects:
-    """What a round changes: parameters, their versions and gradients, numbers, lists, counts."""
-
-    def __init__(self, state: State, written: Written, variables: Variables) -> None:
-        self.state = state
-        self.variables = variables
-        self.tensors = written.updated
-        self.leaves = list(written.guard.gradients)
-        self.numbers = written.counted
-        self.lists = written.grown
-        self.arrays = [tensor.array.copy() for tensor in self.tensors]
-        self.versions = [tensor.version for tensor in self.tensors]
-        self.gradients = [leaf.grad for leaf in self.leaves]
-        self.values = [self.variables[name] for name in self.numbers]
-        self.lengths = [len(values) for values in self.lists]
-        self.counts = self.state.sequence_nr, self.state.steps.left
-
-    def seen(self) -> tuple[list[Any], list[Any]]:
-        """All of that as it is now: arrays, and what is compared as text."""
-        gradients = [leaf.grad for leaf in self.leaves]
-        return (
-            [tensor.array.copy() for tensor in self.tensors]
-            + [None if each is None else each.array.copy() for each in gradients],
-            [tensor.version for tensor in self.tensors]
-            + [repr(self.variables[name]) for name in self.numbers]
-            + [repr(values[n:]) for values, n in zip(self.lists, self.lengths, strict=True)]
-            + [self.state.sequence_nr, self.state.steps.left],
-        )
-
-    def undo(self) -> None:
-        """Bring everything back to what it was at first."""
-        for tensor, array, version in zip(self.tensors, self.arrays, self.versions, strict=True):
-            tensor.array[...] = array
-            if tensor.storage is not None:
-                tensor.storage.version = version
-        for leaf, gradient in zip(self.leaves, self.gradients, strict=True):
-            meta_of(leaf).grad = gradient
-        self.variables.update(zip(self.numbers, self.values, strict=True))
-        for values, length in zip(self.lists, self.lengths, strict=True):
-            del values[length:]
-        self.state.sequence_nr, self.state.steps.left = self.counts
-
-
-def _are_same(ones: list[Any], others: list[Any]) -> bool:
-    """Whether arrays are the same, one by one, or both None."""
-    return all(
-        one is other if one is None or other is None else same(one, other)
-        for one, other in zip(ones, others, strict=True)
-    )

@@ -23,12 +23,14 @@ from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.expressions import parts
 from gradcli.language.rounds.gradients import FLOATING, Gradients
 from gradcli.language.rounds.operations import write_operations
+from gradcli.language.rounds.optimizers import gradients_of, write_step
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.language.rounds.watch import Watch
 from gradcli.language.rounds.written import Written, kind_of
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
 from gradcli.ops.operands import number_and_array
+from gradcli.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
@@ -46,6 +48,7 @@ class Trace:
         gradients: what happens to those of leaves.
         updated: the parameters that the round writes to.
         named: the arrays of the tensors that the round names, by name.
+        optimizers: those that step.
         counted: the names of numbers that the round binds.
         grown: the lists that it appends to.
         steps: what it counts as steps, beside itself.
@@ -64,6 +67,7 @@ class Trace:
         self.guard = self.watch.guard
         self.named = self.watch.made
         self.updated: list[Tensor] = []
+        self.optimizers: list[Optimizer] = []
         self.counted: list[str] = []
         self.grown: list[list[Any]] = []
         self.steps = 0
@@ -95,7 +99,7 @@ class Trace:
 
     def _finished(self) -> Written:
         text = self.text
-        self.gradients.finish()
+        self.gradients.finish(unseen=not (self.plan.tests or self.plan.prepared))
         text.write(
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
         )
@@ -106,6 +110,8 @@ class Trace:
             {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
             list(self.named),
             list(dict.fromkeys([*self.updated, *self.gradients.lasting])),
+            [leaf for leaf in self.guard.gradients if leaf not in self.gradients.unseen],
+            self.optimizers,
             self.counted,
             self.grown,
             self.steps,
@@ -324,6 +330,8 @@ class Trace:
             append = self.text.refer(METHODS[list]["append"])
             self.text.write(f"{append}({self.text.refer(values)}, {number})", *read)
             self.grown.append(values)
+        elif call.function.name in ("step", "zero_grad"):
+            self._optimize(node, call.function)
         elif isinstance(call.function.value, syntax.Attribute):
             self._call_on_gradient(node, call.function.value)
         else:
@@ -335,6 +343,20 @@ class Trace:
             self.gradients.arrive(leaf, gradient)
         self._run(node)
         self.gradients.check_arrived()
+
+    def _optimize(self, node: syntax.ExpressionStatement, method: syntax.Attribute) -> None:
+        """`optimizer.zero_grad()`, `model.zero_grad()`, `optimizer.step()`."""
+        assert isinstance(method.value, syntax.Name)
+        target = self.watch.known(method.value)
+        if method.name == "zero_grad":
+            for tensor in gradients_of(target):
+                self.gradients.forget(tensor)
+            self._run(node)
+            return
+        self.watch.optimizer(target)
+        self.updated += write_step(self.gradients, target)
+        self.optimizers.append(target)
+        self._run(node)
 
     def _derivatives(self, of: Expression) -> dict[Tensor, Variable]:
         """Write the backward pass from a tensor; the gradients of the leaves that it reaches."""

@@ -2,28 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import namespace, syntax
-from gradcli.language.attributes import Module
+from gradcli.language.attributes import Module as Namespace
 from gradcli.language.calls import Function
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.rounds.admission import Admitted
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.expressions import PURE, is_pure_body, parts
+from gradcli.language.rounds.expressions import PURE, is_of, is_pure_body, parts
 from gradcli.language.rounds.guard import Guard
+from gradcli.language.rounds.modules import (
+    forward_functions,
+    members_of,
+    method_of,
+    tensors_of,
+)
+from gradcli.language.rounds.optimizers import check_optimizer, parts_of
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable
 from gradcli.language.scopes import Scope, Variables, target_names
 from gradcli.language.syntax.base import Expression
+from gradcli.nn.module import Module
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
 
-_PLAIN = frozenset({bool, int, float, str, type(None), Module, DType})
+_PLAIN = frozenset({bool, int, float, str, type(None), Namespace, DType})
 """Types of what operations may be given beside tensors."""
+
+
+class Inside(NamedTuple):
+    """A function of the program whose body is watched.
+
+    Attributes:
+        scope: the names that are its own.
+        receiver: the name of what a method is called on, "" for another function.
+        instance: that module.
+    """
+
+    scope: Scope
+    receiver: str
+    instance: Module | None
 
 
 class Watch:
@@ -57,25 +79,35 @@ class Watch:
         self.made: dict[str, Variable] = {}
         self.inputs: dict[str, Tensor] = {}
         self.numbers: set[str] = set()
-        self._functions: list[Function] = []
+        self._functions: list[tuple[Function, Module | None]] = []
+        self._modules: list[Module] = []
 
     def read(self, node: Expression) -> Any:
         """The value of an expression of the round, which has no effect."""
         return self.compiler.expression(node, self.scope)(self.variables)
 
-    def expression(self, node: Expression, function: Scope | None = None) -> None:
+    def expression(self, node: Expression, inside: Inside | None = None) -> None:
         """Watch what an expression names, one of the round or of a function that it calls; raises
         Untraceable where that may change.
         """
-        if isinstance(node, syntax.Call) and isinstance(node.function, syntax.Name):
-            self._callee(node.function, function)
+        if inside is not None and is_of(node, inside.receiver):
+            self._attribute(node, inside)
+            return
+        if isinstance(node, syntax.Call) and (
+            isinstance(node.function, syntax.Name)
+            or (inside is not None and is_of(node.function, inside.receiver))
+        ):
+            if isinstance(node.function, syntax.Name):
+                self._callee(node.function, inside)
+            elif inside is not None:
+                self._method(node.function, inside)
             for argument in node.arguments:
-                self.expression(argument.value, function)
+                self.expression(argument.value, inside)
             return
         if isinstance(node, syntax.Name):
-            self._name(node, function)
+            self._name(node, inside)
         for part in parts(node):
-            self.expression(part, function)
+            self.expression(part, inside)
 
     def prepared(self, node: Expression) -> None:
         """Raise Untraceable where what runs ahead of the round could have an effect on it."""
@@ -114,18 +146,18 @@ class Watch:
         else:
             self.expression(node)
 
-    def _name(self, node: syntax.Name, function: Scope | None) -> None:
-        if function is None:
+    def _name(self, node: syntax.Name, inside: Inside | None) -> None:
+        if inside is None:
             if node.name in self.made or node.name in self.inputs:
                 return
             if node.name in self.given:
                 self._input(node)
                 return
-        elif function.distance(node.name) is not None:
-            if function.distance(node.name):
+        elif inside.scope.distance(node.name) is not None:
+            if inside.scope.distance(node.name):
                 raise Untraceable  # of a function around it
             return
-        value = self.known(node, function)
+        value = self.known(node, inside)
         if type(value) is Tensor:
             self.tensor(value)
         elif type(value) not in _PLAIN:
@@ -141,9 +173,9 @@ class Watch:
         self.inputs[node.name] = value
         self.text.read(f"{self.text.refer(self.variables)}[{node.name!r}].array", value.array)
 
-    def known(self, node: syntax.Name, function: Scope | None = None) -> Any:
+    def known(self, node: syntax.Name, inside: Inside | None = None) -> Any:
         """The value of a name from outside, which must stay what it is."""
-        if function is None:
+        if inside is None:
             read, variables = self.compiler.expression(node, self.scope), self.variables
         else:
             read, variables = self.compiler.expression(node, Scope()), self.compiler.values
@@ -154,30 +186,77 @@ class Watch:
             self.guard.names.append((read, variables, value))
         return value
 
-    def _callee(self, node: syntax.Name, function: Scope | None) -> None:
-        if node.name in self.bound or (
-            function is not None and function.distance(node.name) is not None
-        ):
+    def _callee(self, node: syntax.Name, inside: Inside | None) -> None:
+        own = inside is not None and inside.scope.distance(node.name) is not None
+        if own or node.name in self.bound:
             raise Untraceable
-        value = self.known(node, function)
+        value = self.known(node, inside)
         if type(value) is Function:
             self._function(value)
+        elif isinstance(value, Module):
+            self.module(value)
         elif node.name not in PURE or not _is_of_torch(node.name, value):
             raise Untraceable
 
-    def _function(self, function: Function) -> None:
-        """Watch what a function of the program names beside its own variables."""
-        if function in self._functions:
+    def optimizer(self, optimizer: Any) -> None:
+        """Watch an optimizer that steps."""
+        check_optimizer(optimizer)
+        self.guard.rely_on(lambda: parts_of(optimizer))
+
+    def module(self, module: Module) -> None:
+        """Watch a module that is called: its tensors, settings, and what its `forward` names."""
+        if module in self._modules:
             return
-        self._functions.append(function)
-        if not is_pure_body(function.statements):
+        self._modules.append(module)
+        self.guard.rely_on(lambda: members_of(module))
+        for tensor in tensors_of(module):
+            self.tensor(tensor)
+        for forward, each in forward_functions(module):
+            self._function(forward, each)
+
+    def _attribute(self, node: Expression, inside: Inside) -> None:
+        """What a method reads of its receiver; `module` watches tensors and modules."""
+        value = self._member(node, inside)
+        if type(value) is not Tensor and type(value) not in _PLAIN:
+            raise Untraceable
+
+    def _method(self, node: Expression, inside: Inside) -> None:
+        """What a method calls of its receiver: a module below it, or another method."""
+        assert isinstance(node, syntax.Attribute)
+        owner = self._member(node.value, inside)
+        if not isinstance(owner, Module):
+            raise Untraceable
+        if node.name not in owner._modules:
+            self._function(method_of(owner, node.name), owner)
+
+    def _member(self, node: Expression, inside: Inside) -> Any:
+        if isinstance(node, syntax.Name):
+            return inside.instance
+        assert isinstance(node, syntax.Attribute)
+        owner = self._member(node.value, inside)
+        for table in ("_modules", "_parameters", "_buffers", "_values"):
+            found = getattr(owner, table, {})
+            if node.name in found:
+                return found[node.name]
+        raise Untraceable
+
+    def _function(self, function: Function, instance: Module | None = None) -> None:
+        """Watch what a function of the program names beside its own variables; for a method, with
+        what it is called on.
+        """
+        if (function, instance) in self._functions:
+            return
+        self._functions.append((function, instance))
+        receiver = "" if instance is None else function.signature.positional[0]
+        if not is_pure_body(function.statements, receiver):
             raise Untraceable
         for value in function.defaults.values():
             if type(value) is Tensor:
                 self.tensor(value)
+        inside = Inside(function.scope, receiver, instance)
         for statement in function.statements:
             if isinstance(statement, (syntax.Assign, syntax.Return)) and statement.value:
-                self.expression(statement.value, function.scope)
+                self.expression(statement.value, inside)
 
 
 def _is_of_torch(name: str, value: Any) -> bool:

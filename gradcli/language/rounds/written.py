@@ -9,6 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.rounds.guard import Guard
 from gradcli.language.scopes import Variables
 from gradcli.limits import Steps
+from gradcli.optim.optimizer import Optimizer
 
 Round = Callable[[], tuple[Any, ...]]
 """Does what a round does; returns the arrays of the tensors that it names."""
@@ -26,6 +27,8 @@ class Written(NamedTuple):
         inputs: the kinds of the tensors that it is given, by name.
         named: the names of the tensors that it makes.
         updated: the tensors that it writes to.
+        leaves: those whose gradients it leaves as an ordinary round does.
+        optimizers: those that step.
         counted: the names of numbers that it binds.
         grown: the lists that it appends to.
         steps: what it counts as steps, beside itself.
@@ -36,6 +39,8 @@ class Written(NamedTuple):
     inputs: dict[str, Kind]
     named: list[str]
     updated: list[Tensor]
+    leaves: list[Tensor]
+    optimizers: list[Optimizer]
     counted: list[str]
     grown: list[list[Any]]
     steps: int
