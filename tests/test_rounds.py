@@ -66,6 +66,7 @@ LOSSES = [
     "(w.sum() + b.sum()) * s + w.sum() * 2",
     "(b + b).sum() * s * s + (w - w.mean()).square().sum()",
     "w.square().sum() + b.mean() + s",
+    "torch.log(b).sum() + w.sum() / (s - s) + (w * 1e30).exp().mean()",
 ]
 
 # Each is a program, and how often it finds a round that can be written; all print what they leave.
@@ -81,6 +82,35 @@ for n in range(20):
             p.grad = None
     if n % 6 == 5:
         print(n, loss, b._version)
+""",
+        1,
+    ),
+    "a report on the round before": (
+        """
+loss = None
+for n in range(20):
+    if n % 5 == 0:
+        print(n, loss, w.grad)
+    loss = ((x @ w + b) ** 2).mean() * s
+    for p in parameters:
+        p.grad = None
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.1 * p.grad
+""",
+        1,
+    ),
+    "a report on the step before": (
+        """
+optimizer = torch.optim.SGD(parameters, lr=0.1)
+for n in range(20):
+    if n % 5 == 4:
+        print(n, loss, loss.grad_fn.next_functions, [p.grad for p in parameters])
+    optimizer.zero_grad()
+    loss = ((x @ w + b) ** 2).mean() * s
+    loss.backward()
+    optimizer.step()
 """,
         1,
     ),
@@ -309,6 +339,30 @@ for n in range(9):
     loss.backward()
     w.grad = None
 print(made)
+""",
+        0,
+    ),
+    "elements that values choose": (
+        """
+for n in range(9):
+    loss = (x @ w)[x @ w > 0].sum() + w.flatten().dot(w.flatten()) * len(torch.where(b > 0)[0])
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.2 * w.grad
+    w.grad = None
+""",
+        0,
+    ),
+    "shapes that values choose": (
+        """
+for n in range(9):
+    chosen = torch.where(w > -0.4)[0]
+    loss = (w * w).sum() * chosen.sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+    w.grad = None
+print(chosen)
 """,
         0,
     ),
@@ -910,6 +964,42 @@ for n in range(9):
     loss.backward()
     optimizer.step()
 print(list(model.parameters()), [p.grad for p in model.parameters()], optimizer.state_dict())
+"""
+    in_both_ways(program, monkeypatch)
+    assert len(written) == 1
+
+
+def test_an_error_in_a_later_round(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+pairs = [(x * k, classes + k // 7) for k in range(9)]
+for inputs, target in pairs:
+    out = inputs @ w
+    loss = F.cross_entropy(out, target)
+    loss.backward()
+    w.grad = None
+"""
+    outcome = in_both_ways(program, monkeypatch)
+    assert len(written) == 1
+    assert outcome.error is not None
+    assert outcome.error.span is not None
+    assert outcome.error.span.text == "F.cross_entropy(out, target)"
+
+
+def test_an_error_that_is_caught(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    program = """
+optimizer = torch.optim.SGD([w], lr=0.1)
+count = 0
+try:
+    for n in range(9):
+        optimizer.zero_grad()
+        batch = x[n // 7 * 3:][:3]
+        out = batch @ w
+        count += 1
+        loss = F.cross_entropy(out, classes)
+        loss.backward()
+        optimizer.step()
+except Exception as error:
+    print(error, loss, out, w.grad, w._version)
 """
     in_both_ways(program, monkeypatch)
     assert len(written) == 1

@@ -10,7 +10,15 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.language import syntax
-from gradcli.language.rounds.expressions import CREATING, PURE, Allowed, is_pure, names_in, parts
+from gradcli.language.rounds.expressions import (
+    CREATING,
+    PURE,
+    Allowed,
+    is_pure,
+    names_in,
+    parts,
+    reads_gradient,
+)
 from gradcli.language.scopes import target_names
 from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
@@ -90,7 +98,7 @@ class _Walk:
         assigned: those of the bound ones that have their value of this round.
         prepared: the statements that give the round its data.
         given: the names that they bind.
-        acted: whether there was a backward pass, or the like, so far.
+        acted: whether there was a backward pass, or the like, so far; forgetting gradients is not.
     """
 
     def __init__(self, loop: syntax.For) -> None:
@@ -138,7 +146,6 @@ class _Walk:
             return False
         (target,) = node.targets
         if isinstance(target, syntax.Attribute):
-            self.acted = True
             return (
                 target.name == "grad"
                 and isinstance(target.value, syntax.Name)
@@ -179,6 +186,8 @@ class _Walk:
             return False
         if not is_pure(node.value, Allowed(self._is_ready, PURE | CREATING)):
             return False
+        if reads_gradient(node.value):
+            return False
         if self.expression(node.value) and not self._selects(node.value):
             return False
         if isinstance(node.targets[0], (syntax.Attribute, syntax.Subscript)):
@@ -206,7 +215,6 @@ class _Walk:
             return False
         receiver = call.function.value
         if call.function.name == "zero_" and isinstance(receiver, syntax.Attribute):
-            self.acted = True
             return (
                 receiver.name == "grad"
                 and isinstance(receiver.value, syntax.Name)
@@ -216,7 +224,7 @@ class _Walk:
         if not isinstance(receiver, syntax.Name):
             return False
         if call.function.name in ("step", "zero_grad"):
-            self.acted = True
+            self.acted = self.acted or call.function.name == "step"
             return receiver.name not in self.bound and not call.arguments
         if call.function.name == "append":
             (value,) = [a.value for a in call.arguments] if len(call.arguments) == 1 else [call]

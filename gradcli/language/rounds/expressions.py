@@ -37,7 +37,7 @@ PURE = frozenset(
 dtypes and settings alone.
 """
 
-ARITHMETIC = frozenset({"+", "-", "*", "/", "**", "@"})
+ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
 COMPARISONS = frozenset({"<", "<=", "==", "!=", ">", ">="})
 CREATING = frozenset(
     """
@@ -142,6 +142,13 @@ def _is_pure_statement(node: Statement, allowed: Allowed) -> bool:
     elif not isinstance(node, syntax.Return):
         return False
     return node.value is None or is_pure(node.value, allowed)
+
+
+def reads_gradient(node: Expression) -> bool:
+    """Whether an expression reads the `.grad` of something."""
+    if isinstance(node, syntax.Attribute) and node.name == "grad":
+        return True
+    return any(map(reads_gradient, parts(node)))
 
 
 def names_in(node: Expression) -> set[str]:

@@ -30,7 +30,7 @@ class Gradients:
         self.lasting: dict[Tensor, Tensor] = {}
         self.now: dict[Tensor, Variable | None] = {}
         self.forgotten: set[Tensor] = set()
-        self.unseen: set[Tensor] = set()
+        self.unseen: dict[Tensor, Variable] = {}
 
     def arrive(self, leaf: Tensor, gradient: Variable) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
@@ -112,7 +112,7 @@ class Gradients:
             if gradient is None or leaf.grad in self.lasting:
                 continue
             if unseen and leaf in self.forgotten:
-                self.unseen.add(leaf)
+                self.unseen[leaf] = gradient
                 continue
             keep, wrap = text.refer(fitting.kept), text.refer(Tensor)
             array = text.constant(leaf.array).name

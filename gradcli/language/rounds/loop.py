@@ -35,6 +35,7 @@ class TracedLoop:
         attempts: how often it may be traced yet.
         written: the round that was traced last, None while there is none.
         compared: whether it was found to do the same as an ordinary one.
+        left: what it left last, empty if an ordinary round came after it.
     """
 
     def __init__(self, compiler: Compiler, plan: Admitted, scope: Scope, body: Run) -> None:
@@ -49,6 +50,7 @@ class TracedLoop:
         self.attempts = _ATTEMPTS
         self.written: Written | None = None
         self.compared = False
+        self.left: tuple[Any, ...] = ()
 
     def begin(self, variables: Variables, values: Collection[Any]) -> Run:
         """The loop begins, perhaps once more: what runs its rounds, one for each of the values."""
@@ -58,7 +60,11 @@ class TracedLoop:
         numbers = count(1)
 
         def run_round(variables: Variables) -> None:
-            self._run_round(variables, last=next(numbers) >= len(values))
+            try:
+                self._run_round(variables, last=next(numbers) >= len(values))
+            except BaseException:
+                self._show(variables)  # somebody may look around
+                raise
 
         return run_round
 
@@ -66,15 +72,22 @@ class TracedLoop:
         """Run one round, in whichever way; the last one of the loop is an ordinary one."""
         self.wait -= 1
         if last or self.wait >= 0 or self._is_special(variables):
+            self._show(variables)
             self.body(variables)
             self._check(variables)
         elif not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             self.body(variables)
         else:
-            self.prepare(variables)
+            try:
+                self.prepare(variables)
+            except Exception:
+                self._show(variables)
+                self.body(variables)  # which does what comes before it, and fails too
+                return
             if self.written is None:
                 self._run_traced(variables)
             elif not self.written.fits(variables, self.compiler.steps):
+                self._show(variables)
                 self.rest(variables)
             elif not self.compared:
                 self._compare(self.written, variables)
@@ -103,13 +116,16 @@ class TracedLoop:
 
     def _run_written(self, written: Written, variables: Variables) -> None:
         try:
-            written.round()
-        except MemoryError:
-            self.rest(variables)
-        except KeyboardInterrupt:
-            # The session may go on: what the loop names is then to be there.
-            self.rest(variables)
-            raise
+            self.left = written.round()
+        except Exception:
+            self._show(variables)
+            self.rest(variables)  # which fails too, and says where
+
+    def _show(self, variables: Variables) -> None:
+        """Let what the round before left be seen, if it was a written one."""
+        if self.written is not None and self.left:
+            self.written.show(self.left, variables)
+        self.left = ()
 
     def _run_traced(self, variables: Variables) -> None:
         self.written = Trace(self.compiler, self.scope, self.plan, variables).run()
@@ -120,7 +136,7 @@ class TracedLoop:
         """Run a round in both ways; from then on the written one serves if all is the same."""
         effects = Effects(self.compiler.state, written, variables)
         arrays = written.round()
-        found = effects.seen(arrays)
+        found = effects.seen(arrays[: len(written.named)])
         effects.undo()
         self.rest(variables)
         now = effects.seen([variables[name].array for name in written.named])

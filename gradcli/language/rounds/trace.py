@@ -105,12 +105,13 @@ class Trace:
         )
         text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
         return Written(
-            text.function(list(self.named.values())),
+            text.function([*self.named.values(), *self.gradients.unseen.values()]),
             self.guard,
             {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
             list(self.named),
             list(dict.fromkeys([*self.updated, *self.gradients.lasting])),
             [leaf for leaf in self.guard.gradients if leaf not in self.gradients.unseen],
+            list(self.gradients.unseen),
             self.optimizers,
             self.counted,
             self.grown,

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.fitting import kept
+from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.language.rounds.guard import Guard
 from gradcli.language.scopes import Variables
 from gradcli.limits import Steps
 from gradcli.optim.optimizer import Optimizer
 
 Round = Callable[[], tuple[Any, ...]]
-"""Does what a round does; returns the arrays of the tensors that it names."""
+"""Does what a round does; returns the arrays of the tensors that it names, and those of gradients
+that it leaves to be seen only when the next round fails.
+"""
 
 Kind = tuple[Any, ...]
 """How an array lies in memory: its type, dtype, shape and strides."""
@@ -28,6 +31,7 @@ class Written(NamedTuple):
         named: the names of the tensors that it makes.
         updated: the tensors that it writes to.
         leaves: those whose gradients it leaves as an ordinary round does.
+        unseen: the others.
         optimizers: those that step.
         counted: the names of numbers that it binds.
         grown: the lists that it appends to.
@@ -40,6 +44,7 @@ class Written(NamedTuple):
     named: list[str]
     updated: list[Tensor]
     leaves: list[Tensor]
+    unseen: list[Tensor]
     optimizers: list[Optimizer]
     counted: list[str]
     grown: list[list[Any]]
@@ -53,6 +58,18 @@ class Written(NamedTuple):
             and kind_of(given.array) == kind
             for name, kind in self.inputs.items()
         )
+
+    def show(self, arrays: tuple[Any, ...], variables: Variables) -> None:
+        """Let a program see what a round left, of which these are the arrays, as if it had been an
+        ordinary one: the graphs of two rounds differ in nothing but values, which are freed.
+        """
+        count = len(self.named)
+        for name, array in zip(self.named, arrays[:count], strict=True):
+            former = variables[name]
+            tensor = variables[name] = Tensor(array, former.requires_grad)
+            tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+        for leaf, array in zip(self.unseen, arrays[count:], strict=True):
+            meta_of(leaf).grad = Tensor(kept(array, leaf.array))
 
 
 def kind_of(array: Any) -> Kind:
