@@ -135,11 +135,14 @@ class TracedLoop:
     def _compare(self, written: Written, variables: Variables) -> None:
         """Run a round in both ways; from then on the written one serves if all is the same."""
         effects = Effects(self.compiler.state, written, variables)
-        arrays = written.round()
-        found = effects.seen(arrays[: len(written.named)])
+        try:
+            arrays = written.round()
+            found = effects.seen(arrays[: len(written.named)])
+        except Exception:
+            found = None
         effects.undo()
         self.rest(variables)
         now = effects.seen([variables[name].array for name in written.named])
-        self.compared = same_effects(found, now)
+        self.compared = found is not None and same_effects(found, now)
         if not self.compared:
             self.wait = _NEVER

@@ -9,7 +9,7 @@ from gradcli.autograd.listening import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.rounds.derivative import is_setting
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.straight_line import StraightLine, Untraceable
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.ops.entry import Op
 from gradcli.ops.layout import Layout
 from gradcli.ops.operands import number_and_array
@@ -56,7 +56,22 @@ def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> 
     forward = getattr(op.forward, "__wrapped__", op.forward)  # which serves half precision
     several = type(out) is tuple
     known = tuple([each.array for each in out]) if several else out.array
-    text.call(forward, operands, op.deferrable, known)
+    if all(map(_lies_in_rows, operands)):
+        text.call(forward, operands, op.deferrable, known)
+        return
+    # What comes out may have been laid out otherwise since.
+    result = text.call(forward, operands, op.deferrable)
+    arrays = zip(result, known, strict=True) if several else [(result, known)]
+    for variable, array in arrays:
+        if variable is None or not same(variable.value, array):
+            raise Untraceable
+        text.stand_for(array, variable)
+
+
+def _lies_in_rows(operand: Any) -> bool:
+    if isinstance(operand, Variable):
+        return bool(operand.value.flags.c_contiguous)
+    return type(operand) is not list or all(map(_lies_in_rows, operand))
 
 
 def _operands(text: StraightLine, op: Op, given: dict[str, Any]) -> list[Any]:

@@ -122,7 +122,7 @@ class StraightLine:
         if len(self.lines) > _LONGEST:
             raise Untraceable
         if result is None:
-            result = function(*[_value(operand) for operand in operands])
+            result = _result_of(function, operands)
         for operand in operands:
             if isinstance(operand, Variable) and result is operand.value:
                 return operand  # a gradient that is passed on
@@ -261,6 +261,13 @@ def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
         and old.dtype is new.dtype
         and not any(np.may_share_memory(old, each) for each in alive)
     )
+
+
+def _result_of(function: Callable[..., Any], operands: Sequence[Any]) -> Any:
+    try:
+        return function(*[_value(operand) for operand in operands])
+    except Exception as failure:  # it is for operands that lie otherwise
+        raise Untraceable from failure
 
 
 def _value(operand: Any) -> Any:
