@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
 from gradcli.language.rounds import loop as traced
 from gradcli.limits import Limits
+from tests.random_training import random_training
 from tests.running import Outcome, run
 
 SETUP = """
@@ -930,6 +931,17 @@ def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
     outcome = in_both_ways(program, monkeypatch)
     assert outcome.error is None
     assert len(written) == count
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_training_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_both_ways(random_training(seed), monkeypatch)
+
+
+def test_most_random_training_is_written(written: list[Any]) -> None:
+    for seed in range(60):
+        run(random_training(seed))
+    assert len(written) > 40
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)

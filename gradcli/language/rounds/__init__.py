@@ -5,11 +5,21 @@ tensors and nodes that it makes only those of the last round are ever seen. So a
 rounds one is traced: it runs as always, and its operations are noted with the arrays they work on.
 From them a function is generated that does to the parameters what a round does, with the same
 forward functions and the same derivative rules in the same order, and makes no tensors and no
-nodes. The last round is an ordinary one again, so that all that can be seen afterwards is there.
+nodes. Before it is used it is compared with an ordinary round, bit for bit. Whatever could be looked
+at is there when it could be: the last round, and those that do more than others, are ordinary ones.
 
+    expressions     what only computes
     admission       which loops may be traced: what their syntax alone tells
     straight_line   the text that is generated, and the arrays that its variables stand for
-    derivative      a backward pass as such text
+    elementwise     the ufuncs that a function comes to
+    operations      the operations of a statement as such text
+    derivative      a backward pass
+    gradients       what happens to `.grad`
+    optimizers      `step()` and `zero_grad()`
+    modules         which modules only compute
+    watch, guard    what a round takes for constant, and whether it still is
     trace           runs a round and writes it
+    written         what a trace leaves
+    effects         what a round changes, to compare two ways of running it
     loop            decides which rounds of a loop are ordinary
 """
