@@ -5,8 +5,9 @@ tensors and nodes that it makes only those of the last round are ever seen. So a
 rounds one is traced: it runs as always, and its operations are noted with the arrays they work on.
 From them a function is generated that does to the parameters what a round does, with the same
 forward functions and the same derivative rules in the same order, and makes no tensors and no
-nodes. Before it is used it is compared with an ordinary round, bit for bit. Whatever could be looked
-at is there when it could be: the last round, and those that do more than others, are ordinary ones.
+nodes. Before it is used it is compared with an ordinary round, bit for bit. Whatever could be
+looked at is there when it could be: the last round, and those that do more than others, are
+ordinary ones.
 
     expressions     what only computes
     admission       which loops may be traced: what their syntax alone tells
