@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.block_kernels import choose_block
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
@@ -21,6 +20,7 @@ from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Function, Op, op
 from gradcli.ops.gathering import gather
+from gradcli.ops.largest import largest_of_windows
 from gradcli.ops.reduction import wide
 from gradcli.ops.refusing import NOTHING, Refused, refusing
 from gradcli.ops.shape import reshape, squeeze_dim, unsqueeze
@@ -28,76 +28,6 @@ from gradcli.ops.windows import Sizes, Windows, check_counts, per_dimension
 from gradcli.state import active
 
 # --- the largest of a window --------------------------------------------------------------------
-
-
-def _flat(places: list[Any], sizes: Sizes) -> Any:
-    """Places along each dimension as one place in row order, of all their combinations."""
-    ndim = len(sizes)
-    total: Any = np.zeros((1,) * ndim, np.int64)
-    for dim, along in enumerate(places):
-        shape = [1] * ndim
-        shape[dim] = -1
-        total = total + (np.asarray(along) * prod(sizes[dim + 1 :])).reshape(shape)
-    return total
-
-
-def _max_pool_array(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, Any]:
-    """The largest of every window, and its place in row order. Of ties it is the first; a nan is
-    larger than anything.
-    """
-    sizes = self.shape[-len(windows.kernel) :]
-    counts = windows.counts(sizes, ceil_mode)
-    lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
-    padded = windows.pad(self, counts, lowest)
-    places = list(windows.elements(counts))
-    largest = padded[places[0][1]].copy()
-    other = np.empty_like(largest)
-    # The number of the largest element in its window. Numbers grow from element to element, so the
-    # larger of two is the later one.
-    chosen = module_of(largest).zeros(largest.shape, np.uint8 if len(places) < 256 else np.int32)
-    with_nan = self.dtype.kind not in "iu" and (
-        type(self) is not np.ndarray or bool(np.isnan(np.max(self, initial=-np.inf)))
-    )  # a GPU is not waited for
-    for number, (_, where) in enumerate(places[1:], 1):
-        element = padded[where]
-        larger = element > largest
-        if with_nan:
-            larger |= element != element
-        choose_block(larger, element, largest, other)
-        largest, other = other, largest
-        np.maximum(chosen, larger.view(np.uint8) * chosen.dtype.type(number), out=chosen)
-    indices = _indices(chosen, windows, [place for place, _ in places], sizes, counts)
-    ndim = len(sizes)
-    return in_format_of_images(largest, self, ndim), in_format_of_images(indices, self, ndim)
-
-
-def _indices(
-    chosen: Any, windows: Windows, places: list[Sizes], sizes: Sizes, counts: Sizes
-) -> Any:
-    """The places in row order of the elements that were chosen by their numbers in the windows.
-
-    Number 0 is the first element inside the tensor where the window begins before it.
-    """
-    firsts = [
-        np.arange(count) * s - p
-        for count, s, p in zip(counts, windows.stride, windows.padding, strict=True)
-    ]
-    steps = [
-        sum(
-            i * d * prod(sizes[dim + 1 :])
-            for dim, (i, d) in enumerate(zip(place, windows.dilation, strict=True))
-        )
-        for place in places
-    ]
-    indices = module_of(chosen).asarray(steps)[chosen]
-    indices += _flat(firsts, sizes)
-    if any(windows.padding):
-        inside = [
-            np.where(first < 0, first % d, first)
-            for first, d in zip(firsts, windows.dilation, strict=True)
-        ]
-        indices = np.where(chosen == 0, _flat(inside, sizes), indices)
-    return indices
 
 
 def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -> Any:
@@ -160,7 +90,7 @@ _MAX = {
         f"max_pool{ndim}d_with_indices",
         f"MaxPool{ndim}DWithIndicesBackward0",
         ndim,
-        _max_pool_array,
+        largest_of_windows,
         windowed=True,
     )
     for ndim in (2, 3)
@@ -169,7 +99,7 @@ _MAX = {
 _MAX_OF_LINE: Op = op(
     "max_pool1d",
     "",
-    lambda self, windows, ceil_mode: _max_pool_array(self, windows, ceil_mode)[0],
+    lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
 )
 
