@@ -659,6 +659,58 @@ print(loss, counting.count)
 """,
         0,
     ),
+    "a class that changes": (
+        """
+import torch.nn as nn
+torch.manual_seed(0)
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 3)
+    def forward(self, t):
+        return self.layer(t)
+def twice(self, t):
+    return self.layer(t) * 2
+net = Net()
+for n in range(12):
+    net.zero_grad()
+    loss = net(x).square().mean()
+    loss.backward()
+    if n == 6:
+        Net.forward = twice
+print(loss)
+""",
+        2,
+    ),
+    "names that are deleted": (
+        """
+extra = torch.ones(3)
+for n in range(9):
+    loss = (b * extra).sum()
+    loss.backward()
+    b.grad = None
+    if n == 8:
+        del extra
+print(loss)
+""",
+        1,
+    ),
+    "two names of one tensor": (
+        """
+for n in range(12):
+    if n > 7:
+        print(out is hidden, same is w, same.grad is None, hidden)
+    hidden = torch.tanh(x @ w)
+    out = hidden
+    same = w
+    loss = out.sum()
+    w.grad = None
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+""",
+        1,
+    ),
     "hooks of modules and optimizers": (
         """
 import torch.nn as nn

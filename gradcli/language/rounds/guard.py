@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.language.scopes import Variables
 from gradcli.state import State
 
@@ -66,7 +67,7 @@ class Guard:
         return (
             variables is self.variables
             and _modes(self.state) == self.modes
-            and all(read(around) is value for read, around, value in self.names)
+            and all(_reads(*each) for each in self.names)
             and all(_are_same(values, items) for values, items in self.lists)
             and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
@@ -74,6 +75,13 @@ class Guard:
             and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
             and all(leaf.grad is gradient for leaf, gradient in self.lasting.items())
         )
+
+
+def _reads(read: Evaluate, variables: Variables, value: Any) -> bool:
+    try:
+        return read(variables) is value
+    except GradcliError:  # the name was deleted
+        return False
 
 
 def _are_same(values: Any, items: Any) -> bool:

@@ -85,4 +85,7 @@ def members_of(module: Module) -> list[Any]:
         found += [each, each.training, getattr(each, "_hooks", None)]
         for table in (each._values, each._parameters, each._buffers, each._modules):
             found += table.values()
+        for host in type(each).__mro__:
+            if "language_class" in vars(host):
+                found += vars(host)["language_class"].names.values()
     return found

@@ -64,10 +64,16 @@ class Written(NamedTuple):
         ordinary one: the graphs of two rounds differ in nothing but values, which are freed.
         """
         count = len(self.named)
+        made: dict[Tensor, Tensor] = {}
         for name, array in zip(self.named, arrays[:count], strict=True):
             former = variables[name]
-            tensor = variables[name] = Tensor(array, former.requires_grad)
-            tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+            if former.array is array:
+                continue  # another name of what is there anyway
+            if former not in made:
+                made[former] = tensor = Tensor(array, former.requires_grad)
+                tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
+                tensor.set_name(name)
+            variables[name] = made[former]
         for leaf, array in zip(self.unseen, arrays[count:], strict=True):
             meta_of(leaf).grad = Tensor(kept(array, leaf.array))
 
