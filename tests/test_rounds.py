@@ -731,6 +731,20 @@ print(seen, loss)
 """,
         1,
     ),
+    "an update that cannot be written": (
+        """
+for n in range(7):
+    loss = (w * w * s).sum()
+    loss.backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad * (w.grad > -1)
+        s -= 0.1 * s.grad
+    w.grad = None
+    s.grad = None
+print(w._version)
+""",
+        0,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)

@@ -76,6 +76,7 @@ class TracedLoop:
             self.body(variables)
             self._check(variables)
         elif not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
+            self._show(variables)
             self.body(variables)
         else:
             try:

@@ -216,8 +216,8 @@ class Trace:
         self.watch.expression(node.target)
         self.watch.expression(node.value)
         target = self.text.variable_of(tensor.array)
-        self._has_run = True
         right = self._operations(node.value)
+        self._has_run = True
         self.state.place = node.span
         store = target_store(self.compiler, node.target, self.scope, assigned=True)
         store(self.variables, augmented(node.operator, tensor, right))
