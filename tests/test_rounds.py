@@ -745,6 +745,31 @@ print(w._version)
 """,
         0,
     ),
+    "numbers that come from shapes": (
+        """
+for n in range(7):
+    rows = x.shape[0]
+    columns = w.size(1)
+    loss = (x @ w).sum() / (rows * columns) + b.reshape(1, columns).sum()
+    loss.backward()
+    w.grad = None
+    b.grad = None
+print(rows, columns)
+""",
+        1,
+    ),
+    "an integer that grows": (
+        """
+count = 1
+for n in range(7):
+    count = count * 3
+    loss = b.sum()
+    loss.backward()
+    b.grad = None
+print(count)
+""",
+        0,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)

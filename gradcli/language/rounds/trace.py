@@ -195,7 +195,11 @@ class Trace:
             return
         self.watch.expression(node.value)
         write_operations(self.text, lambda: self._run(node))
-        self._name(target, self.watch.read(target))
+        value = self.watch.read(target)
+        if type(value) in _NUMBERS and is_direct(target, self.scope):
+            self.watch.numbers.add(target.name)  # which comes from a shape, as no item was read
+        else:
+            self._name(target, value)
 
     def _name(self, target: Expression, value: Any) -> None:
         """Note that a name is given to a tensor of the round."""
@@ -309,8 +313,9 @@ class Trace:
         number = self._number(value, read)
         before = self.variables.get(target.name)
         self._run(node)
-        if type(self.variables.get(target.name)) is not type(before):
-            raise Untraceable
+        after = type(self.variables.get(target.name))
+        if after is not type(before) or (after is int and "*" in number):
+            raise Untraceable  # a product of integers grows without bounds
         self.text.write(f"{self._place(target)} = {number}", *read)
         self.counted.append(target.name)
 

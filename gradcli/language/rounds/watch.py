@@ -57,7 +57,7 @@ class Watch:
         rebound: those of them that it gives other values.
         made: the arrays of the tensors that the round made so far, by the names that it gave them.
         inputs: the tensors that it was given by other names, which may be others in the next round.
-        numbers: the names of numbers that it goes through, the same ones in every round.
+        numbers: the names of numbers that are the same ones in every round.
     """
 
     def __init__(
