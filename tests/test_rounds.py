@@ -770,6 +770,71 @@ print(count)
 """,
         0,
     ),
+    "enumerated data": (
+        """
+pairs = [(x * k, classes) for k in range(9)]
+for n, (inputs, target) in enumerate(pairs):
+    loss = F.cross_entropy(inputs @ w + b, target) * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+    if n % 4 == 3:
+        print(n, loss)
+print(n, inputs)
+""",
+        1,
+    ),
+    "zipped data": (
+        """
+images = [x * k for k in range(9)]
+labels = [classes] * 8
+for inputs, target in zip(images, labels):
+    loss = F.cross_entropy(inputs @ w + b, target) * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+print(inputs, loss)
+""",
+        1,
+    ),
+    "data of a generator": (
+        """
+for inputs in (x * k for k in range(9)):
+    loss = (inputs @ w + b).sum() * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+print(inputs, loss)
+""",
+        0,
+    ),
+    "a zip of the program's": (
+        """
+def zip(a, b):
+    return [(a[0], b[0])] * 7
+for inputs, target in zip([x], [classes]):
+    loss = F.cross_entropy(inputs @ w + b, target) * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+print(inputs, loss)
+""",
+        1,
+    ),
+    "a list that grows": (
+        """
+items = [x] * 9
+for n, inputs in enumerate(items):
+    loss = (inputs @ w + b).sum() * s
+    loss.backward()
+    for p in parameters:
+        p.grad = None
+    if n % 4 == 3 and n < 9:
+        items.append(x * 2)
+print(n, inputs, loss)
+""",
+        1,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import syntax
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.iteration import iterate
+from gradcli.language.iteration import Iterator, iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import BREAK, CONTINUE, Run, signals
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler
+    from gradcli.language.compiler import Compiler, Evaluate
 
 _COUNTED = frozenset({range, list, tuple})
 """What a loop goes through whose rounds are known to be the last or not."""
+
+_DRAWING = frozenset({"enumerate", "zip"})
+"""What draws from such values as long as they all last."""
 
 _MANY = 100
 """Rounds of a loop, as often as it runs, from which on tracing one may be worth its while."""
@@ -33,6 +37,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
     traced = c.traced_loop(node, scope, body)
+    count = _counting(c, node.iterable, scope)
     rounds = 0
 
     # The place is set at the end of a round too: the next value may fail to come.
@@ -40,12 +45,13 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
         values = iterable(variables)
         state.place = span
         run_round = body
-        if type(values) in _COUNTED:
+        length = count(variables, values)
+        if length is not None:
             nonlocal rounds
-            rounds += len(values)
+            rounds += length()
             loop = traced() if rounds > _MANY else None
             if loop is not None:
-                run_round = loop.begin(variables, values)
+                run_round = loop.begin(variables, length)
         for value in iterate(values):
             steps.left -= 1
             if steps.left < 0:
@@ -79,6 +85,33 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
         return orelse(variables)
 
     return run_until_signal if signals(node.body) else run
+
+
+Length = Callable[[], int]
+"""How many rounds a loop has, as far as is known now."""
+
+
+def _counting(
+    c: Compiler, iterable: syntax.Expression, scope: Scope
+) -> Callable[[Variables, Any], Length | None]:
+    """What finds how many rounds a loop over some values has; None for those that do not tell."""
+    drawn: list[Evaluate] = []
+    if isinstance(iterable, syntax.Call) and iterable.function.span.text in _DRAWING:
+        given = [argument.value for argument in iterable.arguments]
+        if all(isinstance(each, syntax.Name) for each in given):
+            drawn = [c.expression(each, scope) for each in given]
+
+    def count(variables: Variables, values: Any) -> Length | None:
+        if type(values) in _COUNTED:
+            return values.__len__
+        if not drawn or type(values) is not Iterator or values.kind not in _DRAWING:
+            return None
+        sized = [read(variables) for read in drawn]
+        if not all(type(each) in _COUNTED for each in sized):
+            return None
+        return lambda: min(map(len, sized))
+
+    return count
 
 
 def while_statement(c: Compiler, node: syntax.While, scope: Scope) -> Run:

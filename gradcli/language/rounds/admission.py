@@ -79,6 +79,17 @@ def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
             yield from _bound_by(node.body, updates)
 
 
+def _numbers_of(loop: syntax.For) -> Iterator[str]:
+    """The names of numbers among those that a loop gives values; items of a list are data."""
+    if not isinstance(loop.iterable, syntax.Call):
+        return
+    function = loop.iterable.function.span.text
+    if function == "enumerate" and isinstance(loop.target, syntax.Tuple):
+        yield from target_names(loop.target.elements[0])
+    elif function != "zip":
+        yield from target_names(loop.target)
+
+
 def _runs_backward(node: Statement) -> bool:
     return (
         isinstance(node, syntax.ExpressionStatement)
@@ -104,9 +115,8 @@ class _Walk:
     def __init__(self, loop: syntax.For) -> None:
         self.bound = frozenset(_bound_by(loop.body, updates=True))
         self.carried = self.bound - frozenset(_bound_by(loop.body, updates=False))
-        counts = isinstance(loop.iterable, syntax.Call)  # `range`; items of a list are data
         targets = frozenset(target_names(loop.target))
-        self.numbers = targets if counts else frozenset()
+        self.numbers = frozenset(_numbers_of(loop))
         self.assigned: set[str] = set()
         self.prepared: list[syntax.Assign] = []
         self.given = targets - self.numbers

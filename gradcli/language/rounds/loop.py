@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +52,10 @@ class TracedLoop:
         self.compared = False
         self.left: tuple[Any, ...] = ()
 
-    def begin(self, variables: Variables, values: Collection[Any]) -> Run:
-        """The loop begins, perhaps once more: what runs its rounds, one for each of the values."""
+    def begin(self, variables: Variables, length: Callable[[], int]) -> Run:
+        """The loop begins, perhaps once more: what runs its rounds, of which `length` tells how
+        many there are.
+        """
         if self.compiler.interpreter.followed is not None:
             return self.body
         self._check(variables)
@@ -61,7 +63,7 @@ class TracedLoop:
 
         def run_round(variables: Variables) -> None:
             try:
-                self._run_round(variables, last=next(numbers) >= len(values))
+                self._run_round(variables, last=next(numbers) >= length())
             except BaseException:
                 self._show(variables)  # somebody may look around
                 raise
