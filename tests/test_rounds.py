@@ -835,6 +835,48 @@ print(n, inputs, loss)
 """,
         1,
     ),
+    "updates of data": (
+        """
+for n in range(9):
+    loss = (x @ w + b).square().mean() * s
+    loss.backward()
+    w.data -= 0.1 * w.grad
+    for p in (b, s):
+        p.data.sub_(p.grad * 0.1)
+    w.grad = None
+    b.grad = None
+    s.grad.zero_()
+print(w._version, b._version)
+""",
+        1,
+    ),
+    "updates by methods": (
+        """
+for n in range(9):
+    loss = (x @ w + b).square().mean() * s
+    loss.backward()
+    with torch.no_grad():
+        w.sub_(0.1 * w.grad)
+        b.add_(-0.1 * b.grad)
+        s.mul_(0.9)
+    for p in parameters:
+        p.grad = None
+print(w._version, b._version)
+""",
+        1,
+    ),
+    "a write that is recorded": (
+        """
+for n in range(7):
+    y = b * 2
+    y.mul_(3.)
+    loss = y.sum()
+    loss.backward()
+    b.grad = None
+print(loss)
+""",
+        0,
+    ),
     "a carried tensor": (
         """
 m = torch.zeros(3)

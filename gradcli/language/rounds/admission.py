@@ -24,6 +24,7 @@ from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
 
 UPDATES = frozenset({"+", "-", "*", "/"})
+IN_PLACE = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
 NUMERIC = frozenset({"+", "-", "*", "/"})
 
 
@@ -129,6 +130,13 @@ class _Walk:
         if isinstance(node, syntax.Assign):
             return (outermost and self._prepares(node)) or self._assign(node)
         if isinstance(node, syntax.AugmentedAssign):
+            if _is_data(node.target):
+                self.acted = True
+                return (
+                    node.operator in UPDATES
+                    and self.expression(node.target)
+                    and self.expression(node.value)
+                )
             return (
                 isinstance(node.target, syntax.Name)
                 and node.operator in UPDATES
@@ -231,6 +239,16 @@ class _Walk:
                 and self.expression(receiver.value)
                 and not call.arguments
             )
+        if call.function.name in IN_PLACE and (
+            isinstance(receiver, syntax.Name) or _is_data(receiver)
+        ):
+            self.acted = True
+            return (
+                len(call.arguments) == 1
+                and not (call.arguments[0].kind or call.arguments[0].name)
+                and self.expression(receiver)
+                and self.expression(call.arguments[0].value)
+            )
         if not isinstance(receiver, syntax.Name):
             return False
         if call.function.name in ("step", "zero_grad"):
@@ -321,6 +339,15 @@ class _Walk:
         elif not isinstance(node, (syntax.Unary, syntax.Logical)):
             return False
         return all(map(self._counts, parts(node)))
+
+
+def _is_data(node: Expression) -> bool:
+    """`p.data`."""
+    return (
+        isinstance(node, syntax.Attribute)
+        and node.name == "data"
+        and isinstance(node.value, syntax.Name)
+    )
 
 
 def is_grad_call(node: Expression) -> bool:

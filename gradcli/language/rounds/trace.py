@@ -16,8 +16,7 @@ from gradcli.language.compiler.names import is_direct
 from gradcli.language.iteration import iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.methods import METHODS
-from gradcli.language.operators import augmented
-from gradcli.language.rounds.admission import Admitted, is_grad_call
+from gradcli.language.rounds.admission import IN_PLACE, Admitted, is_grad_call
 from gradcli.language.rounds.derivative import write_backward
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.expressions import parts
@@ -208,34 +207,50 @@ class Trace:
         self.named[target.name] = self.text.variable_of(value.array)
 
     def _update(self, node: syntax.AugmentedAssign) -> None:
-        """`p -= lr * p.grad` of a parameter where nothing is recorded, or `total += number`."""
+        """`p -= lr * p.grad` of a parameter where nothing is recorded, `p.data -= lr * p.grad`, or
+        `total += number`.
+        """
+        if isinstance(node.target, syntax.Attribute):
+            assert isinstance(node.target.value, syntax.Name)
+            self._write_to(node, node.target.value, node.operator, node.value)
+            return
         assert isinstance(node.target, syntax.Name)
         tensor = self.watch.read(node.target)
         if type(tensor) in _NUMBERS:
             whole = syntax.Binary(node.span, node.target, [(node.operator, node.value)])
             self._count(node, node.target, whole)
             return
-        if type(tensor) is not Tensor or node.target.name in self.named or self.state.grad_enabled:
+        if self.state.grad_enabled:
             raise Untraceable
-        self.watch.expression(node.target)
-        self.watch.expression(node.value)
+        self._write_to(node, node.target, node.operator, node.value)
+
+    def _write_to(
+        self, node: Statement, name: syntax.Name, operator: str, value: Expression
+    ) -> None:
+        """Run a statement that changes a tensor from outside in place, and write it."""
+        tensor = self.watch.read(name)
+        if type(tensor) is not Tensor or name.name in self.named:
+            raise Untraceable
+        self.watch.expression(name)
         target = self.text.variable_of(tensor.array)
-        right = self._operations(node.value)
-        self._has_run = True
-        self.state.place = node.span
-        store = target_store(self.compiler, node.target, self.scope, assigned=True)
-        store(self.variables, augmented(node.operator, tensor, right))
-        self._write_update(node.operator, tensor, target, right)
+        right = self._operations(value)
+        before = tensor.version
+        self._run(node)
+        writes = tensor.version - before  # none through `.data`
+        self._write_update(operator, tensor, target, right)
+        if writes:
+            storage = self.text.refer(self.watch.storage(tensor))
+            self.text.write(f"{storage}.version += {writes}")
 
     def _write_update(self, operator: str, tensor: Tensor, target: Variable, right: Any) -> None:
-        text, storage, array = self.text, self.watch.storage(tensor), target.value
+        text, array = self.text, target.value
         if type(array) is not np.ndarray or array.dtype not in FLOATING:
             raise Untraceable
         if tensor.array is not array:
             raise Untraceable
         if type(right) is Tensor:
             if (
-                right.storage is storage
+                np.may_share_memory(right.array, array)
                 or right.array.dtype is not array.dtype
                 or right.array.shape != array.shape
             ):
@@ -250,7 +265,6 @@ class Trace:
         before = text.refer(before_write)
         text.write(f"if {text.refer(self.state)}.sources: {before}({target.name})")
         text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})", *read)
-        text.write(f"{text.refer(storage)}.version += 1")
         self.updated.append(tensor)
 
     # --- numbers --------------------------------------------------------------------------------
@@ -338,6 +352,8 @@ class Trace:
             self.grown.append(values)
         elif call.function.name in ("step", "zero_grad"):
             self._optimize(node, call.function)
+        elif call.function.name in IN_PLACE:
+            self._call_in_place(node, call, call.function)
         elif isinstance(call.function.value, syntax.Attribute):
             self._call_on_gradient(node, call.function.value)
         else:
@@ -392,6 +408,18 @@ class Trace:
                 raise Untraceable
             self.text.stand_for(value.array, gradient)
             self._name(name, value)
+
+    def _call_in_place(
+        self, node: syntax.ExpressionStatement, call: syntax.Call, method: syntax.Attribute
+    ) -> None:
+        """`p.sub_(lr * p.grad)`, `p.data.sub_(lr * p.grad)`."""
+        of = method.value
+        if isinstance(of, syntax.Attribute):
+            of = of.value
+        elif self.state.grad_enabled:
+            raise Untraceable
+        assert isinstance(of, syntax.Name)
+        self._write_to(node, of, IN_PLACE[method.name], call.arguments[0].value)
 
     def _call_on_gradient(self, node: syntax.ExpressionStatement, of: syntax.Attribute) -> None:
         """`p.grad.zero_()`."""
