@@ -16,6 +16,7 @@ ordinary ones.
     operations      the operations of a statement as such text
     derivative      a backward pass
     gradients       what happens to `.grad`
+    numbers         what is added up or collected
     optimizers      `step()` and `zero_grad()`
     modules         which modules only compute
     watch, guard    what a round takes for constant, and whether it still is

@@ -19,8 +19,8 @@ from gradcli.language.methods import METHODS
 from gradcli.language.rounds.admission import IN_PLACE, Admitted, is_grad_call
 from gradcli.language.rounds.derivative import write_backward
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.expressions import parts
 from gradcli.language.rounds.gradients import FLOATING, Gradients
+from gradcli.language.rounds.numbers import NUMBERS, Numbers, operations_of
 from gradcli.language.rounds.operations import write_operations
 from gradcli.language.rounds.optimizers import gradients_of, write_step
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler
 
 _UFUNCS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
-_NUMBERS = (int, float)
 
 
 class Trace:
@@ -45,6 +44,7 @@ class Trace:
         guard: what must still hold for the text to be what a round does.
         text: what is written.
         gradients: what happens to those of leaves.
+        numbers: what is made of numbers.
         updated: the parameters that the round writes to.
         named: the arrays of the tensors that the round names, by name.
         optimizers: those that step.
@@ -72,6 +72,7 @@ class Trace:
         self.steps = 0
         self._since = self.state.sequence_nr
         self.gradients = Gradients(self.text, self.watch)
+        self.numbers = Numbers(self.text, self.watch)
         self._written = True
         self._has_run = False
 
@@ -171,12 +172,6 @@ class Trace:
             self._block(node.body)
             self.state.place = span
 
-    def _operations(self, node: Expression) -> Any:
-        """Run an expression and write its operations."""
-        self.watch.expression(node)
-        evaluate = self.compiler.expression(node, self.scope)
-        return write_operations(self.text, lambda: evaluate(self.variables))
-
     # --- names ----------------------------------------------------------------------------------
 
     def _assign(self, node: syntax.Assign) -> None:
@@ -189,13 +184,13 @@ class Trace:
             self._differentiate(node, target, node.value)
             return
         assert isinstance(target, syntax.Name)
-        if self._is_number(node.value):
+        if self.numbers.gives_number(node.value):
             self._count(node, target, node.value)
             return
         self.watch.expression(node.value)
         write_operations(self.text, lambda: self._run(node))
         value = self.watch.read(target)
-        if type(value) in _NUMBERS and is_direct(target, self.scope):
+        if type(value) in NUMBERS and is_direct(target, self.scope):
             self.watch.numbers.add(target.name)  # which comes from a shape, as no item was read
         else:
             self._name(target, value)
@@ -216,7 +211,7 @@ class Trace:
             return
         assert isinstance(node.target, syntax.Name)
         tensor = self.watch.read(node.target)
-        if type(tensor) in _NUMBERS:
+        if type(tensor) in NUMBERS:
             whole = syntax.Binary(node.span, node.target, [(node.operator, node.value)])
             self._count(node, node.target, whole)
             return
@@ -233,7 +228,7 @@ class Trace:
             raise Untraceable
         self.watch.expression(name)
         target = self.text.variable_of(tensor.array)
-        right = self._operations(value)
+        right = operations_of(self.text, self.watch, value)
         before = tensor.version
         self._run(node)
         writes = tensor.version - before  # none through `.data`
@@ -267,70 +262,15 @@ class Trace:
         text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})", *read)
         self.updated.append(tensor)
 
-    # --- numbers --------------------------------------------------------------------------------
-
-    def _is_number(self, node: Expression) -> bool:
-        """Whether an expression works with numbers, of which some come out of tensors."""
-        if isinstance(node, syntax.Name):
-            return type(self.watch.read(node)) in _NUMBERS
-        if isinstance(node, syntax.Call):
-            function = node.function
-            name = function.name if isinstance(function, (syntax.Attribute, syntax.Name)) else ""
-            return name in ("item", "float")
-        return isinstance(node, syntax.Constant) or (
-            isinstance(node, (syntax.Binary, syntax.Unary))
-            and all(map(self._is_number, parts(node)))
-        )
-
-    def _number(self, node: Expression, read: list[Variable]) -> str:
-        """The text of a number's expression, and the variables that it reads."""
-        if isinstance(node, syntax.Constant):
-            return self.text.refer(node.value)
-        if isinstance(node, syntax.Name):
-            value = self.watch.read(node)
-            if type(value) not in _NUMBERS:
-                raise Untraceable
-            if node.name in self.watch.bound:
-                return self._place(node)
-            self.watch.expression(node)
-            return self.text.refer(value)
-        if isinstance(node, syntax.Unary):
-            return f"(-{self._number(node.operand, read)})"
-        if isinstance(node, syntax.Call):
-            if isinstance(node.function, syntax.Attribute):
-                tensor = self._operations(node.function.value)
-            else:
-                tensor = self._operations(node.arguments[0].value)
-            if type(tensor) is not Tensor or tensor.array.size != 1:
-                raise Untraceable
-            if tensor.array.dtype not in FLOATING:
-                raise Untraceable
-            read.append(self.text.variable_of(tensor.array))
-            return f"{read[-1].name}.item()"
-        assert isinstance(node, syntax.Binary)
-        text = self._number(node.first, read)
-        for symbol, operand in node.rest:
-            if symbol == "/" and not (isinstance(operand, syntax.Constant) and operand.value):
-                raise Untraceable  # which may be an error
-            text = f"({text} {symbol} {self._number(operand, read)})"
-        return text
-
-    def _place(self, name: syntax.Name) -> str:
-        """Where a number is kept from round to round: among the program's values."""
-        if not is_direct(name, self.scope):
-            raise Untraceable
-        return f"{self.text.refer(self.variables)}[{name.name!r}]"
-
     def _count(self, node: Statement, target: syntax.Name, value: Expression) -> None:
         """Bind a number to a name."""
-        read: list[Variable] = []
-        number = self._number(value, read)
+        number, read = self.numbers.text_of(value)
         before = self.variables.get(target.name)
         self._run(node)
         after = type(self.variables.get(target.name))
         if after is not type(before) or (after is int and "*" in number):
             raise Untraceable  # a product of integers grows without bounds
-        self.text.write(f"{self._place(target)} = {number}", *read)
+        self.text.write(f"{self.numbers.place_of(target)} = {number}", *read)
         self.counted.append(target.name)
 
     # --- calls ----------------------------------------------------------------------------------
@@ -344,8 +284,7 @@ class Trace:
             values = self.watch.known(call.function.value)
             if type(values) is not list:
                 raise Untraceable
-            read: list[Variable] = []
-            number = self._number(call.arguments[0].value, read)
+            number, read = self.numbers.text_of(call.arguments[0].value)
             self._run(node)
             append = self.text.refer(METHODS[list]["append"])
             self.text.write(f"{append}({self.text.refer(values)}, {number})", *read)

@@ -1,0 +1,99 @@
+"""Numbers in a traced round: those that come out of tensors, and are added up or collected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language import syntax
+from gradcli.language.compiler.names import is_direct
+from gradcli.language.rounds.elementwise import Variable
+from gradcli.language.rounds.expressions import parts
+from gradcli.language.rounds.gradients import FLOATING
+from gradcli.language.rounds.operations import write_operations
+from gradcli.language.rounds.straight_line import StraightLine, Untraceable
+from gradcli.language.rounds.watch import Watch
+from gradcli.language.syntax.base import Expression
+
+NUMBERS = (int, float)
+
+
+def operations_of(text: StraightLine, watch: Watch, node: Expression) -> Any:
+    """The value of an expression, whose operations are written."""
+    watch.expression(node)
+    return write_operations(text, lambda: watch.read(node))
+
+
+class Numbers:
+    """Expressions of numbers as text. What a round adds up is kept where the program keeps it:
+    among its values.
+    """
+
+    def __init__(self, text: StraightLine, watch: Watch) -> None:
+        self.text = text
+        self.watch = watch
+
+    def gives_number(self, node: Expression) -> bool:
+        """Whether an expression works with numbers, of which some come out of tensors."""
+        if isinstance(node, syntax.Name):
+            return type(self.watch.read(node)) in NUMBERS
+        if isinstance(node, syntax.Call):
+            function = node.function
+            name = function.name if isinstance(function, (syntax.Attribute, syntax.Name)) else ""
+            return name in ("item", "float")
+        return isinstance(node, syntax.Constant) or (
+            isinstance(node, (syntax.Binary, syntax.Unary))
+            and all(map(self.gives_number, parts(node)))
+        )
+
+    def text_of(self, node: Expression) -> tuple[str, list[Variable]]:
+        """The text of such an expression, and the variables that it reads.
+
+        Raises:
+            Untraceable: where it may fail, or is made of other things than floating elements,
+                numbers that stay, and those that the round adds up.
+        """
+        read: list[Variable] = []
+        return self._text(node, read), read
+
+    def place_of(self, name: syntax.Name) -> str:
+        """Where a number is kept from round to round."""
+        if not is_direct(name, self.watch.scope):
+            raise Untraceable
+        return f"{self.text.refer(self.watch.variables)}[{name.name!r}]"
+
+    def _text(self, node: Expression, read: list[Variable]) -> str:
+        if isinstance(node, syntax.Constant):
+            return self.text.refer(node.value)
+        if isinstance(node, syntax.Name):
+            value = self.watch.read(node)
+            if type(value) not in NUMBERS:
+                raise Untraceable
+            if node.name in self.watch.bound:
+                return self.place_of(node)
+            self.watch.expression(node)
+            return self.text.refer(value)
+        if isinstance(node, syntax.Unary):
+            return f"(-{self._text(node.operand, read)})"
+        if isinstance(node, syntax.Call):
+            read.append(self._element(node))
+            return f"{read[-1].name}.item()"
+        assert isinstance(node, syntax.Binary)
+        text = self._text(node.first, read)
+        for symbol, operand in node.rest:
+            if symbol == "/" and not (isinstance(operand, syntax.Constant) and operand.value):
+                raise Untraceable  # which may be an error
+            text = f"({text} {symbol} {self._text(operand, read)})"
+        return text
+
+    def _element(self, node: syntax.Call) -> Variable:
+        """The variable of the tensor whose one element is wanted: `x.item()`, `float(x)`."""
+        of = node.arguments[0].value if node.arguments else node.function
+        if isinstance(of, syntax.Attribute) and of is node.function:
+            of = of.value
+        tensor = operations_of(self.text, self.watch, of)
+        if type(tensor) is not Tensor or tensor.array.size != 1:
+            raise Untraceable
+        if tensor.array.dtype not in FLOATING:
+            raise Untraceable
+        return self.text.variable_of(tensor.array)
