@@ -1215,6 +1215,27 @@ except Exception as error:
     assert len(written) == 1
 
 
+@pytest.mark.parametrize(("rounds", "count"), [(9, 4), (80, 7)])
+def test_how_often_a_loop_is_traced(
+    rounds: int, count: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As often as it pays, and a few times more: each call has variables of its own."""
+    program = f"""
+def train():
+    for n in range({rounds}):
+        loss = (x @ w + b).square().mean() * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.01 * p.grad
+                p.grad = None
+    return loss
+print([train() for _ in range(7)])
+"""
+    in_both_ways(program, monkeypatch)
+    assert len(written) == count
+
+
 def test_the_limit_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     program = TRAINING.format("(w * s).sum() + b.sum()").replace("range(9)", "range(1000)")
     outcome = in_both_ways(program, monkeypatch, limits=Limits(steps=90))

@@ -21,7 +21,10 @@ AFTER = 16
 """Ordinary rounds before one is traced: tracing costs about as much as it then saves in as many."""
 
 _ATTEMPTS = 4
-"""How often a loop is traced: each time what its rounds rely on has changed."""
+"""How often a loop is traced again, because what its rounds rely on has changed, too soon."""
+
+WORTH = 64
+"""Written rounds that are worth a trace."""
 
 _NEVER = 1 << 62
 """More rounds than any loop has."""
@@ -32,9 +35,10 @@ class TracedLoop:
 
     Attributes:
         wait: ordinary rounds until one is traced.
-        attempts: how often it may be traced yet.
+        attempts: how often it may be traced yet without being worth it.
         written: the round that was traced last, None while there is none.
         compared: whether it was found to do the same as an ordinary one.
+        served: how many rounds it has run.
         left: what it left last, empty if an ordinary round came after it.
     """
 
@@ -50,6 +54,7 @@ class TracedLoop:
         self.attempts = _ATTEMPTS
         self.written: Written | None = None
         self.compared = False
+        self.served = 0
         self.left: tuple[Any, ...] = ()
 
     def begin(self, variables: Variables, length: Callable[[], int]) -> Run:
@@ -114,10 +119,13 @@ class TracedLoop:
     def _forget(self) -> None:
         self.written = None
         self.compared = False
-        self.attempts -= 1
+        if self.served < WORTH:
+            self.attempts -= 1
+        self.served = 0
         self.wait = AFTER if self.attempts else _NEVER
 
     def _run_written(self, written: Written, variables: Variables) -> None:
+        self.served += 1
         try:
             self.left = written.round()
         except Exception:
