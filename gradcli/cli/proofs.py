@@ -118,12 +118,11 @@ def note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[
 
 def _repeatable(run: Run, statements: Sequence[Statement]) -> bool:
     """Whether running a program again is cheap, and changes nothing."""
-    from gradcli.explain.cuts import parts_of
     from gradcli.language import syntax
 
     if not statements or run.seconds > _LONGEST or run.reading:
         return False
-    for node in parts_of(list(statements)):
+    for node in syntax.nodes_of(list(statements)):
         if isinstance(node, syntax.Command):
             return False
         if isinstance(node, syntax.Call):

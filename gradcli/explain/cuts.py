@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
@@ -180,20 +180,6 @@ def _language_cut(flow: Flow, values: dict[int, Any]) -> Cut:
 # --- where in the program -----------------------------------------------------------------------
 
 
-def parts_of(tree: Any) -> Iterator[syntax.Syntax]:
-    """Every node of a tree, outer ones first; trees are deeper than the host would let us
-    recurse.
-    """
-    waiting = [tree]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, (list, tuple)):
-            waiting += reversed(each)
-        elif isinstance(each, syntax.Syntax):
-            yield each
-            waiting += [getattr(each, slot, None) for slot in reversed(type(each).__slots__)]
-
-
 def holds(outer: Span, inner: Span) -> bool:
     """Whether a place is inside another one."""
     return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
@@ -202,7 +188,7 @@ def holds(outer: Span, inner: Span) -> bool:
 def switched_off(program: Iterable[syntax.Statement], place: Span) -> Span | None:
     """The innermost `with torch.no_grad()`, or the decorator, that a place is under."""
     found = None
-    for node in parts_of(list(program)):
+    for node in syntax.nodes_of(list(program)):
         if not holds(node.span, place):
             continue
         contexts: list[syntax.Syntax] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
-from gradcli.explain.cuts import holds, parts_of
+from gradcli.explain.cuts import holds
 from gradcli.language import syntax
 
 Expression = syntax.Expression
@@ -102,7 +102,7 @@ def operand(node: Expression) -> str:
 def around(program: Sequence[syntax.Statement], place: Span) -> list[Expression]:
     """The expressions that hold a place, the innermost first: the first has just that place."""
     found: list[Expression] = []
-    for node in parts_of(list(program)):
+    for node in syntax.nodes_of(list(program)):
         if isinstance(node, _NO_VALUES) or not holds(node.span, place):
             continue
         if isinstance(node, syntax.Binary) and len(node.rest) > 1:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from gradcli.errors import Span
 from gradcli.explain.births import DATA
-from gradcli.explain.cuts import parts_of
 from gradcli.explain.kinds import name_of
 from gradcli.explain.patterns import (
     Applied,
@@ -326,7 +325,7 @@ def _biased(node: Expression) -> Iterator[Rewrite]:
 def _without_nan(blamed: Blamed, chain: list[Expression]) -> Iterator[Rewrite]:
     """What is read without its NaN."""
     name = blamed.birth.called
-    for each in parts_of(chain[0]):
+    for each in syntax.nodes_of(chain[0]):
         if isinstance(each, syntax.Name) and each.name == name:
             yield Rewrite(each.span, f"torch.nan_to_num({name})", "NaN is read as 0")
             return

@@ -10,7 +10,7 @@ from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import Node
 from gradcli.autograd.recording import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
-from gradcli.explain.cuts import Cut, cut_of, parts_of
+from gradcli.explain.cuts import Cut, cut_of
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded import Recorded, graph_of, path_to
 from gradcli.language import syntax
@@ -278,7 +278,7 @@ class _Gradients:
             node = evaluation.node
             if isinstance(node, syntax.Call) and node.function.span.text.endswith(".zero_grad"):
                 return node.span
-        for statement in parts_of(list(reversed(self.run.program))):
+        for statement in syntax.nodes_of(list(reversed(self.run.program))):
             if isinstance(statement, syntax.Assign) and any(
                 isinstance(target, syntax.Attribute) and target.name == "grad"
                 for target in statement.targets

@@ -146,15 +146,12 @@ def _is_pure_statement(node: Statement, allowed: Allowed) -> bool:
 
 def reads_gradient(node: Expression) -> bool:
     """Whether an expression reads the `.grad` of something."""
-    if isinstance(node, syntax.Attribute) and node.name == "grad":
-        return True
-    return any(map(reads_gradient, parts(node)))
+    return any(type(n) is syntax.Attribute and n.name == "grad" for n in syntax.nodes_of(node))
 
 
 def names_in(node: Expression) -> set[str]:
     """The names that an expression reads."""
-    found = {node.name} if isinstance(node, syntax.Name) else set()
-    return found.union(*map(names_in, parts(node)))
+    return {n.name for n in syntax.nodes_of(node) if type(n) is syntax.Name}
 
 
 def parts(node: Expression) -> list[Expression]:

@@ -6,7 +6,7 @@ many nodes and a one-shot run pays for every class that is made on start-up.
 
 from __future__ import annotations
 
-from gradcli.language.syntax.base import Expression, Statement, Syntax
+from gradcli.language.syntax.base import Expression, Statement, Syntax, nodes_of
 from gradcli.language.syntax.expressions import (
     Argument,
     Attribute,
@@ -110,4 +110,5 @@ __all__ = [
     "Unary",
     "While",
     "With",
+    "nodes_of",
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 from gradcli.errors import Span
 
 
@@ -23,3 +26,17 @@ class Statement(Syntax):
     """What is executed."""
 
     __slots__ = ()
+
+
+def nodes_of(tree: Any) -> Iterator[Syntax]:
+    """Every node of a tree, or of trees in lists, outer ones first; trees are deeper than the host
+    would let us recurse.
+    """
+    waiting = [tree]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, (list, tuple)):
+            waiting += reversed(each)
+        elif isinstance(each, Syntax):
+            yield each
+            waiting += [getattr(each, slot, None) for slot in reversed(type(each).__slots__)]
