@@ -48,7 +48,7 @@ from gradcli.ops import operands
 from gradcli.ops.entry import Op
 from gradcli.ops.generate_node import node_class
 from gradcli.ops.half_precision import with_exact_number
-from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.ops.layout import Layout, layout_of, local, tuple_of, when
 from gradcli.ops.refusing import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
 from gradcli.ops.slips import metadata_of_pair
 from gradcli.state import active
@@ -94,7 +94,7 @@ _FIXED: dict[str, Any] = {
 def generate(op: Op) -> None:
     """Make the op's `apply` and node class, and put `apply` wherever the op is bound."""
     namespace = dict(_FIXED, op=op, forward=op.forward)
-    lines = _ApplyWriter(Layout(op)).apply()
+    lines = _ApplyWriter(layout_of(op)).apply()
     if op.inputs:
         op.node_class = node_class(op)
         namespace["node_class"] = op.node_class

@@ -14,7 +14,7 @@ from gradcli.autograd.tensor import (
 )
 from gradcli.ops import operands
 from gradcli.ops.entry import Function, Op, parameters_of
-from gradcli.ops.layout import Layout, local, tuple_of, when
+from gradcli.ops.layout import Layout, layout_of, local, tuple_of, when
 from gradcli.ops.refusing import LEAVING_COMPLEX
 from gradcli.state import active
 
@@ -40,7 +40,7 @@ _FIXED: dict[str, Any] = {
 
 def node_class(op: Op) -> type[Node]:
     """The class of an op's nodes: its slots are what the rules need, its `run` calls them."""
-    layout = Layout(op)
+    layout = layout_of(op)
     writer = _RunWriter(layout)
     namespace = dict(_FIXED, op=op)
     rules = {f"rule_{name}": rule for name, rule in op.rules.items()}

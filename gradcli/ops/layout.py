@@ -4,6 +4,8 @@ and for which gradients they need it.
 
 from __future__ import annotations
 
+from functools import cache
+
 from gradcli.ops.entry import Op, parameters_of
 
 
@@ -114,6 +116,10 @@ class Layout:
         if self.op.lists or len(set(served)) == len(self.op.inputs):
             return ""
         return " or ".join(f"{node.format(i)} is not None" for i in dict.fromkeys(served))
+
+
+layout_of = cache(Layout)
+"""The layout of an op, found once."""
 
 
 def local(parameter: str) -> str:

@@ -188,6 +188,7 @@ def with_statement(c: Compiler, node: syntax.With, scope: Scope) -> Run:
 
 
 def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body: Run) -> Run:
+    """What runs a body within a context."""
     state = c.state
 
     def run(variables: Variables) -> Any:

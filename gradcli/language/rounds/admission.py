@@ -23,9 +23,11 @@ from gradcli.language.scopes import target_names
 from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
 
-UPDATES = frozenset({"+", "-", "*", "/"})
 IN_PLACE = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
-NUMERIC = frozenset({"+", "-", "*", "/"})
+"""The methods that update as an operator does."""
+
+_FOUR = frozenset(IN_PLACE.values())
+_OF_COUNTS = _FOUR | {"//", "%"}
 
 
 class Admitted(NamedTuple):
@@ -91,15 +93,6 @@ def _numbers_of(loop: syntax.For) -> Iterator[str]:
         yield from target_names(loop.target)
 
 
-def _runs_backward(node: Statement) -> bool:
-    return (
-        isinstance(node, syntax.ExpressionStatement)
-        and isinstance(node.value, syntax.Call)
-        and isinstance(node.value.function, syntax.Attribute)
-        and node.value.function.name == "backward"
-    )
-
-
 class _Walk:
     """A walk through a body in the order in which it runs.
 
@@ -133,13 +126,13 @@ class _Walk:
             if _is_data(node.target):
                 self.acted = True
                 return (
-                    node.operator in UPDATES
+                    node.operator in _FOUR
                     and self.expression(node.target)
                     and self.expression(node.value)
                 )
             return (
                 isinstance(node.target, syntax.Name)
-                and node.operator in UPDATES
+                and node.operator in _FOUR
                 and self.expression(node.target)
                 and (self.expression(node.value) or self._is_number(node.value))
             )
@@ -258,7 +251,8 @@ class _Walk:
             (value,) = [a.value for a in call.arguments] if len(call.arguments) == 1 else [call]
             return receiver.name not in self.bound and self._is_number(value)
         self.acted = True
-        return _runs_backward(node) and receiver.name in self.assigned and not call.arguments
+        backward = call.function.name == "backward"
+        return backward and receiver.name in self.assigned and not call.arguments
 
     def _is_number(self, node: Expression) -> bool:
         """Whether an expression computes a number: `total + loss.item() / 2`."""
@@ -269,7 +263,7 @@ class _Walk:
         if isinstance(node, syntax.Call):
             return self._is_item(node)
         if isinstance(node, syntax.Binary):
-            if any(symbol not in NUMERIC for symbol, _ in node.rest):
+            if any(symbol not in _FOUR for symbol, _ in node.rest):
                 return False
         elif not isinstance(node, syntax.Unary) or node.operator != "-":
             return False
@@ -303,8 +297,8 @@ class _Walk:
 
     def _are_names(self, node: Expression) -> bool:
         """A name, or a list or tuple of names."""
-        parts = node.elements if isinstance(node, (syntax.List, syntax.Tuple)) else [node]
-        return all(isinstance(part, syntax.Name) and self.expression(part) for part in parts)
+        named = node.elements if isinstance(node, (syntax.List, syntax.Tuple)) else [node]
+        return all(isinstance(each, syntax.Name) and self.expression(each) for each in named)
 
     def expression(self, node: Expression) -> bool:
         return is_pure(node, Allowed(self._knows))
@@ -334,7 +328,7 @@ class _Walk:
         if isinstance(node, syntax.Constant):
             return type(node.value) in (int, bool, float)
         if isinstance(node, (syntax.Binary, syntax.Comparison)):
-            if isinstance(node, syntax.Binary) and any(s not in "+-*//%" for s, _ in node.rest):
+            if isinstance(node, syntax.Binary) and any(s not in _OF_COUNTS for s, _ in node.rest):
                 return False
         elif not isinstance(node, (syntax.Unary, syntax.Logical)):
             return False

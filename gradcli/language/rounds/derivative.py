@@ -13,7 +13,7 @@ from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable
 from gradcli.ops.entry import Op, parameters_of
 from gradcli.ops.generate_node import on_arrays
-from gradcli.ops.layout import Layout
+from gradcli.ops.layout import layout_of
 
 _LARGEST = 512
 """Nodes of the largest graph that is written."""
@@ -87,7 +87,7 @@ def _run(
     values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
     if len(outputs) == 1:
         values["grad"] = outputs[0]
-    layout = Layout(op)
+    layout = layout_of(op)
     for name in layout.saved_tensors:
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))

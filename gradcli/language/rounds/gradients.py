@@ -9,8 +9,7 @@ from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same_bits
 from gradcli.language.rounds.watch import Watch
-
-FLOATING = (np.dtype(np.float32), np.dtype(np.float64))
+from gradcli.ops.operands import EVERYDAY
 
 
 class Gradients:
@@ -59,7 +58,7 @@ class Gradients:
     def _lasting(self, leaf: Tensor, gradient: Tensor) -> str:
         """How the text refers to the array of a gradient that it writes to."""
         array = gradient.array
-        if type(array) is not np.ndarray or array.dtype not in FLOATING:
+        if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
             raise Untraceable
         self.watch.tensor(gradient)
         self.lasting[gradient] = leaf
@@ -95,7 +94,7 @@ class Gradients:
         self.now[leaf] = self.text.variable_of(gradient.array)
 
     def _count_write(self, tensor: Tensor) -> None:
-        self.text.write(f"{self.text.refer(self.watch.storage(tensor))}.version += 1")
+        self.text.write(f"{self.watch.version(tensor)} += 1")
 
     def finish(self, unseen: bool) -> None:
         """Write what leaves the leaves with their gradients; raises Untraceable where a round does

@@ -20,7 +20,8 @@ class Guard:
     """The names, lists and tensors that a written round takes for constants, and the modes.
 
     Attributes:
-        names: what reads each name that the round knows from outside, its variables, its value.
+        names: what reads each name that the round knows from outside, its variables, its value; by
+            the name, and whether the round itself names it or a function that it calls.
         lists: each list that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
         facts: what gives the parts of a thing that must stay the same objects, and those.
@@ -46,7 +47,7 @@ class Guard:
         self.state = state
         self.variables = variables
         self.modes = _modes(state)
-        self.names: list[tuple[Evaluate, Variables, Any]] = []
+        self.names: dict[tuple[str, bool], tuple[Evaluate, Variables, Any]] = {}
         self.lists: list[tuple[Any, tuple[Any, ...]]] = []
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
         self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
@@ -67,7 +68,7 @@ class Guard:
         return (
             variables is self.variables
             and _modes(self.state) == self.modes
-            and all(_reads(*each) for each in self.names)
+            and all(_reads(*each) for each in self.names.values())
             and all(_are_same(values, items) for values, items in self.lists)
             and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import syntax
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.expressions import parts
-from gradcli.language.rounds.gradients import FLOATING
-from gradcli.language.rounds.operations import write_operations
+from gradcli.language.rounds.operations import operations_of
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable
 from gradcli.language.rounds.watch import Watch
 from gradcli.language.syntax.base import Expression
+from gradcli.ops.operands import EVERYDAY
 
 NUMBERS = (int, float)
-
-
-def operations_of(text: StraightLine, watch: Watch, node: Expression) -> Any:
-    """The value of an expression, whose operations are written."""
-    watch.expression(node)
-    return write_operations(text, lambda: watch.read(node))
 
 
 class Numbers:
@@ -94,6 +86,6 @@ class Numbers:
         tensor = operations_of(self.text, self.watch, of)
         if type(tensor) is not Tensor or tensor.array.size != 1:
             raise Untraceable
-        if tensor.array.dtype not in FLOATING:
+        if tensor.array.dtype not in EVERYDAY:
             raise Untraceable
         return self.text.variable_of(tensor.array)

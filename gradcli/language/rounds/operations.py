@@ -10,8 +10,10 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.rounds.derivative import is_setting
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
+from gradcli.language.rounds.watch import Watch
+from gradcli.language.syntax.base import Expression
 from gradcli.ops.entry import Op
-from gradcli.ops.layout import Layout
+from gradcli.ops.layout import layout_of
 from gradcli.ops.operands import number_and_array
 
 _Value = TypeVar("_Value")
@@ -46,6 +48,12 @@ def write_operations(text: StraightLine, run: Callable[[], _Value]) -> _Value:
     for op, given, out in heard.calls:
         _write_call(text, op, given, out)
     return value
+
+
+def operations_of(text: StraightLine, watch: Watch, node: Expression) -> Any:
+    """The value of an expression, whose operations are written."""
+    watch.expression(node)
+    return write_operations(text, lambda: watch.read(node))
 
 
 def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> None:
@@ -88,7 +96,7 @@ def _operands(text: StraightLine, op: Op, given: dict[str, Any]) -> list[Any]:
             found[name] = text.variable_of(given[name].array)
     for name in op.lists:
         found[name] = [text.variable_of(tensor.array) for tensor in given[name]]
-    promoted = Layout(op).promoted
+    promoted = layout_of(op).promoted
     dtypes = {found[t].value.dtype for t in promoted if isinstance(found[t], Variable)}
     if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
         raise Untraceable

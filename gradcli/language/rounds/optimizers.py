@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.arrays.sources import before_write
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.rounds.straight_line import Untraceable
 from gradcli.nn.module import Module
@@ -74,13 +73,12 @@ def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
         if group.get("maximize"):
             raise Untraceable
         target = watch.tensor(parameter)
-        storage = text.refer(watch.storage(parameter))
+        version = watch.version(parameter)
         memory = dict.get(optimizer.state, parameter)
         remembered = "{}" if memory is None else text.refer(memory)
-        before, update = text.refer(before_write), text.refer(optimizer.update)
-        text.write(f"if {text.refer(watch.guard.state)}.sources: {before}({target.name})")
+        watch.announce_write(target)
         text.write(
-            f"{storage}.version += {update}"
+            f"{version} += {text.refer(optimizer.update)}"
             f"({target.name}, {gradient.name}, {remembered}, {text.refer(group)})",
             gradient,
         )

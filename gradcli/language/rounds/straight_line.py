@@ -128,7 +128,9 @@ class StraightLine:
                 return operand  # a gradient that is passed on
         if type(result) in (tuple, list):
             whole = self._line(function, operands, result)
-            return tuple([self._part(whole, n, part) for n, part in enumerate(result)])
+            parts = tuple([self._part(whole, n, part) for n, part in enumerate(result)])
+            self.write(f"{whole} = None")  # which would keep the memory of its parts
+            return parts
         if result is None:
             return None
         if deferrable and type(result) is np.ndarray:

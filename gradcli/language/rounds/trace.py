@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.arrays.sources import before_write
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import syntax
 from gradcli.language.compiler.assignment import target_store
@@ -19,16 +18,16 @@ from gradcli.language.methods import METHODS
 from gradcli.language.rounds.admission import IN_PLACE, Admitted, is_grad_call
 from gradcli.language.rounds.derivative import write_backward
 from gradcli.language.rounds.elementwise import Variable
-from gradcli.language.rounds.gradients import FLOATING, Gradients
-from gradcli.language.rounds.numbers import NUMBERS, Numbers, operations_of
-from gradcli.language.rounds.operations import write_operations
+from gradcli.language.rounds.gradients import Gradients
+from gradcli.language.rounds.numbers import NUMBERS, Numbers
+from gradcli.language.rounds.operations import operations_of, write_operations
 from gradcli.language.rounds.optimizers import gradients_of, write_step
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.language.rounds.watch import Watch
 from gradcli.language.rounds.written import Written, kind_of
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
-from gradcli.ops.operands import number_and_array
+from gradcli.ops.operands import EVERYDAY, number_and_array
 from gradcli.optim.optimizer import Optimizer
 
 if TYPE_CHECKING:
@@ -234,12 +233,11 @@ class Trace:
         writes = tensor.version - before  # none through `.data`
         self._write_update(operator, tensor, target, right)
         if writes:
-            storage = self.text.refer(self.watch.storage(tensor))
-            self.text.write(f"{storage}.version += {writes}")
+            self.text.write(f"{self.watch.version(tensor)} += {writes}")
 
     def _write_update(self, operator: str, tensor: Tensor, target: Variable, right: Any) -> None:
         text, array = self.text, target.value
-        if type(array) is not np.ndarray or array.dtype not in FLOATING:
+        if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
             raise Untraceable
         if tensor.array is not array:
             raise Untraceable
@@ -257,8 +255,7 @@ class Trace:
             if mixed:
                 raise Untraceable
             read, step = [], text.refer(number)
-        before = text.refer(before_write)
-        text.write(f"if {text.refer(self.state)}.sources: {before}({target.name})")
+        self.watch.announce_write(target)
         text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})", *read)
         self.updated.append(tensor)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.sources import before_write
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import namespace, syntax
@@ -55,6 +56,7 @@ class Watch:
     Attributes:
         bound: the names that the round binds.
         rebound: those of them that it gives other values.
+        given: the names of what it is given.
         made: the arrays of the tensors that the round made so far, by the names that it gave them.
         inputs: the tensors that it was given by other names, which may be others in the next round.
         numbers: the names of numbers that are the same ones in every round.
@@ -123,13 +125,18 @@ class Watch:
         self.guard.watch(tensor)
         return self.text.constant(tensor.array)
 
-    def storage(self, tensor: Tensor) -> Storage:
-        """The storage of a tensor that the round writes to, whose version it counts."""
+    def announce_write(self, target: Variable) -> None:
+        """Write what lets plans keep the values that are about to be overwritten."""
+        state, before = self.text.refer(self.guard.state), self.text.refer(before_write)
+        self.text.write(f"if {state}.sources: {before}({target.name})")
+
+    def version(self, tensor: Tensor) -> str:
+        """How the text refers to the version of a tensor that the round writes to."""
         storage = tensor.storage
         if type(storage) is not Storage or storage.mirrors is not None:
             raise Untraceable
         self.guard.storages[tensor] = storage
-        return storage
+        return f"{self.text.refer(storage)}.version"
 
     def iterable(self, target: Expression, node: Expression, values: Any) -> None:
         """Watch what a loop inside the round goes through."""
@@ -183,7 +190,7 @@ class Watch:
                 raise Untraceable
         value = read(variables)
         if node.name not in self.rebound:
-            self.guard.names.append((read, variables, value))
+            self.guard.names[node.name, inside is None] = read, variables, value
         return value
 
     def _callee(self, node: syntax.Name, inside: Inside | None) -> None:
