@@ -1058,6 +1058,25 @@ CRITERIA = [
 ]
 
 
+# What rounds are given, what the seventh of them is given, and a loss that looks at its values.
+LOOKS = [
+    ("classes", "classes - 3", "F.cross_entropy(x @ w, each)"),
+    ("classes", "classes - 3", "F.nll_loss((x @ w).log_softmax(1), each)"),
+    ("classes", "classes - 3", "(x @ w).index_select(1, each).sum()"),
+    ("classes[:, None]", "classes[:, None] - 3", "(x @ w).gather(1, each).sum()"),
+    ("torch.tensor(1.)", "torch.tensor(3.)", "F.binary_cross_entropy(each * b.sigmoid(), v * v)"),
+    ("torch.tensor(0.1)", "torch.tensor(0.3)", "F.leaky_relu(x @ w, each).sum()"),
+    ("torch.tensor(0.1)", "torch.tensor(0.3)", "(x @ w).clamp(-1., each).sum()"),
+    ("torch.tensor(0.1)", "torch.tensor(0.3)", "(x @ w).add(1, alpha=each).sum()"),
+    ("torch.tensor(1)", "torch.tensor(0)", "(x @ w).narrow(1, each, 1).sum()"),
+    ("torch.tensor(1)", "torch.tensor(0)", "(x @ w)[:, each].sum()"),
+    ("torch.tensor(1)", "torch.tensor(0)", "(x @ w)[each:].sum()"),
+    ("torch.tensor(1)", "torch.tensor(0)", "(x @ w).select(0, each).sum()"),
+    ("torch.tensor(1)", "torch.tensor(0)", "(x @ w).sum(each).sum()"),
+    ("torch.tensor(2)", "torch.tensor(0)", "((x @ w).sum(1) ** each).sum()"),
+]
+
+
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are traced as early as they can be."""
@@ -1177,6 +1196,33 @@ print(list(model.parameters()), [p.grad for p in model.parameters()], optimizer.
 """
     in_both_ways(program, monkeypatch)
     assert len(written) == 1
+
+
+@pytest.mark.parametrize(("usual", "odd", "loss"), LOOKS)
+def test_values_that_are_looked_at(
+    usual: str, odd: str, loss: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a function checks, or takes a number from, may be another in a later round."""
+    given = f"[{usual}] * 6 + [{odd}] + [{usual}] * 2"
+    program = TRAINING.replace("n in range(9)", f"each in {given}").format(
+        f"{loss} + s * b.sum() * w.sum()"
+    )
+    outcome = in_both_ways(program, monkeypatch)
+    assert outcome.error is None or outcome.error.code in ("E204", "E302")
+
+
+def test_a_check_after_an_effect(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A round that fails is run again, so nothing may have happened before a check."""
+    in_both_ways(
+        """
+for n, each in enumerate([classes] * 6 + [classes - 3] + [classes]):
+    with torch.no_grad():
+        w += 0.1
+    loss = F.cross_entropy(x @ w, each)
+""",
+        monkeypatch,
+    )
+    assert not written
 
 
 def test_an_error_in_a_later_round(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,13 @@ class Listener:
         if self.former is not None:
             self.former.write(tensor, result)
 
+    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+        """Values that something beside an op depended on: a check that may raise, or, where that is
+        None, the number that was taken out of an array.
+        """
+        if self.former is not None:
+            self.former.looked(check, operands)
+
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins: whether it is to keep what the nodes saved."""
         return keep_graph if self.former is None else bool(self.former.begin_backward(keep_graph))

@@ -185,6 +185,9 @@ class Recorder:
         if self.operations is not None:
             self.writes.append((tensor, result))
 
+    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+        """Values that something beside an op depended on, which no explanation asks for."""
+
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
         if self.operations is not None:

@@ -203,6 +203,13 @@ class Tensor:
                 f"a tensor with {self.array.size} elements cannot be turned into one number",
                 help="reduce it first, `x.mean().item()`; `x.tolist()` gives all its numbers",
             )
+        return self._taken()
+
+    def _taken(self) -> Any:
+        """The one element. A recorder is told, as what runs may depend on it."""
+        recorder = active.state.recorder
+        if recorder is not None:
+            recorder.looked(None, (self.array,))
         return self.array.item()
 
     # --- Python's protocols -------------------------------------------------------------------
@@ -240,7 +247,7 @@ class Tensor:
                 f"the truth of a tensor with {self.array.size} elements is ambiguous",
                 help="reduce it first: `.any()` or `.all()`",
             )
-        return bool(self.array)
+        return bool(self._taken())
 
     def _number(self) -> Any:
         refuse_batched("item", self)
@@ -250,7 +257,7 @@ class Tensor:
                 f"only a one-element tensor can be turned into a number, not one of shape"
                 f" {tuple(self.array.shape)}",
             )
-        return self.array.item()
+        return self._taken()
 
     def _real_number(self) -> Any:
         number = self._number()
@@ -279,7 +286,7 @@ class Tensor:
             raise GradcliError(
                 "E202", "only integer tensors of a single element can be used as an index"
             )
-        return int(self.array.item())
+        return int(self._taken())
 
     def __iter__(self) -> Iterator[Tensor]:
         if self.array.ndim == 0:

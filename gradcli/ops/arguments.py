@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ def check_no_complex_number(name: str, *operands: Any) -> None:
 def number_in(value: Any) -> Any:
     """The number in a 0-dim tensor that no gradient is wanted of; any other value as it is."""
     if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
-        return value.array.item()
+        return value.item()
     return value
 
 
@@ -79,12 +80,22 @@ def plain_integer(name: str, argument: str, value: Any) -> int:
     anything else.
     """
     if type(value) is Tensor and not value.array.ndim and value.dtype.category == "int":
-        value = value.array.item()
+        value = value.item()
     if type(value) is not int:
         raise GradcliError(
             "E202", f"{name}(): argument '{argument}' must be an integer, not {type_name(value)}"
         )
     return value
+
+
+def checked_values(check: Callable[..., None], *operands: Any) -> None:
+    """Run a check of arrays' values, which raises what it finds. A recorder is told, who may have
+    to repeat it for other values.
+    """
+    check(*operands)
+    recorder = active.state.recorder
+    if recorder is not None:
+        recorder.looked(check, operands)
 
 
 def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:

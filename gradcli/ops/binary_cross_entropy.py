@@ -11,7 +11,7 @@ from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.activation import logsigmoid_
-from gradcli.ops.arguments import check_constants, check_floating, check_tensors
+from gradcli.ops.arguments import check_constants, check_floating, check_tensors, checked_values
 from gradcli.ops.bounds import clamp_min_number
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import op
@@ -117,14 +117,19 @@ def binary_cross_entropy(
         )
     check_floating("binary_cross_entropy", input)
     check_constants("binary_cross_entropy", weight=weight)
-    if not np.all((input.array >= 0) & (input.array <= 1)):
+    checked_values(_check_probabilities, input.array)
+    return binary_cross_entropy_.apply(input, target, weight, reduction_number(reduction))
+
+
+def _check_probabilities(input: Any) -> None:
+    """Raise E204 for numbers that are no probabilities."""
+    if not np.all((input >= 0) & (input <= 1)):
         raise GradcliError(
             "E204",
             "binary_cross_entropy(): the input must lie between 0 and 1",
             raises="RuntimeError",
             help="binary_cross_entropy_with_logits() takes any number",
         )
-    return binary_cross_entropy_.apply(input, target, weight, reduction_number(reduction))
 
 
 # --- from logits --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from gradcli.arrays.deferred import scattered
 from gradcli.arrays.level_sum import level_sum
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_constants, check_floating, check_tensors
+from gradcli.ops.arguments import check_constants, check_floating, check_tensors, checked_values
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.catalogue import function
 from gradcli.ops.copying import filled
@@ -181,12 +181,17 @@ def _check_classes(input: Tensor, target: Tensor, weight: Any, ignore_index: int
             "E203", f"nll_loss(): the weight is {weight.dtype}, the input {input.dtype}"
         )
     check_floating("nll_loss", input)
-    outside = (target.array < 0) | (target.array >= classes)
-    outside &= target.array != ignore_index
+    checked_values(_check_range, target.array, classes, ignore_index)
+
+
+def _check_range(target: Any, classes: int, ignore_index: int) -> None:
+    """Raise E302 for a class that does not exist."""
+    outside = (target < 0) | (target >= classes)
+    outside &= target != ignore_index
     if outside.any():
         raise GradcliError(
             "E302",
-            f"nll_loss(): there is no class {np.asarray(target.array)[outside].flat[0]}: the input"
+            f"nll_loss(): there is no class {np.asarray(target)[outside].flat[0]}: the input"
             f" has {classes} classes",
             help=f"classes are counted from 0: the last is {classes - 1}",
         )

@@ -12,7 +12,7 @@ from gradcli.autograd.inplace import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.arguments import check_floating, check_same_dtype, check_tensors, checked_values
 from gradcli.ops.arithmetic import no_derivative
 from gradcli.ops.catalogue import function
 from gradcli.ops.entry import Op, op
@@ -84,7 +84,7 @@ def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "In
         raise GradcliError(
             "E301", f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}"
         )
-    check_range(name, indices.array, weight.array.shape[0], 0, raises)
+    checked_values(check_range, name, indices.array, weight.array.shape[0], 0, raises)
 
 
 def _padding_row(name: str, padding_idx: int | None, count: int) -> int:

@@ -17,6 +17,7 @@ from gradcli.arrays.conversion import checked_cast
 from gradcli.autograd.inplace import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
+from gradcli.ops.arguments import checked_values
 from gradcli.ops.arithmetic import no_derivative, zeros
 from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.dimensions import normal_dim
@@ -122,7 +123,7 @@ def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any 
             f" {' and '.join(map(str, shapes))} along dimension {at}",
         )
     extent = shape[at] if shape else 1
-    check_range(name, index.array, extent, at, "RuntimeError")
+    checked_values(check_range, name, index.array, extent, at, "RuntimeError")
     return at
 
 
@@ -207,7 +208,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     input = expand.apply(input, tuple(common))
     extent = input.array.shape[at]
     wrapped = np.remainder(indices.array, max(extent, 1))  # what lies beyond the end wraps around
-    check_range("take_along_dim", wrapped, extent, at, "RuntimeError")
+    checked_values(check_range, "take_along_dim", wrapped, extent, at, "RuntimeError")
     return gather.apply(input, at, Tensor(wrapped))
 
 

@@ -16,7 +16,7 @@ from gradcli.arrays.strides import copied_in_order
 from gradcli.autograd.inplace import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arguments import check_tensors
+from gradcli.ops.arguments import check_tensors, checked_values
 from gradcli.ops.arithmetic import zeros
 from gradcli.ops.catalogue import function, in_place, method, refuse_out
 from gradcli.ops.dimensions import normal_dim
@@ -154,7 +154,7 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
     at = normal_dim(name, dim, tensor.array.ndim)
     _check_vector(name, tensor, index)
     extent = tensor.array.shape[at] if tensor.array.ndim else 1
-    check_range(name, index.array, extent, at, raises)
+    checked_values(check_range, name, index.array, extent, at, raises)
     return at
 
 
@@ -194,7 +194,7 @@ def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, 
             raises=kind,
         )
     extent = own[at] if own else 1
-    check_range(name, index.array, extent, at, raises)
+    checked_values(check_range, name, index.array, extent, at, raises)
     return at
 
 

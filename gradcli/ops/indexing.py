@@ -220,8 +220,6 @@ def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = np.array([item])
             dim += 1
-        elif item.ndim == 0 and item.dtype.kind == "i":
-            shown = _selected(shown, dim, int(item), ndim)
         elif item.ndim == 0:
             shown = unsqueeze.apply(shown, dim)
             picked[dim] = item.reshape(1).astype(bool)
@@ -252,12 +250,12 @@ def _item(part: Any) -> Any:
         return part
     if isinstance(part, Tensor):
         array = part.array
+        if array.ndim == 0 and array.dtype.kind == "i":
+            return part.__index__()
         if array.dtype.kind == "b" or array.dtype in _POSITIONS:
             if array.dtype.kind == "b":
                 refuse_batched("indexing by a mask", part)
             return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
-        if array.ndim == 0 and array.dtype.kind == "i":
-            return array
         raise GradcliError(
             "E302", f"a tensor of {part.dtype} is no index", help="use `.long()` or a bool mask"
         )

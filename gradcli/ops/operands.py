@@ -49,7 +49,7 @@ def number_of(op: Any, value: Tensor) -> Any:
             f"{op.name}(): expected a number, and no gradient reaches the tensor given for it",
             help="take its value: `x.item()`",
         )
-    return value.array.item()
+    return value.item()
 
 
 def listed(name: str, tensors: Any) -> list[Tensor]:

@@ -20,16 +20,19 @@ _Value = TypeVar("_Value")
 
 
 class _Heard(Listener):
-    """Keeps the calls of ops: entry, operands by parameter, result."""
+    """Keeps what writes the calls of ops, and the looks at values between them."""
 
-    __slots__ = ("calls",)
+    __slots__ = ("lines",)
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Op, dict[str, Any], Any]] = []
+        self.lines: list[Callable[[StraightLine], None]] = []
 
     def operation(self, op: Op, given: dict[str, Any], out: Any) -> None:
-        self.calls.append((op, given, out))
+        self.lines.append(lambda text: _write_call(text, op, given, out))
+
+    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+        self.lines.append(lambda text: _write_look(text, check, operands))
 
 
 def write_operations(text: StraightLine, run: Callable[[], _Value]) -> _Value:
@@ -45,8 +48,8 @@ def write_operations(text: StraightLine, run: Callable[[], _Value]) -> _Value:
         value = run()
     finally:
         heard.remove()
-    for op, given, out in heard.calls:
-        _write_call(text, op, given, out)
+    for write in heard.lines:
+        write(text)
     return value
 
 
@@ -74,6 +77,18 @@ def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> 
         if variable is None or not same(variable.value, array):
             raise Untraceable
         text.stand_for(array, variable)
+
+
+def _write_look(text: StraightLine, check: Any, operands: tuple[Any, ...]) -> None:
+    """Write a check of values that may be others in the next round; raises Untraceable where a
+    number was taken out of some, which would be another.
+    """
+    given = [each if is_setting(each) else text.variable_of(each) for each in operands]
+    if all(each.constant for each in given if isinstance(each, Variable)):
+        return  # a guard watches that
+    if check is None:
+        raise Untraceable
+    text.check(check, given)
 
 
 def _lies_in_rows(operand: Any) -> bool:

@@ -61,6 +61,7 @@ class StraightLine:
         self._variables: dict[int, Variable] = {}
         self._kept: list[Any] = []
         self._names: dict[int, str] = {}
+        self._has_effects = False
 
     # --- variables ------------------------------------------------------------------------------
 
@@ -129,7 +130,8 @@ class StraightLine:
         if type(result) in (tuple, list):
             whole = self._line(function, operands, result)
             parts = tuple([self._part(whole, n, part) for n, part in enumerate(result)])
-            self.write(f"{whole} = None")  # which would keep the memory of its parts
+            # It would keep the memory of its parts.
+            self.lines.append(Line("", "", (), text=f"{whole} = None"))
             return parts
         if result is None:
             return None
@@ -140,8 +142,18 @@ class StraightLine:
         return self._result(function, operands, result)
 
     def write(self, text: str, *variables: Variable) -> None:
-        """Write a line that gives no variable its value, and reads some."""
+        """Write a line that has an effect, and reads some variables."""
+        self._has_effects = True
         self.lines.append(Line("", "", variables, text=text))
+
+    def check(self, function: Callable[..., None], operands: Sequence[Any]) -> None:
+        """Write a call that may raise; raises Untraceable after an effect, as a round that fails is
+        run again from its beginning.
+        """
+        if self._has_effects:
+            raise Untraceable
+        call = f"{self.refer(function)}({', '.join(map(self._operand, operands))})"
+        self.lines.append(Line("", "", operands, text=call))
 
     def read(self, text: str, array: Any) -> Variable:
         """Write a line that reads an array which the round is given."""
