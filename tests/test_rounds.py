@@ -72,6 +72,22 @@ LOSSES = [
 
 # Each is a program, and how often it finds a round that can be written; all print what they leave.
 PROGRAMS = {
+    "a round given a parameter's memory": (
+        """
+given = [v] * 6 + [b.detach()] + [v] * 2
+for n, each in enumerate(given):
+    if n == 7:
+        print(seen, loss)
+    loss = (x @ w + b).exp().sum() * s
+    seen = (each * 3 + 1).sum()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.001 * p.grad
+            p.grad = None
+""",
+        1,
+    ),
     "a report every few rounds": (
         """
 for n in range(20):
@@ -1211,18 +1227,17 @@ def test_values_that_are_looked_at(
     assert outcome.error is None or outcome.error.code in ("E204", "E302")
 
 
-def test_a_check_after_an_effect(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("place", "count"), [("after", 1), ("before", 0)])
+def test_a_check_and_an_effect(
+    place: str, count: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A round that fails is run again, so nothing may have happened before a check."""
-    in_both_ways(
-        """
-for n, each in enumerate([classes] * 6 + [classes - 3] + [classes]):
-    with torch.no_grad():
-        w += 0.1
-    loss = F.cross_entropy(x @ w, each)
-""",
-        monkeypatch,
-    )
-    assert not written
+    effect = "    with torch.no_grad():\n        w += 0.1\n"
+    loss = "    loss = F.cross_entropy(x @ w, each)\n"
+    body = effect + loss if place == "before" else loss + effect
+    given = "[classes] * 6 + [classes - 3] + [classes]"
+    in_both_ways(f"for each in {given}:\n{body}", monkeypatch)
+    assert len(written) == count
 
 
 def test_an_error_in_a_later_round(written: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,12 +62,12 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
     return np.where(condition, chosen, other)
 
 
-def positive_part(array: Any) -> Any:
+def positive_part(array: Any, out: Any = None) -> Any:
     """The elements that are positive, 0 for those below. NaN and -0 stay what they are."""
     if type(array) is np.ndarray and array.size >= _MANY and array.dtype in _BITS:
         # Between two bounds of its dtype NumPy has a quick loop, for a maximum with a number none.
-        return np.clip(array, array.dtype.type(0), array.dtype.type(np.inf))
-    return np.maximum(0, array)  # in this order a negative zero keeps its sign
+        return np.clip(array, array.dtype.type(0), array.dtype.type(np.inf), out)
+    return np.maximum(0, array, out=out)  # in this order a negative zero keeps its sign
 
 
 _MANY = 4096

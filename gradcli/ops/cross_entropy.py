@@ -30,13 +30,20 @@ from gradcli.state import active
 # The input has the classes in dimension 1, or alone; the target has its other dimensions.
 
 
-def _indices(self: Any, target: Any, ignore_index: int) -> tuple[Any, int]:
+def _indices(self: Any, target: Any, counted: Any) -> tuple[Any, int]:
     """The index of each class, with a dimension for the classes, and which dimension that is. What
     is ignored has index 0; its weight is 0.
     """
     dim = 1 if self.ndim > 1 else 0
-    index = np.where(target == ignore_index, 0, target).astype(np.int64, copy=False)
+    index = target if counted is None else np.where(counted, target, 0)
+    index = index.astype(np.int64, copy=False)
     return (index[:, None] if dim else index[None]), dim
+
+
+def _counted(target: Any, ignore_index: int) -> Any:
+    """Which targets count; None where all of them do."""
+    counted = target != ignore_index
+    return None if np.count_nonzero(counted) == target.size else counted
 
 
 def _places(index: Any, dim: int) -> tuple[Any, ...]:
@@ -52,10 +59,19 @@ def _places(index: Any, dim: int) -> tuple[Any, ...]:
 
 
 def _weights(counted: Any, target: Any, weight: Any, dtype: Any) -> Any:
-    """The weight of each target."""
+    """The weight of each target, a number where all have the same."""
     if weight is None:
-        return module_of(counted).asarray(counted, dtype)
+        return dtype.type(1) if counted is None else module_of(counted).asarray(counted, dtype)
+    if counted is None:
+        return weight[target.astype(np.int64, copy=False)]
     return np.where(counted, weight[np.where(counted, target, 0).astype(np.int64)], 0)
+
+
+def _count(counted: Any, target: Any, weight: Any, weights: Any, dtype: Any) -> Any:
+    """What a mean is divided by: how many targets count, or their weights' sum."""
+    if weight is not None:
+        return dtype.type(_added(weights, counted))
+    return dtype.type(target.size if counted is None else np.count_nonzero(counted))
 
 
 def _nll_array(
@@ -63,25 +79,26 @@ def _nll_array(
 ) -> Any:
     if self.ndim == target.ndim:
         target = target.reshape(())
-    index, dim = _indices(self, target, ignore_index)
+    counted = _counted(target, ignore_index)
+    index, dim = _indices(self, target, counted)
     chosen = module_of(self).asarray(self)[_places(index, dim)].reshape(target.shape)
-    counted = target != ignore_index
     weights = _weights(counted, target, weight, self.dtype)
-    # An ignored infinity must not turn into nan.
-    losses = np.where(counted, -chosen * weights, 0)[()]
+    losses = -chosen * weights
+    if counted is not None:  # an ignored infinity must not turn into nan
+        losses = np.where(counted, losses, 0)
+    losses = losses[()]
     if reduction == NONE:
         return losses
     total = _added(losses, counted)
     if reduction == MEAN:
-        count = np.count_nonzero(counted) if weight is None else _added(weights, counted)
-        total = total / self.dtype.type(count)
+        total = total / _count(counted, target, weight, weights, self.dtype)
     return total
 
 
 def _added(values: Any, counted: Any) -> Any:
     """The sum of the losses or weights of what is counted."""
     if type(values) is np.ndarray and values.ndim:
-        return level_sum(values[counted])
+        return level_sum(values.reshape(-1) if counted is None else values[counted])
     return np.add.reduce(values, axis=None)
 
 
@@ -89,15 +106,18 @@ def _nll_backward_array(
     grad_output: Any, self: Any, target: Any, weight: Any = None, reduction: int = 1,
     ignore_index: int = -100,
 ) -> Any:  # fmt: skip
-    index, dim = _indices(self, target, ignore_index)
-    counted = target != ignore_index
+    counted = _counted(target, ignore_index)
+    index, dim = _indices(self, target, counted)
     weights = _weights(counted, target, weight, self.dtype)
     if reduction == MEAN:
-        count = np.count_nonzero(counted) if weight is None else _added(weights, counted)
-        grad_output = grad_output / self.dtype.type(count)
-    chosen = np.where(counted, -grad_output * weights, 0).reshape(index.shape)
+        grad_output = grad_output / _count(counted, target, weight, weights, self.dtype)
+    chosen = -grad_output * weights
+    if counted is not None:
+        chosen = np.where(counted, chosen, 0)
+    if chosen.ndim:
+        chosen = chosen.reshape(index.shape)
     if dim == 1 and type(self) is np.ndarray and self.size >= active.state.defer_from:
-        return scattered(index, chosen, self.shape)
+        return scattered(index, np.broadcast_to(chosen, index.shape), self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
     slopes[_places(index, dim)] = chosen
     return slopes

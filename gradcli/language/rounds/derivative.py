@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,7 @@ def write_backward(
         if all(gradient is None for gradient in outputs):
             continue
         gradients = _run(text, node, outputs)
+        # Each is fitted before the next is computed, while it lies in the cache.
         for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
             if gradient is None or to is None:
                 continue
@@ -79,8 +81,8 @@ def write_backward(
 
 def _run(
     text: StraightLine, node: Node, outputs: list[Variable | None]
-) -> tuple[Variable | None, ...]:
-    """Write what a node's `run` does: the gradients of its inputs."""
+) -> Iterator[Variable | None]:
+    """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
     if getattr(node, "mixed", False):
         raise Untraceable
@@ -107,18 +109,15 @@ def _run(
         given = text.call(on_arrays(rule), [values[name] for name in parameters_of(rule)])
         if type(given) is not tuple or len(given) != len(node.next_nodes):
             raise Untraceable
-        return given
-    gradients: list[Variable | None] = []
+        yield from given
+        return
     for name, to in zip(op.inputs, node.next_nodes, strict=True):
+        if to is None:
+            yield None
+            continue
         rule = op.rules[name]
-        gradients.append(
-            None
-            if to is None
-            else text.call(
-                on_arrays(rule), [values[each] for each in parameters_of(rule)], op.deferrable
-            )
-        )
-    return tuple(gradients)
+        operands = [values[each] for each in parameters_of(rule)]
+        yield text.call(on_arrays(rule), operands, op.deferrable)
 
 
 def _saved(text: StraightLine, value: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.arrays.block_kernels import choose_block
+from gradcli.arrays.block_kernels import choose_block, positive_part
 from gradcli.arrays.deferred import DEFERRED, Constant, Pointwise, Source
 from gradcli.errors import GradcliError
 
@@ -85,7 +85,9 @@ def _collect(
     kernel, given = array.kernel, array.operands
     if kernel is choose_block and type(given[1]) is int and given[1] == 0:
         kernel, given = zeroed, (given[0], given[2])
-    if kernel is not zeroed and not isinstance(kernel, np.ufunc):
+    if kernel is np.maximum and type(given[0]) is int and given[0] == 0:
+        kernel, given = positive_part, given[1:]
+    if kernel not in (zeroed, positive_part) and not isinstance(kernel, np.ufunc):
         return None
     operands = []
     for operand in given:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import TYPE_CHECKING
 
 from gradcli.language.rounds.admission import Admitted
 from gradcli.language.rounds.effects import Effects, same_effects
 from gradcli.language.rounds.guard import is_ordinary
 from gradcli.language.rounds.trace import Trace
-from gradcli.language.rounds.written import Written
+from gradcli.language.rounds.written import Arrays, Written
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
 
@@ -20,26 +21,28 @@ if TYPE_CHECKING:
 AFTER = 16
 """Ordinary rounds before one is traced: tracing costs about as much as it then saves in as many."""
 
+SOON = 0.015
+"""Seconds of ordinary rounds that are enough too, where rounds are long."""
+
 _ATTEMPTS = 4
 """How often a loop is traced again, because what its rounds rely on has changed, too soon."""
 
 WORTH = 64
 """Written rounds that are worth a trace."""
 
-_NEVER = 1 << 62
-"""More rounds than any loop has."""
-
 
 class TracedLoop:
     """A loop whose rounds may be traced.
 
     Attributes:
-        wait: ordinary rounds until one is traced.
+        rounds: how many ordinary ones there were since one was traced, or the loop began.
+        spent: the seconds that they took.
+        refused: whether no round will be traced.
         attempts: how often it may be traced yet without being worth it.
         written: the round that was traced last, None while there is none.
         compared: whether it was found to do the same as an ordinary one.
         served: how many rounds it has run.
-        left: what it left last, empty if an ordinary round came after it.
+        left: what it left last, None if an ordinary round came after it.
     """
 
     def __init__(self, compiler: Compiler, plan: Admitted, scope: Scope, body: Run) -> None:
@@ -50,12 +53,14 @@ class TracedLoop:
         self.tests = [(compiler.expression(test, scope), test.span) for test in plan.tests]
         self.prepare = compiler.block(plan.prepared, scope)
         self.rest = compiler.block(plan.rest, scope)
-        self.wait = AFTER
+        self.rounds = 0
+        self.spent = 0.0
+        self.refused = False
         self.attempts = _ATTEMPTS
         self.written: Written | None = None
         self.compared = False
         self.served = 0
-        self.left: tuple[Any, ...] = ()
+        self.left: Arrays | None = None
 
     def begin(self, variables: Variables, length: Callable[[], int]) -> Run:
         """The loop begins, perhaps once more: what runs its rounds, of which `length` tells how
@@ -77,10 +82,13 @@ class TracedLoop:
 
     def _run_round(self, variables: Variables, last: bool) -> None:
         """Run one round, in whichever way; the last one of the loop is an ordinary one."""
-        self.wait -= 1
-        if last or self.wait >= 0 or self._is_special(variables):
+        early = self.rounds < AFTER and self.spent < SOON
+        if last or early or self.refused or self._is_special(variables):
             self._show(variables)
+            began = perf_counter()
             self.body(variables)
+            self.spent += perf_counter() - began
+            self.rounds += 1
             self._check(variables)
         elif not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             self._show(variables)
@@ -122,7 +130,9 @@ class TracedLoop:
         if self.served < WORTH:
             self.attempts -= 1
         self.served = 0
-        self.wait = AFTER if self.attempts else _NEVER
+        self.refused = not self.attempts
+        self.rounds = 0
+        self.spent = 0.0
 
     def _run_written(self, written: Written, variables: Variables) -> None:
         self.served += 1
@@ -134,20 +144,20 @@ class TracedLoop:
 
     def _show(self, variables: Variables) -> None:
         """Let what the round before left be seen, if it was a written one."""
-        if self.written is not None and self.left:
+        if self.written is not None and self.left is not None:
             self.written.show(self.left, variables)
-        self.left = ()
+        self.left = None
 
     def _run_traced(self, variables: Variables) -> None:
         self.written = Trace(self.compiler, self.scope, self.plan, variables).run()
         if self.written is None:
-            self.wait = _NEVER
+            self.refused = True
 
     def _compare(self, written: Written, variables: Variables) -> None:
         """Run a round in both ways; from then on the written one serves if all is the same."""
         effects = Effects(self.compiler.state, written, variables)
         try:
-            arrays = written.round()
+            arrays = written.finish(written.round())
             found = effects.seen(arrays[: len(written.named)])
         except Exception:
             found = None
@@ -156,4 +166,4 @@ class TracedLoop:
         now = effects.seen([variables[name].array for name in written.named])
         self.compared = found is not None and same_effects(found, now)
         if not self.compared:
-            self.wait = _NEVER
+            self.refused = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,7 @@ class StraightLine:
         self._variables: dict[int, Variable] = {}
         self._kept: list[Any] = []
         self._names: dict[int, str] = {}
+        self._given: list[Any] = []
         self._has_effects = False
 
     # --- variables ------------------------------------------------------------------------------
@@ -159,6 +161,7 @@ class StraightLine:
         """Write a line that reads an array which the round is given."""
         name = f"v{len(self.lines)}"
         self.lines.append(Line(name, "", (), array, text=text))
+        self._given.append(array)
         return self.stand_for(array, Variable(name, array, own=False))
 
     def _line(self, function: Any, operands: Sequence[Any], value: Any, **settings: Any) -> str:
@@ -193,32 +196,80 @@ class StraightLine:
         results[-1].value = wanted  # there is one array then, and one identity
         return self.stand_for(wanted, results[-1])
 
-    # --- the function ---------------------------------------------------------------------------
+    # --- the functions --------------------------------------------------------------------------
 
-    def function(self, returned: Sequence[Variable]) -> Callable[[], Any]:
-        """The function, which returns the values of some variables."""
-        text = ["def round():"]
-        text += [f"    {line}" for line in self._text(returned)]
-        text.append(f"    return ({''.join(f'{variable.name}, ' for variable in returned)})")
-        exec(compile("\n".join(text), "<round of a loop>", "exec"), self.namespace)
-        return self.namespace["round"]
+    def functions(
+        self, wanted: Sequence[Variable], changed: Sequence[Any]
+    ) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+        """The text as two functions: the first has all effects, the second makes the values of some
+        variables of what the first returns, when somebody wants to see them.
 
-    def _text(self, returned: Sequence[Variable]) -> Iterator[str]:
-        """The lines; the memory of large arrays is used again, or let go, when they were read for
+        Args:
+            wanted: the variables.
+            changed: the arrays that the text writes to.
+        """
+        early, late = self._parted(wanted, changed)
+        made = {line.name for line in late}
+        read = [*chain.from_iterable(variables_in(line.operands) for line in late), *wanted]
+        kept = {each.name: each for each in read if not each.constant and each.name not in made}
+        return (
+            self._function("run_round()", self._text(early, list(kept.values())), kept),
+            self._function(
+                "finish(kept)",
+                [f"({''.join(f'{name}, ' for name in kept)}) = kept", *map(self._statement, late)],
+                [variable.name for variable in wanted],
+            ),
+        )
+
+    def _function(self, head: str, body: Iterable[str], names: Iterable[str]) -> Callable[..., Any]:
+        text = [f"def {head}:", *body, f"return ({''.join(f'{name}, ' for name in names)})"]
+        exec(compile("\n    ".join(text), "<round of a loop>", "exec"), self.namespace)
+        function: Callable[..., Any] = self.namespace[head.partition("(")[0]]
+        return function
+
+    def _parted(
+        self, wanted: Sequence[Variable], changed: Sequence[Any]
+    ) -> tuple[list[Line], list[Line]]:
+        """The lines of a round, and those that only what is wanted needs: their operands are the
+        same after it, and with floating numbers no call fails. What nothing needs is left out.
+        """
+        dtypes = {array.dtype for array in changed}
+        # What a round is given may lie where the text writes to.
+        given = [array for array in self._given if array.dtype in dtypes]
+        moving = [*changed, *given]
+        needed: set[str] = set()
+        shown = {variable.name for variable in wanted}
+        early, late = [], []
+        for line in reversed(self.lines):
+            read = list(variables_in(line.operands))
+            if (
+                not line.call
+                or line.name in needed
+                or getattr(line.value, "dtype", _NOTHING).kind != "f"
+                or any(np.may_share_memory(v.value, each) for v in read for each in moving)
+            ):
+                early.append(line)
+                needed.update(variable.name for variable in read)
+            elif line.name in shown:
+                late.append(line)
+                shown.update(variable.name for variable in read)
+        return early[::-1], late[::-1]
+
+    def _text(self, lines: list[Line], returned: Sequence[Variable]) -> Iterator[str]:
+        """Some lines; the memory of large arrays is used again, or let go, when they were read for
         the last time.
         """
         last: dict[str, int] = {}
         alive: dict[str, Any] = {}
         constants = [each.value for each in self._variables.values() if each.constant]
-        for number, line in enumerate(self.lines):
+        for number, line in enumerate(lines):
             for variable in variables_in(line.operands):
                 last[variable.name] = number
                 alive[variable.name] = variable.value
         for variable in returned:
-            last[variable.name] = len(self.lines)
+            last[variable.name] = len(lines)
             alive[variable.name] = variable.value
-        for number, line in enumerate(self.lines):
-            given = [self._operand(operand) for operand in line.operands]
+        for number, line in enumerate(lines):
             dying = [
                 variable
                 for variable in dict.fromkeys(variables_in(line.operands))
@@ -228,18 +279,24 @@ class StraightLine:
             ]
             for variable in dying:
                 del alive[variable.name]
+            memory = ""
             if line.elementwise:
                 for variable in dying:
                     if variable.own and _may_take_over(
                         variable.value, line.value, (*alive.values(), *constants)
                     ):
-                        given.append(variable.name)
+                        memory = variable.name
                         break
-            call = line.text or f"{line.call}({', '.join(given)})"
-            yield f"{line.name} = {call}" if line.name else call
+            yield self._statement(line, memory)
             for variable in dying:
                 if variable.name != line.name:
                     yield f"{variable.name} = None"
+
+    def _statement(self, line: Line, memory: str = "") -> str:
+        """A line as Python; `memory` names an array that the result may have the memory of."""
+        given = [self._operand(operand) for operand in line.operands]
+        call = line.text or f"{line.call}({', '.join([*given, memory] if memory else given)})"
+        return f"{line.name} = {call}" if line.name else call
 
     def _operand(self, operand: Any) -> str:
         if isinstance(operand, Variable):
@@ -248,6 +305,9 @@ class StraightLine:
             return "[" + ", ".join([self._operand(each) for each in operand]) + "]"
         return self.refer(operand)
 
+
+_NOTHING = np.dtype(np.void)
+"""The dtype of what is no array."""
 
 _LONGEST = 2000
 """Lines of the longest text."""

@@ -103,12 +103,14 @@ class Trace:
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
         )
         text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
+        updated = list(dict.fromkeys([*self.updated, *self.gradients.lasting]))
+        wanted = [*self.named.values(), *self.gradients.unseen.values()]
         return Written(
-            text.function([*self.named.values(), *self.gradients.unseen.values()]),
+            *text.functions(wanted, [tensor.array for tensor in updated]),
             self.guard,
             {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
             list(self.named),
-            list(dict.fromkeys([*self.updated, *self.gradients.lasting])),
+            updated,
             [leaf for leaf in self.guard.gradients if leaf not in self.gradients.unseen],
             list(self.gradients.unseen),
             self.optimizers,

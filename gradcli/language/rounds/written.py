@@ -12,10 +12,7 @@ from gradcli.language.scopes import Variables
 from gradcli.limits import Steps
 from gradcli.optim.optimizer import Optimizer
 
-Round = Callable[[], tuple[Any, ...]]
-"""Does what a round does; returns the arrays of the tensors that it names, and those of gradients
-that it leaves to be seen only when the next round fails.
-"""
+Arrays = tuple[Any, ...]
 
 Kind = tuple[Any, ...]
 """How an array lies in memory: its type, dtype, shape and strides."""
@@ -25,7 +22,9 @@ class Written(NamedTuple):
     """A round as straight-line Python.
 
     Attributes:
-        round: does what a round does.
+        round: does what a round does; returns what `finish` needs.
+        finish: the arrays of the tensors that the round names, and those of gradients that it
+            leaves to be seen only when the next round fails.
         guard: what must still hold for that.
         inputs: the kinds of the tensors that it is given, by name.
         named: the names of the tensors that it makes.
@@ -38,7 +37,8 @@ class Written(NamedTuple):
         steps: what it counts as steps, beside itself.
     """
 
-    round: Round
+    round: Callable[[], Arrays]
+    finish: Callable[[Arrays], Arrays]
     guard: Guard
     inputs: dict[str, Kind]
     named: list[str]
@@ -59,10 +59,11 @@ class Written(NamedTuple):
             for name, kind in self.inputs.items()
         )
 
-    def show(self, arrays: tuple[Any, ...], variables: Variables) -> None:
-        """Let a program see what a round left, of which these are the arrays, as if it had been an
-        ordinary one: the graphs of two rounds differ in nothing but values, which are freed.
+    def show(self, left: Arrays, variables: Variables) -> None:
+        """Let a program see what a round left, which returned this, as if it had been an ordinary
+        one: the graphs of two rounds differ in nothing but values, which are freed.
         """
+        arrays = self.finish(left)
         count = len(self.named)
         made: dict[Tensor, Tensor] = {}
         for name, array in zip(self.named, arrays[:count], strict=True):
