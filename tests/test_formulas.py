@@ -13,11 +13,11 @@ from gradcli.explain.formulas import derivative_formulas, forward_formula, local
 from gradcli.explain.symbols.notation import in_language
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Name, Opaque, Operation, Symbol
-from gradcli.language.namespace import MODULES
 from gradcli.ops.entry import Op, parameters_of, registry
+from gradcli.ops.later import bring_all
 from gradcli.session import Session
 
-assert MODULES  # importing the namespace fills the catalogue
+bring_all()
 
 # --- what is written ----------------------------------------------------------------------------
 

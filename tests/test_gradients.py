@@ -20,9 +20,9 @@ from gradcli.arrays.deferred import forced
 from gradcli.autograd.backward import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops import families as families
 from gradcli.ops.arithmetic import zeros_like
 from gradcli.ops.entry import Op, op, pointwise, registry
+from gradcli.ops.later import bring_all
 from tests.op_table.check import (
     WrongGradient,
     check,
@@ -34,6 +34,8 @@ from tests.op_table.check import (
 )
 from tests.op_table.rows import Row
 from tests.running import Expression
+
+bring_all()
 
 
 def _collect() -> list[Row]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import gradcli
+from gradcli.ops.later import LATER
 
 PACKAGE = Path(gradcli.__file__).parent
 
@@ -128,7 +129,72 @@ except SystemExit:
     _modules_after(program, tmp_path)
     baseline = _modules_after("import numpy", tmp_path)
     loaded = _modules_after(program, tmp_path)
-    assert sorted(HEAVY & (loaded - baseline)) == []
+    late = {f"gradcli.ops.{family}" for family in LATER}
+    assert sorted((HEAVY | late) & (loaded - baseline)) == []
+
+
+ADDED = """
+import importlib
+from importlib._bootstrap_external import SourceFileLoader
+from gradcli.ops import catalogue, entry, later, families
+
+TABLES = {**catalogue.modules, "Tensor": catalogue.methods, "properties": catalogue.properties}
+inside, added = [], {}
+
+def names():
+    return {(place, name) for place, table in TABLES.items() for name in dict.keys(table)}
+
+def run(self, module, execute=SourceFileLoader.exec_module):
+    before = names()
+    inside.append(set())
+    execute(self, module)
+    new, of_others = names() - before, inside.pop()
+    added[module.__name__] = {name for _, name in new - of_others}
+    if inside:
+        inside[-1] |= new
+
+SourceFileLoader.exec_module = run
+for family in later.LATER:
+    importlib.import_module("gradcli.ops." + family)
+found = {}
+for module, new in added.items():
+    own = {name for name in new if name[:-1] not in new or name[-1] != "_"}
+    if own:
+        found[module.removeprefix("gradcli.ops.")] = sorted(own)
+assert found == {family: sorted(names.split()) for family, names in later.LATER.items()}
+"""
+
+
+def test_late_families_are_listed(tmp_path: Path) -> None:
+    """The names that bring in a family are those that it adds."""
+    _modules_after(ADDED, tmp_path)
+
+
+def test_methods_are_found_first_of_all(tmp_path: Path) -> None:
+    _modules_after(
+        "from gradcli.ops.lookup import find; assert find('Tensor.add_', lambda place: {})",
+        tmp_path,
+    )
+
+
+def test_a_late_name_brings_in_its_family_alone(tmp_path: Path) -> None:
+    program = """
+from gradcli.ops.catalogue import methods, modules
+import gradcli.ops.families
+assert "erfinv_" in methods and methods.get("no_such_name") is None
+assert "no_such_name" not in modules["torch"]
+"""
+    loaded = _modules_after(program, tmp_path)
+    assert "gradcli.ops.special" in loaded
+    assert "gradcli.ops.convolution" not in loaded
+    everything = _modules_after(f"{program}list(methods)", tmp_path)
+    assert {f"gradcli.ops.{family}" for family in LATER} <= everything
+    # A new file of ops belongs to `families` or to `later`; these have none.
+    files = {f"gradcli.ops.{path.stem}" for path in (PACKAGE / "ops").glob("[!_]*.py")}
+    assert {name.rpartition(".")[2] for name in files - everything} == {
+        "bits", "generate", "generate_node", "layout", "lookup", "overlapping", "packing",
+        "summaries",
+    }  # fmt: skip
 
 
 def test_wrong_program_needs_no_numpy(tmp_path: Path) -> None:

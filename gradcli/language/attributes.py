@@ -102,9 +102,10 @@ def get_attribute(value: Any, name: str) -> Any:
         getter = catalogue.properties.get(name)
         if getter is not None:
             return getter(value)
-        function = catalogue.methods.get(name)
-        if function is not None:
-            return Method(value, name, function)
+        try:
+            return Method(value, name, catalogue.methods[name])
+        except KeyError:
+            pass
     elif kind is Module:
         try:
             return value.get(name)

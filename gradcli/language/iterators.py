@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.calls import Function, call
 from gradcli.language.classes import type_name
 from gradcli.language.iteration import Iterator, drawing, iterate
-from gradcli.ops.rearranging import flip_
+from gradcli.ops.catalogue import methods
 
 _ABSENT: Any = object()
 
@@ -46,7 +46,7 @@ def _applied(function: Any) -> Callable[..., Any]:
 
 def reversed_(sequence: Any, /) -> Any:
     if type(sequence) is Tensor:
-        return flip_(sequence, 0) if sequence.array.ndim else sequence
+        return methods["flip"](sequence, 0) if sequence.array.ndim else sequence
     if not hasattr(type(sequence), "__reversed__") and not isinstance(sequence, (str, tuple)):
         raise GradcliError("E202", f"a value of type {type_name(sequence)} has no reverse order")
     return drawing("reversed", host.reversed(sequence))

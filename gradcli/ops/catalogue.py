@@ -1,7 +1,8 @@
 """What programs can reach, by name: functions of the modules, methods and properties of tensors,
 operators.
 
-The families fill these tables as they are imported. An entry is exposed under all its names at
+The families fill these tables as they are imported, some of them when a name of theirs is first
+asked for (see `later`). An entry is exposed under all its names at
 once, as a function and as a method, and with an in-place form where PyTorch has one.
 """
 
@@ -17,13 +18,14 @@ from gradcli.autograd.inplace import check_inplace, misshapen, unfit, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.entry import Function, Op, registry
+from gradcli.ops.later import Table
 from gradcli.ops.operands import misfit
 from gradcli.state import active
 
 Body = TypeVar("Body", bound=Function)
 
 modules: dict[str, dict[str, Any]] = {
-    "torch": {},
+    "torch": Table(),
     "torch.autograd": {},
     "torch.autograd.function": {},
     "torch.autograd.graph": {},
@@ -31,11 +33,11 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
     "torch.cuda": {},
-    "torch.fft": {},
+    "torch.fft": Table(),
     "torch.func": {},
-    "torch.linalg": {},
+    "torch.linalg": Table(),
     "torch.nn": {},
-    "torch.nn.functional": {},
+    "torch.nn.functional": Table(),
     "torch.nn.init": {},
     "torch.nn.utils": {},
     "torch.nn.utils.parametrizations": {},
@@ -43,13 +45,13 @@ modules: dict[str, dict[str, Any]] = {
     "torch.nn.utils.rnn": {},
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
-    "torch.special": {},
+    "torch.special": Table(),
     "torch.utils.checkpoint": {},
     "torch.utils.data": {},
 }
 """The functions of each module."""
 
-methods: dict[str, Function] = {}
+methods: dict[str, Function] = Table()
 """Methods of tensors; the tensor is their first argument."""
 
 properties: dict[str, Callable[[Tensor], Any]] = {}

@@ -278,7 +278,20 @@ def op(
     if key in registry:
         raise TypeError(f"{name}: there is an entry of this name and node already")
     registry[key] = entry
+    for change in _changes.get(key, ()):
+        entry.forward = change(entry.forward)
     return entry
+
+
+_changes: dict[str, list[Callable[[Function], Function]]] = {}
+"""What is done to the forward functions of entries, by their names in the registry."""
+
+
+def adapt(key: str, change: Callable[[Function], Function]) -> None:
+    """Change the forward function of an entry, now or as soon as there is one of that name."""
+    _changes.setdefault(key, []).append(change)
+    if key in registry:
+        registry[key].forward = change(registry[key].forward)
 
 
 def _operand_count(forward: Function) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradcli.arrays.multiply_add import multiply_add
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.entry import Function, parameters_of, registry
+from gradcli.ops.entry import Function, adapt, parameters_of
 from gradcli.ops.half_kernels import kernels
 from gradcli.ops.operands import NUMBERS, check_alpha
 from gradcli.state import active
@@ -171,17 +171,18 @@ def _narrow(value: Any, dtype: Any) -> Any:
     return value.astype(dtype) if getattr(value, "dtype", None) == np.float32 else value
 
 
-def install() -> None:
-    """Let the ops of several steps round as PyTorch's; called when all families are imported."""
-    for names, computed in (
-        (_NAMES, _computed),
-        (_PRODUCTS, _computed_alike),
-        (_WITH_NUMBERS, _computed_with_numbers),
-        (_BFLOAT16_NAMES, _computed_bfloat16),
-        (_FLOAT16_NAMES, _computed_float16),
-    ):
-        for name in names.split():
-            entry = registry[name]
-            entry.forward = rounded_once(entry.forward, computed)
-    for name, kernel in kernels.items():
-        registry[name].forward = rounded_once(registry[name].forward, _by_kernel(kernel))
+def _rounding(computed: Callable[..., Any]) -> Callable[[Function], Function]:
+    return lambda forward: rounded_once(forward, computed)
+
+
+for _names, _way in (
+    (_NAMES, _computed),
+    (_PRODUCTS, _computed_alike),
+    (_WITH_NUMBERS, _computed_with_numbers),
+    (_BFLOAT16_NAMES, _computed_bfloat16),
+    (_FLOAT16_NAMES, _computed_float16),
+):
+    for _name in _names.split():
+        adapt(_name, _rounding(_way))
+for _name, _kernel in kernels.items():
+    adapt(_name, _rounding(_by_kernel(_kernel)))

@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import gradcli.ops.families  # noqa: F401  (fills the catalogue)
 from gradcli.ops import catalogue
 from gradcli.ops.entry import Op, registry
 
