@@ -60,15 +60,15 @@ model = Net()
 
 # What a round is given: what comes before the loop, its first line, what the round begins with.
 DATA = [
-    ("xb, yb, lb = data, target, labels\n", "for n in range(14):", []),
+    ("xb, yb, lb = data, target, labels\n", "for n in range(30):", []),
     (
         "",
-        "for n in range(0, 24, 5):",
-        ["xb = data[n:n + 5]", "yb = target[n:n + 5]", "lb = labels[n:n + 5]"],
+        "for n in range(0, 24, 2):",
+        ["xb = data[n:n + 2]", "yb = target[n:n + 2]", "lb = labels[n:n + 2]"],
     ),
     (
         "",
-        "for n in range(9):",
+        "for n in range(20):",
         [
             "index = torch.randint(0, 24, (6,))",
             "xb = data[index]",
@@ -77,12 +77,12 @@ DATA = [
     ),
     (
         "",
-        "for n in range(9):",
+        "for n in range(20):",
         ["start = n * 2 % 18", "xb = data[start:start + 6]", "yb, lb = target[:6], labels[:6]"],
     ),
     (
         "batches = [(data[i:i + 4], target[i:i + 4], labels[i:i + 4]) for i in range(0, 22, 4)]\n",
-        "for xb, yb, lb in batches * 2:",
+        "for xb, yb, lb in batches * 4:",
         [],
     ),
 ]
@@ -114,6 +114,16 @@ REPORTS = [
     "print(parameters[-1]._version)",
 ]
 
+# What few rounds do, and when.
+TESTS = [
+    "loss.item() < 0.4",
+    "loss > 3",
+    "loss < 0.5 or torch.isnan(loss)",
+    "not loss < 2",
+    "abs(total - loss.item()) < 0.3",
+]
+DEPARTURES = ["break", "continue", "print(loss)", "lr = lr * 0.5", "total = 0.", "losses = []"]
+
 
 def random_training(seed: int) -> str:
     """A program with a training loop."""
@@ -143,6 +153,10 @@ def random_training(seed: int) -> str:
     if " n " in head and random.random() < 0.5:
         report = [f"if n % 4 == {random.randrange(4)}:", f"    {random.choice(REPORTS)}"]
         body = random.choice([[*report, *body], [*body, *report]])
+    if random.random() < 0.4:
+        departure = [f"if {random.choice(TESTS)}:", f"    {random.choice(DEPARTURES)}"]
+        place = random.choice([body.index(forward[1]) + 1, len(body)])
+        body[place:place] = departure
     loop = [head, *[f"    {line}" for line in body]]
     around = random.randrange(6)
     if around == 0:
@@ -151,7 +165,7 @@ def random_training(seed: int) -> str:
             *[f"    {line}" for line in [*loop, "print(epoch, loss)"]],
         ]
     elif around == 1:
-        outside = "global total, lr, loss"
+        outside = "global total, lr, loss, losses"
         loop = ["def train():", *[f"    {line}" for line in [outside, *loop]], "train()", "train()"]
     elif around == 2:
         loop = ["try:", *[f"    {line}" for line in loop], "except Exception as e:", "    print(e)"]

@@ -983,7 +983,7 @@ print(rows, rows._version)
 """,
         1,
     ),
-    "one that is left early": (
+    "one that is left at a round": (
         """
 for n in range(9):
     loss = (b * s).sum()
@@ -993,6 +993,155 @@ for n in range(9):
     if n == 5:
         break
 print(n)
+""",
+        1,
+    ),
+    "one that is left when it is good enough": (
+        """
+for n in range(30):
+    loss = ((x @ w + b) * s).square().mean()
+    if loss.item() < 0.05:
+        print("enough", n, loss)
+        break
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+else:
+    print("never")
+""",
+        1,
+    ),
+    "one that is left after an update": (
+        """
+for n in range(30):
+    loss = ((x @ w + b) * s).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+    now = loss.item()
+    losses.append(now)
+    total += now
+    if now < 0.05 or total > 100:
+        break
+print(n, loss, now, total)
+""",
+        1,
+    ),
+    "one that is left when little changes": (
+        """
+former = 0.
+for n in range(40):
+    loss = ((x @ w + b) * s).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+    if abs(former - loss.item()) < 0.02:
+        break
+    former = loss.item()
+print(n, loss, former)
+""",
+        1,
+    ),
+    "one that is left when a gradient is small": (
+        """
+for n in range(40):
+    loss = ((x @ w + b) * s).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+    if w.grad.norm() < 0.05 and not torch.isnan(loss):
+        break
+    for p in parameters:
+        p.grad = None
+print(n, loss, w.grad)
+""",
+        1,
+    ),
+    "rounds that stop half-way": (
+        """
+given = [x] * 5 + [x * 9, x, x / 0] + [x] * 9
+for n, each in enumerate(given):
+    loss = ((each @ w + b) * s).square().mean()
+    if torch.isnan(loss) or loss > 20:
+        print("left out", n)
+        continue
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.01 * p.grad
+            p.grad = None
+print(loss)
+""",
+        1,
+    ),
+    "a function that returns from a round": (
+        """
+def solve(enough):
+    for n in range(30):
+        loss = ((x @ w + b) * s).square().mean()
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.03 * p.grad
+                p.grad = None
+        if loss < enough:
+            return n, loss
+print(solve(0.1), solve(0.001), solve(-1.))
+""",
+        3,
+    ),
+    "the best so far": (
+        """
+best = 1e9
+for n in range(30):
+    loss = ((x @ w + b) * s).square().mean()
+    if loss.item() < best:
+        best = loss.item()
+        kept = w.detach().clone()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+print(best, kept)
+""",
+        0,
+    ),
+    "a departure that changes what is taken for constant": (
+        """
+rate = 0.03
+for n in range(30):
+    loss = ((x @ w + b) * s).square().mean()
+    if loss < 0.1 and rate > 0.02:
+        rate = 0.001
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= rate * p.grad
+            p.grad = None
+print(loss, rate)
+""",
+        2,
+    ),
+    "a test of what was updated": (
+        """
+for n in range(9):
+    loss = ((x @ w + b) * s).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+    if b.sum() > 5:
+        break
+print(loss)
 """,
         0,
     ),

@@ -40,18 +40,21 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     count = _counting(c, node.iterable, scope)
     rounds = 0
 
+    def begin(variables: Variables, values: Any) -> Run:
+        """What runs the rounds over some values."""
+        nonlocal rounds
+        length = count(variables, values)
+        if length is None:
+            return body
+        rounds += length()
+        loop = traced() if rounds > _MANY else None
+        return body if loop is None else loop.begin(variables, length)
+
     # The place is set at the end of a round too: the next value may fail to come.
     def run(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
-        run_round = body
-        length = count(variables, values)
-        if length is not None:
-            nonlocal rounds
-            rounds += length()
-            loop = traced() if rounds > _MANY else None
-            if loop is not None:
-                run_round = loop.begin(variables, length)
+        run_round = begin(variables, values)
         for value in iterate(values):
             steps.left -= 1
             if steps.left < 0:
@@ -67,6 +70,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     def run_until_signal(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
+        run_round = begin(variables, values)
         for value in iterate(values):
             steps.left -= 1
             if steps.left < 0:
@@ -75,7 +79,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
                 store(variables, value)
             else:
                 variables[direct] = value
-            signal = body(variables)
+            signal = run_round(variables)
             if signal is not None:
                 if signal is BREAK:
                     return None

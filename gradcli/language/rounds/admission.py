@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from gradcli.language import syntax
 from gradcli.language.rounds.expressions import (
+    COMPARISONS,
     CREATING,
     PURE,
     Allowed,
@@ -20,7 +21,6 @@ from gradcli.language.rounds.expressions import (
     reads_gradient,
 )
 from gradcli.language.scopes import target_names
-from gradcli.language.signals import signals
 from gradcli.language.syntax.base import Expression, Statement
 
 IN_PLACE = {"add_": "+", "sub_": "-", "mul_": "*", "div_": "/"}
@@ -34,7 +34,8 @@ class Admitted(NamedTuple):
     """How the rounds of a loop are run.
 
     Attributes:
-        tests: of the `if`s in the body: where one holds, the round is an ordinary one.
+        tests: of the `if`s in the body that go by numbers from outside: where one holds, the round
+            is an ordinary one.
         prepared: statements that give the round its data, and run ahead of it in the ordinary way.
         rest: the others.
         given: the names of what those and the loop itself give the round.
@@ -64,9 +65,8 @@ def admit(loop: syntax.For) -> Admitted | None:
     bound = frozenset(_bound_by(rest, updates=True))
     if given & bound:
         return None
-    tests = [node.branches[0][0] for node in loop.body if isinstance(node, syntax.If)]
     rebound = frozenset(_bound_by(rest, updates=False))
-    return Admitted(tests, walk.prepared, rest, given, bound, rebound)
+    return Admitted(walk.tests, walk.prepared, rest, given, bound, rebound)
 
 
 def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
@@ -103,6 +103,7 @@ class _Walk:
         assigned: those of the bound ones that have their value of this round.
         prepared: the statements that give the round its data.
         given: the names that they bind.
+        tests: those of `if`s that are known before a round begins.
         acted: whether there was a backward pass, or the like, so far; forgetting gradients is not.
     """
 
@@ -114,6 +115,7 @@ class _Walk:
         self.assigned: set[str] = set()
         self.prepared: list[syntax.Assign] = []
         self.given = targets - self.numbers
+        self.tests: list[Expression] = []
         self.acted = False
 
     def block(self, body: Sequence[Statement], outermost: bool = False) -> bool:
@@ -149,7 +151,7 @@ class _Walk:
             self.assigned.add(node.target.name)
             return self.block(node.body)
         if isinstance(node, syntax.If):
-            return outermost and self._report(node)
+            return outermost and self._if(node)
         return isinstance(node, syntax.Pass)
 
     def _assign(self, node: syntax.Assign) -> bool:
@@ -261,7 +263,7 @@ class _Walk:
         if isinstance(node, syntax.Constant):
             return type(node.value) in (int, float)
         if isinstance(node, syntax.Call):
-            return self._is_item(node)
+            return self._is_item(node) or self._is_size(node)
         if isinstance(node, syntax.Binary):
             if any(symbol not in _FOUR for symbol, _ in node.rest):
                 return False
@@ -275,14 +277,22 @@ class _Walk:
             if node.function.name != "item" or node.arguments:
                 return False
             return self.expression(node.function.value)
-        return (
-            isinstance(node.function, syntax.Name)
-            and node.function.name == "float"
-            and "float" not in self.bound
-            and len(node.arguments) == 1
-            and not (node.arguments[0].kind or node.arguments[0].name)
-            and self.expression(node.arguments[0].value)
-        )
+        of = self._argument_of(node, "float")
+        return of is not None and self.expression(of)
+
+    def _is_size(self, node: syntax.Call) -> bool:
+        """`abs` of a number."""
+        of = self._argument_of(node, "abs")
+        return of is not None and self._is_number(of)
+
+    def _argument_of(self, node: syntax.Call, name: str) -> Expression | None:
+        """What a builtin function of one argument is called with, None for another call."""
+        function, arguments = node.function, node.arguments
+        if not isinstance(function, syntax.Name) or function.name != name or name in self.bound:
+            return None
+        if len(arguments) != 1 or arguments[0].kind or arguments[0].name:
+            return None
+        return arguments[0].value
 
     def _is_range(self, node: Expression) -> bool:
         """`range` of numbers that are the same in every round."""
@@ -314,12 +324,27 @@ class _Walk:
             or name in self.given
         )
 
-    def _report(self, node: syntax.If) -> bool:
-        """An `if` that decides by the number of the round whether to do something more."""
+    def _if(self, node: syntax.If) -> bool:
+        """An `if` that decides by the number of the round, or by what a round computes, whether to
+        do something more, or to leave the loop.
+        """
         if len(node.branches) != 1 or node.orelse:
             return False
-        ((test, body),) = node.branches
-        return self._counts(test) and not signals(body)
+        test = node.branches[0][0]
+        if self._counts(test):
+            self.tests.append(test)
+            return True
+        return self._decides(test)
+
+    def _decides(self, node: Expression) -> bool:
+        """Whether an expression is true or false by numbers and tensors of the round."""
+        if isinstance(node, syntax.Logical) or (
+            isinstance(node, syntax.Unary) and node.operator == "not"
+        ):
+            return all(map(self._decides, parts(node)))
+        if isinstance(node, syntax.Comparison) and all(map(self._is_number, parts(node))):
+            return len(node.rest) == 1 and node.rest[0][0] in COMPARISONS
+        return self.expression(node)
 
     def _counts(self, node: Expression) -> bool:
         """Whether an expression is made of numbers and names that the body does not bind."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import count
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gradcli.language.rounds.admission import Admitted
 from gradcli.language.rounds.effects import Effects, same_effects
 from gradcli.language.rounds.guard import is_ordinary
 from gradcli.language.rounds.trace import Trace
-from gradcli.language.rounds.written import Arrays, Written
+from gradcli.language.rounds.written import Arrays, Departure, Written
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.signals import Run
 
@@ -30,6 +30,9 @@ _ATTEMPTS = 4
 WORTH = 64
 """Written rounds that are worth a trace."""
 
+_FEW = 4
+"""Written rounds of which one may depart from what was written, when it has cost two rounds."""
+
 
 class TracedLoop:
     """A loop whose rounds may be traced.
@@ -42,6 +45,7 @@ class TracedLoop:
         written: the round that was traced last, None while there is none.
         compared: whether it was found to do the same as an ordinary one.
         served: how many rounds it has run.
+        departures: how many of them departed from what was written.
         left: what it left last, None if an ordinary round came after it.
     """
 
@@ -60,6 +64,7 @@ class TracedLoop:
         self.written: Written | None = None
         self.compared = False
         self.served = 0
+        self.departures = 0
         self.left: Arrays | None = None
 
     def begin(self, variables: Variables, length: Callable[[], int]) -> Run:
@@ -71,44 +76,44 @@ class TracedLoop:
         self._check(variables)
         numbers = count(1)
 
-        def run_round(variables: Variables) -> None:
+        def run_round(variables: Variables) -> Any:
             try:
-                self._run_round(variables, last=next(numbers) >= length())
+                return self._run_round(variables, last=next(numbers) >= length())
             except BaseException:
                 self._show(variables)  # somebody may look around
                 raise
 
         return run_round
 
-    def _run_round(self, variables: Variables, last: bool) -> None:
-        """Run one round, in whichever way; the last one of the loop is an ordinary one."""
+    def _run_round(self, variables: Variables, last: bool) -> Any:
+        """Run one round, in whichever way; the last one of the loop is an ordinary one. Returns the
+        signal that it ended with.
+        """
         early = self.rounds < AFTER and self.spent < SOON
         if last or early or self.refused or self._is_special(variables):
             self._show(variables)
             began = perf_counter()
-            self.body(variables)
+            signal = self.body(variables)
             self.spent += perf_counter() - began
             self.rounds += 1
             self._check(variables)
-        elif not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
+            return signal
+        if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             self._show(variables)
-            self.body(variables)
-        else:
-            try:
-                self.prepare(variables)
-            except Exception:
-                self._show(variables)
-                self.body(variables)  # which does what comes before it, and fails too
-                return
-            if self.written is None:
-                self._run_traced(variables)
-            elif not self.written.fits(variables, self.compiler.steps):
-                self._show(variables)
-                self.rest(variables)
-            elif not self.compared:
-                self._compare(self.written, variables)
-            else:
-                self._run_written(self.written, variables)
+            return self.body(variables)
+        try:
+            self.prepare(variables)
+        except Exception:
+            self._show(variables)
+            return self.body(variables)  # which does what comes before it, and fails too
+        if self.written is None:
+            return self._run_traced(variables)
+        if not self.written.fits(variables, self.compiler.steps):
+            self._show(variables)
+            return self.rest(variables)
+        if not self.compared:
+            return self._compare(self.written, variables)
+        return self._run_written(self.written, variables)
 
     def _is_special(self, variables: Variables) -> bool:
         """Whether this round does more than others do."""
@@ -130,17 +135,27 @@ class TracedLoop:
         if self.served < WORTH:
             self.attempts -= 1
         self.served = 0
+        self.departures = 0
         self.refused = not self.attempts
         self.rounds = 0
         self.spent = 0.0
 
-    def _run_written(self, written: Written, variables: Variables) -> None:
+    def _run_written(self, written: Written, variables: Variables) -> Any:
         self.served += 1
         try:
             self.left = written.round()
+        except Departure:
+            self._show(variables)
+            self.departures += 1
+            signal = self.rest(variables)
+            self._check(variables)
+            if self.departures * _FEW > self.served + WORTH:
+                self.refused = True
+            return signal
         except Exception:
             self._show(variables)
-            self.rest(variables)  # which fails too, and says where
+            return self.rest(variables)  # which fails too, and says where
+        return None
 
     def _show(self, variables: Variables) -> None:
         """Let what the round before left be seen, if it was a written one."""
@@ -148,17 +163,26 @@ class TracedLoop:
             self.written.show(self.left, variables)
         self.left = None
 
-    def _run_traced(self, variables: Variables) -> None:
-        self.written = Trace(self.compiler, self.scope, self.plan, variables).run()
-        if self.written is None:
+    def _run_traced(self, variables: Variables) -> Any:
+        trace = Trace(self.compiler, self.scope, self.plan, variables)
+        signal = trace.run()
+        self.written = trace.result
+        if trace.departed:
+            self._forget()
+        elif self.written is None:
             self.refused = True
+        return signal
 
-    def _compare(self, written: Written, variables: Variables) -> None:
+    def _compare(self, written: Written, variables: Variables) -> Any:
         """Run a round in both ways; from then on the written one serves if all is the same."""
         effects = Effects(self.compiler.state, written, variables)
         try:
             arrays = written.finish(written.round())
             found = effects.seen(arrays[: len(written.named)])
+        except Departure:
+            signal = self.rest(variables)
+            self._forget()
+            return signal
         except Exception:
             found = None
         effects.undo()
@@ -167,3 +191,4 @@ class TracedLoop:
         self.compared = found is not None and same_effects(found, now)
         if not self.compared:
             self.refused = True
+        return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import syntax
+from gradcli.language.builtins import BUILTINS
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.expressions import parts
@@ -19,11 +20,20 @@ NUMBERS = (int, float)
 class Numbers:
     """Expressions of numbers as text. What a round adds up is kept where the program keeps it:
     among its values.
+
+    Attributes:
+        now: the numbers that the round has bound so far, by name.
     """
 
     def __init__(self, text: StraightLine, watch: Watch) -> None:
         self.text = text
         self.watch = watch
+        self.now: dict[str, Variable] = {}
+
+    def bind(self, target: syntax.Name, text: str, read: list[Variable], value: float) -> None:
+        """Write that a name is bound to a number, of which this is the text."""
+        self.now[target.name] = self.text.number(text, read, value)
+        self.text.write(f"{self._place_of(target)} = {self.now[target.name].name}")
 
     def gives_number(self, node: Expression) -> bool:
         """Whether an expression works with numbers, of which some come out of tensors."""
@@ -32,6 +42,8 @@ class Numbers:
         if isinstance(node, syntax.Call):
             function = node.function
             name = function.name if isinstance(function, (syntax.Attribute, syntax.Name)) else ""
+            if name == "abs" and isinstance(function, syntax.Name):
+                return all(self.gives_number(each.value) for each in node.arguments)
             return name in ("item", "float")
         return isinstance(node, syntax.Constant) or (
             isinstance(node, (syntax.Binary, syntax.Unary))
@@ -48,7 +60,26 @@ class Numbers:
         read: list[Variable] = []
         return self._text(node, read), read
 
-    def place_of(self, name: syntax.Name) -> str:
+    def test_of(self, node: Expression) -> tuple[str, list[Variable]]:
+        """The text of what is true or false by such expressions, and by tensors of one element."""
+        read: list[Variable] = []
+        return self._test(node, read), read
+
+    def _test(self, node: Expression, read: list[Variable]) -> str:
+        if isinstance(node, syntax.Logical):
+            return f"({f' {node.operator} '.join(self._test(each, read) for each in parts(node))})"
+        if isinstance(node, syntax.Unary) and node.operator == "not":
+            return f"(not {self._test(node.operand, read)})"
+        if isinstance(node, syntax.Comparison) and all(map(self.gives_number, parts(node))):
+            ((symbol, right),) = node.rest
+            return f"({self._text(node.first, read)} {symbol} {self._text(right, read)})"
+        tensor = operations_of(self.text, self.watch, node)
+        if type(tensor) is not Tensor or tensor.array.size != 1:
+            raise Untraceable
+        read.append(self.text.variable_of(tensor.array))
+        return f"{read[-1].name}.item()"
+
+    def _place_of(self, name: syntax.Name) -> str:
         """Where a number is kept from round to round."""
         if not is_direct(name, self.watch.scope):
             raise Untraceable
@@ -61,13 +92,20 @@ class Numbers:
             value = self.watch.read(node)
             if type(value) not in NUMBERS:
                 raise Untraceable
+            if node.name in self.now:
+                read.append(self.now[node.name])
+                return read[-1].name
             if node.name in self.watch.bound:
-                return self.place_of(node)
+                return self._place_of(node)
             self.watch.expression(node)
             return self.text.refer(value)
         if isinstance(node, syntax.Unary):
             return f"(-{self._text(node.operand, read)})"
         if isinstance(node, syntax.Call):
+            if isinstance(node.function, syntax.Name) and node.function.name == "abs":
+                if self.watch.known(node.function) is not BUILTINS["abs"]:
+                    raise Untraceable
+                return f"{self.text.refer(abs)}({self._text(node.arguments[0].value, read)})"
             read.append(self._element(node))
             return f"{read[-1].name}.item()"
         assert isinstance(node, syntax.Binary)

@@ -54,9 +54,16 @@ def write_operations(text: StraightLine, run: Callable[[], _Value]) -> _Value:
 
 
 def operations_of(text: StraightLine, watch: Watch, node: Expression) -> Any:
-    """The value of an expression, whose operations are written."""
+    """The value of an expression, whose operations are written; it is computed ahead of the
+    statement that does, which counts.
+    """
     watch.expression(node)
-    return write_operations(text, lambda: watch.read(node))
+    state, steps = watch.compiler.state, watch.compiler.steps
+    before = state.sequence_nr, steps.left
+    try:
+        return write_operations(text, lambda: watch.read(node))
+    finally:
+        state.sequence_nr, steps.left = before
 
 
 def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> None:
@@ -88,7 +95,8 @@ def _write_look(text: StraightLine, check: Any, operands: tuple[Any, ...]) -> No
         return  # a guard watches that
     if check is None:
         raise Untraceable
-    text.check(check, given)
+    read = [each for each in given if isinstance(each, Variable) and not each.constant]
+    text.check(text.call_of(check, given), read)
 
 
 def _lies_in_rows(operand: Any) -> bool:

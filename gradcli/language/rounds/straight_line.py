@@ -63,7 +63,7 @@ class StraightLine:
         self._kept: list[Any] = []
         self._names: dict[int, str] = {}
         self._given: list[Any] = []
-        self._has_effects = False
+        self._first_effect: int | None = None
 
     # --- variables ------------------------------------------------------------------------------
 
@@ -145,17 +145,46 @@ class StraightLine:
 
     def write(self, text: str, *variables: Variable) -> None:
         """Write a line that has an effect, and reads some variables."""
-        self._has_effects = True
+        if self._first_effect is None:
+            self._first_effect = len(self.lines)
         self.lines.append(Line("", "", variables, text=text))
 
-    def check(self, function: Callable[..., None], operands: Sequence[Any]) -> None:
-        """Write a call that may raise; raises Untraceable after an effect, as a round that fails is
-        run again from its beginning.
+    def check(self, text: str, read: Sequence[Variable], after: Line | None = None) -> None:
+        """Write a line that may raise ahead of all effects, as a round that fails is run again from
+        its beginning.
+
+        Args:
+            text: the line.
+            read: what it reads.
+            after: the line behind which stand those that it needs, which go with it; None for none.
+
+        Raises:
+            Untraceable: where what it reads is not there yet, or may be another by then.
         """
-        if self._has_effects:
+        since = len(self.lines) if after is None else self.lines.index(after) + 1
+        lines = [*self.lines[since:], Line("", "", read, text=text)]
+        del self.lines[since:]
+        if not self._put_ahead(lines):
             raise Untraceable
-        call = f"{self.refer(function)}({', '.join(map(self._operand, operands))})"
-        self.lines.append(Line("", "", operands, text=call))
+
+    def number(self, text: str, read: Sequence[Variable], value: float) -> Variable:
+        """Write a line that computes a number, ahead of all effects if it may stand there."""
+        line = Line(f"v{len(self.lines)}", "", read, text=text)
+        if not self._put_ahead([line]):
+            self.lines.append(line)
+        return Variable(line.name, np.float64(value))
+
+    def _put_ahead(self, lines: list[Line]) -> bool:
+        """Write lines ahead of all effects; False where they would not read the same there."""
+        place = len(self.lines) if self._first_effect is None else self._first_effect
+        if place < len(self.lines):
+            there = {line.name for line in (*self.lines[:place], *lines)}
+            needed = [variable for line in lines for variable in variables_in(line.operands)]
+            if any(variable.constant or variable.name not in there for variable in needed):
+                return False
+            self._first_effect = place + len(lines)
+        self.lines[place:place] = lines
+        return True
 
     def read(self, text: str, array: Any) -> Variable:
         """Write a line that reads an array which the round is given."""
@@ -297,6 +326,10 @@ class StraightLine:
         given = [self._operand(operand) for operand in line.operands]
         call = line.text or f"{line.call}({', '.join([*given, memory] if memory else given)})"
         return f"{line.name} = {call}" if line.name else call
+
+    def call_of(self, function: Callable[..., Any], operands: Sequence[Any]) -> str:
+        """The text of a call."""
+        return f"{self.refer(function)}({', '.join(map(self._operand, operands))})"
 
     def _operand(self, operand: Any) -> str:
         if isinstance(operand, Variable):

@@ -24,7 +24,7 @@ from gradcli.language.rounds.operations import operations_of, write_operations
 from gradcli.language.rounds.optimizers import gradients_of, write_step
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
 from gradcli.language.rounds.watch import Watch
-from gradcli.language.rounds.written import Written, kind_of
+from gradcli.language.rounds.written import Departure, Written, kind_of
 from gradcli.language.scopes import Scope, Variables
 from gradcli.language.syntax.base import Expression, Statement
 from gradcli.ops.operands import EVERYDAY, number_and_array
@@ -50,6 +50,8 @@ class Trace:
         counted: the names of numbers that the round binds.
         grown: the lists that it appends to.
         steps: what it counts as steps, beside itself.
+        departed: whether the round did something that few do.
+        result: what does the same as the round, None where text cannot say what it did.
     """
 
     def __init__(
@@ -69,17 +71,19 @@ class Trace:
         self.counted: list[str] = []
         self.grown: list[list[Any]] = []
         self.steps = 0
+        self.departed = False
+        self.result: Written | None = None
         self._since = self.state.sequence_nr
         self.gradients = Gradients(self.text, self.watch)
         self.numbers = Numbers(self.text, self.watch)
         self._written = True
         self._has_run = False
 
-    def run(self) -> Written | None:
+    def run(self) -> Any:
         """Run the body once.
 
         Returns:
-            What does the same; None where the round did what text cannot say.
+            The signal that it ended with, None for none.
         """
         left = self.compiler.steps.left
         try:
@@ -87,14 +91,14 @@ class Trace:
                 self.watch.prepared(statement.value)
         except Untraceable:
             self._written = False
-        self._block(self.plan.rest)
+        signal = self._block(self.plan.rest)
         self.steps = left - self.compiler.steps.left
-        if not self._written:
-            return None
-        try:
-            return self._finished()
-        except Untraceable:
-            return None
+        if self._written and not self.departed:
+            try:
+                self.result = self._finished()
+            except Untraceable:
+                self.result = None
+        return signal
 
     def _finished(self) -> Written:
         text = self.text
@@ -121,14 +125,41 @@ class Trace:
 
     # --- statements -----------------------------------------------------------------------------
 
-    def _block(self, body: list[Statement]) -> None:
+    def _block(self, body: list[Statement]) -> Any:
         for statement in body:
             if isinstance(statement, syntax.With):
                 self._with(statement)
             elif isinstance(statement, syntax.For):
                 self._for(statement)
-            elif not isinstance(statement, syntax.If):  # whose test does not hold
+            elif isinstance(statement, syntax.If):
+                signal = self._if(statement)
+                if signal is not None:
+                    return signal
+            else:
                 self._statement(statement)
+        return None
+
+    def _if(self, node: syntax.If) -> Any:
+        """Run an `if`, and write that a round ends where its test holds: it is run again in the
+        ordinary way. One that goes by what is known before a round does not hold.
+        """
+        ((test, body),) = node.branches
+        if test in self.plan.tests:
+            return None
+        if self._written:
+            after = self.text.lines[-1] if self.text.lines else None
+            try:
+                decision, read = self.numbers.test_of(test)
+                departure = f"if {decision}: raise {self.text.refer(Departure)}"
+                self.text.check(departure, read, after)
+            except Untraceable:
+                self._written = False
+        holds = self.watch.read(test)
+        self.state.place = test.span
+        if not holds:
+            return None
+        self.departed = True
+        return self.compiler.block(body, self.scope)(self.variables)
 
     def _statement(self, node: Statement) -> None:
         """Run a statement, and write it if everything before it could be written."""
@@ -264,12 +295,12 @@ class Trace:
     def _count(self, node: Statement, target: syntax.Name, value: Expression) -> None:
         """Bind a number to a name."""
         number, read = self.numbers.text_of(value)
-        before = self.variables.get(target.name)
+        before: Any = self.variables.get(target.name)
         self._run(node)
-        after = type(self.variables.get(target.name))
-        if after is not type(before) or (after is int and "*" in number):
+        after: Any = self.variables[target.name]
+        if type(after) is not type(before) or (type(after) is int and "*" in number):
             raise Untraceable  # a product of integers grows without bounds
-        self.text.write(f"{self.numbers.place_of(target)} = {number}", *read)
+        self.numbers.bind(target, number, read, after)
         self.counted.append(target.name)
 
     # --- calls ----------------------------------------------------------------------------------

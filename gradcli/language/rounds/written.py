@@ -18,6 +18,10 @@ Kind = tuple[Any, ...]
 """How an array lies in memory: its type, dtype, shape and strides."""
 
 
+class Departure(Exception):
+    """The `if` of a round holds that does not hold in most: nothing has happened so far."""
+
+
 class Written(NamedTuple):
     """A round as straight-line Python.
 
