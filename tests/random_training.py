@@ -61,6 +61,7 @@ model = Net()
 # What a round is given: what comes before the loop, its first line, what the round begins with.
 DATA = [
     ("xb, yb, lb = data, target, labels\n", "for n in range(30):", []),
+    ("xb, yb, lb = data, target, labels\nn = 0\n", "while n < 30:", ["n += 1"]),
     (
         "",
         "for n in range(0, 24, 2):",

@@ -1130,6 +1130,70 @@ print(loss, rate)
 """,
         2,
     ),
+    "while there are rounds left": (
+        """
+n = 0
+while n < 30:
+    loss = ((x @ w + b) * s).square().mean()
+    if n % 8 == 7:
+        print(n, loss, w.grad)
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad.zero_()
+    n += 1
+else:
+    print("ended", n, loss, loss.grad_fn, w.grad)
+""",
+        1,
+    ),
+    "while the loss is large": (
+        """
+size, n = 10., 0
+while size > 0.05 and n < 100:
+    loss = ((x @ w + b) * s).square().mean()
+    for p in parameters:
+        p.grad = None
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+    size = loss.item()
+    n += 1
+print(n, loss, size, w.grad, b.grad)
+""",
+        1,
+    ),
+    "for ever": (
+        """
+while True:
+    loss = ((x @ w + b) * s).square().mean()
+    if loss < 0.05:
+        break
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+print(loss)
+""",
+        1,
+    ),
+    "while a tensor is large": (
+        """
+loss = torch.tensor(9.)
+while loss > 0.05:
+    loss = ((x @ w + b) * s).square().mean()
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+print(loss)
+""",
+        0,
+    ),
     "a test of what was updated": (
         """
 for n in range(9):
@@ -1446,8 +1510,19 @@ print([train() for _ in range(7)])
     assert len(written) == count
 
 
-def test_the_limit_of_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    program = TRAINING.format("(w * s).sum() + b.sum()").replace("range(9)", "range(1000)")
-    outcome = in_both_ways(program, monkeypatch, limits=Limits(steps=90))
+@pytest.mark.parametrize("head", ["for n in range(1000):", "n = 0\nwhile n < 1000:\n    n += 1"])
+@pytest.mark.parametrize("end", ["b.grad = None", "for p in parameters: p.grad = None"])
+@pytest.mark.parametrize("steps", [90, 91, 92, 93])
+def test_the_limit_of_steps(
+    head: str, end: str, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = f"""
+{head}
+    loss = (b * b).sum()
+    loss.backward()
+    b.data -= 0.1 * b.grad
+    {end}
+"""
+    outcome = in_both_ways(program, monkeypatch, limits=Limits(steps=steps))
     assert outcome.error is not None
     assert outcome.error.code == "E605"

@@ -74,7 +74,7 @@ class Compiler:
             self.loop = outer
 
     def traced_loop(
-        self, loop: syntax.For, scope: Scope, body: Run
+        self, loop: syntax.For | syntax.While, scope: Scope, body: Run
     ) -> Callable[[], TracedLoop | None]:
         """What finds out, when it is first asked, whether a loop's rounds may be traced."""
 

@@ -40,55 +40,70 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     count = _counting(c, node.iterable, scope)
     rounds = 0
 
-    def begin(variables: Variables, values: Any) -> Run:
-        """What runs the rounds over some values."""
+    def begin(variables: Variables, values: Any) -> Rounds:
+        """What runs the rounds over some values, and what comes after the last."""
         nonlocal rounds
         length = count(variables, values)
         if length is None:
-            return body
+            return body, _nothing
         rounds += length()
         loop = traced() if rounds > _MANY else None
-        return body if loop is None else loop.begin(variables, length)
+        begun = None if loop is None else loop.begin(variables, length)
+        return begun or (body, _nothing)
 
     # The place is set at the end of a round too: the next value may fail to come.
     def run(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
-        run_round = begin(variables, values)
-        for value in iterate(values):
-            steps.left -= 1
-            if steps.left < 0:
-                raise too_many_steps()
-            if direct is None or type(value) is Tensor:
-                store(variables, value)
-            else:
-                variables[direct] = value
-            run_round(variables)
-            state.place = span
+        run_round, leave = begin(variables, values)
+        try:
+            for value in iterate(values):
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                if direct is None or type(value) is Tensor:
+                    store(variables, value)
+                else:
+                    variables[direct] = value
+                run_round(variables)
+                state.place = span
+        finally:
+            leave(variables)
         return orelse(variables)
 
     def run_until_signal(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
-        run_round = begin(variables, values)
-        for value in iterate(values):
-            steps.left -= 1
-            if steps.left < 0:
-                raise too_many_steps()
-            if direct is None or type(value) is Tensor:
-                store(variables, value)
-            else:
-                variables[direct] = value
-            signal = run_round(variables)
-            if signal is not None:
-                if signal is BREAK:
-                    return None
-                if signal is not CONTINUE:
-                    return signal
-            state.place = span
+        run_round, leave = begin(variables, values)
+        try:
+            for value in iterate(values):
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                if direct is None or type(value) is Tensor:
+                    store(variables, value)
+                else:
+                    variables[direct] = value
+                signal = run_round(variables)
+                if signal is not None:
+                    if signal is BREAK:
+                        return None
+                    if signal is not CONTINUE:
+                        return signal
+                state.place = span
+        finally:
+            leave(variables)
         return orelse(variables)
 
     return run_until_signal if signals(node.body) else run
+
+
+Rounds = tuple[Run, Callable[[Variables], None]]
+"""What runs the rounds of a loop, and what is called when it has ended, in whichever way."""
+
+
+def _nothing(variables: Variables) -> None:
+    """There is nothing to do after the last round."""
 
 
 Length = Callable[[], int]
@@ -124,21 +139,38 @@ def while_statement(c: Compiler, node: syntax.While, scope: Scope) -> Run:
     test = c.expression(node.test, scope)
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
+    traced = c.traced_loop(node, scope, body)
+    rounds = 0
 
     def run(variables: Variables) -> Any:
-        while True:
-            decision = test(variables)
-            state.place = span
-            if not decision:
-                return orelse(variables)
-            steps.left -= 1
-            if steps.left < 0:
-                raise too_many_steps()
-            signal = body(variables)
-            if signal is not None:
-                if signal is BREAK:
-                    return None
-                if signal is not CONTINUE:
-                    return signal
+        nonlocal rounds
+        run_round: Run = body
+        leave: Callable[[Variables], None] = _nothing
+        waits = True
+        try:
+            while True:
+                decision = test(variables)
+                state.place = span
+                if not decision:
+                    break
+                steps.left -= 1
+                if steps.left < 0:
+                    raise too_many_steps()
+                if waits:
+                    rounds += 1
+                    if rounds > _MANY:
+                        waits = False
+                        loop = traced()
+                        begun = None if loop is None else loop.begin(variables, None)
+                        run_round, leave = begun or (body, _nothing)
+                signal = run_round(variables)
+                if signal is not None:
+                    if signal is BREAK:
+                        return None
+                    if signal is not CONTINUE:
+                        return signal
+        finally:
+            leave(variables)
+        return orelse(variables)
 
     return run

@@ -41,6 +41,7 @@ class Admitted(NamedTuple):
         given: the names of what those and the loop itself give the round.
         bound: the names that the round binds otherwise.
         rebound: those of them that are no updates, which leave a tensor the one it was.
+        tested: the names that decide whether there is another round, which are numbers.
     """
 
     tests: list[Expression]
@@ -49,13 +50,19 @@ class Admitted(NamedTuple):
     given: frozenset[str]
     bound: frozenset[str]
     rebound: frozenset[str]
+    tested: frozenset[str]
 
 
-def admit(loop: syntax.For) -> Admitted | None:
+def admit(loop: syntax.For | syntax.While) -> Admitted | None:
     """How the rounds of a loop are run if one is traced; None where none may be, as far as the
     syntax tells.
     """
-    if not isinstance(loop.target, (syntax.Name, syntax.Tuple)):
+    tested: set[str] = set()
+    if isinstance(loop, syntax.While):
+        if not _is_plain(loop.test):
+            return None
+        tested = names_in(loop.test)
+    elif not isinstance(loop.target, (syntax.Name, syntax.Tuple)):
         return None
     walk = _Walk(loop)
     if not walk.block(loop.body, outermost=True) or not walk.acted:
@@ -66,7 +73,7 @@ def admit(loop: syntax.For) -> Admitted | None:
     if given & bound:
         return None
     rebound = frozenset(_bound_by(rest, updates=False))
-    return Admitted(walk.tests, walk.prepared, rest, given, bound, rebound)
+    return Admitted(walk.tests, walk.prepared, rest, given, bound, rebound, bound & tested)
 
 
 def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
@@ -82,9 +89,15 @@ def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
             yield from _bound_by(node.body, updates)
 
 
-def _numbers_of(loop: syntax.For) -> Iterator[str]:
+def _targets_of(loop: syntax.For | syntax.While) -> Iterator[str]:
+    """The names that a loop gives values."""
+    if isinstance(loop, syntax.For):
+        yield from target_names(loop.target)
+
+
+def _numbers_of(loop: syntax.For | syntax.While) -> Iterator[str]:
     """The names of numbers among those that a loop gives values; items of a list are data."""
-    if not isinstance(loop.iterable, syntax.Call):
+    if isinstance(loop, syntax.While) or not isinstance(loop.iterable, syntax.Call):
         return
     function = loop.iterable.function.span.text
     if function == "enumerate" and isinstance(loop.target, syntax.Tuple):
@@ -107,10 +120,10 @@ class _Walk:
         acted: whether there was a backward pass, or the like, so far; forgetting gradients is not.
     """
 
-    def __init__(self, loop: syntax.For) -> None:
+    def __init__(self, loop: syntax.For | syntax.While) -> None:
         self.bound = frozenset(_bound_by(loop.body, updates=True))
         self.carried = self.bound - frozenset(_bound_by(loop.body, updates=False))
-        targets = frozenset(target_names(loop.target))
+        targets = frozenset(_targets_of(loop))
         self.numbers = frozenset(_numbers_of(loop))
         self.assigned: set[str] = set()
         self.prepared: list[syntax.Assign] = []
@@ -348,16 +361,21 @@ class _Walk:
 
     def _counts(self, node: Expression) -> bool:
         """Whether an expression is made of numbers and names that the body does not bind."""
-        if isinstance(node, syntax.Name):
-            return node.name not in self.bound
-        if isinstance(node, syntax.Constant):
-            return type(node.value) in (int, bool, float)
-        if isinstance(node, (syntax.Binary, syntax.Comparison)):
-            if isinstance(node, syntax.Binary) and any(s not in _OF_COUNTS for s, _ in node.rest):
-                return False
-        elif not isinstance(node, (syntax.Unary, syntax.Logical)):
+        return _is_plain(node) and not names_in(node) & self.bound
+
+
+def _is_plain(node: Expression) -> bool:
+    """Whether an expression is made of numbers and names."""
+    if isinstance(node, syntax.Name):
+        return True
+    if isinstance(node, syntax.Constant):
+        return type(node.value) in (int, bool, float)
+    if isinstance(node, (syntax.Binary, syntax.Comparison)):
+        if isinstance(node, syntax.Binary) and any(s not in _OF_COUNTS for s, _ in node.rest):
             return False
-        return all(map(self._counts, parts(node)))
+    elif not isinstance(node, (syntax.Unary, syntax.Logical)):
+        return False
+    return all(map(_is_plain, parts(node)))
 
 
 def _is_data(node: Expression) -> bool:

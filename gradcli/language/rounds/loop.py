@@ -67,27 +67,30 @@ class TracedLoop:
         self.departures = 0
         self.left: Arrays | None = None
 
-    def begin(self, variables: Variables, length: Callable[[], int]) -> Run:
-        """The loop begins, perhaps once more: what runs its rounds, of which `length` tells how
-        many there are.
+    def begin(
+        self, variables: Variables, length: Callable[[], int] | None
+    ) -> tuple[Run, Callable[[Variables], None]] | None:
+        """The loop begins, perhaps once more.
+
+        Args:
+            variables: those that it runs with.
+            length: how many rounds it will have, None where that cannot be known.
+
+        Returns:
+            What runs a round, and what lets the program see what the last one left; None where
+            somebody follows the program step by step.
         """
         if self.compiler.interpreter.followed is not None:
-            return self.body
+            return None
         self._check(variables)
+        if length is None:
+            return self._run_round, self._show
         numbers = count(1)
+        return lambda variables: self._run_round(variables, next(numbers) >= length()), self._show
 
-        def run_round(variables: Variables) -> Any:
-            try:
-                return self._run_round(variables, last=next(numbers) >= length())
-            except BaseException:
-                self._show(variables)  # somebody may look around
-                raise
-
-        return run_round
-
-    def _run_round(self, variables: Variables, last: bool) -> Any:
-        """Run one round, in whichever way; the last one of the loop is an ordinary one. Returns the
-        signal that it ended with.
+    def _run_round(self, variables: Variables, last: bool = False) -> Any:
+        """Run one round, in whichever way; the last one of a loop whose length is known is an
+        ordinary one. Returns the signal that it ended with.
         """
         early = self.rounds < AFTER and self.spent < SOON
         if last or early or self.refused or self._is_special(variables):

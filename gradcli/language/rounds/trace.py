@@ -102,6 +102,8 @@ class Trace:
 
     def _finished(self) -> Written:
         text = self.text
+        if self.plan.tested & self.named.keys():
+            raise Untraceable  # a tensor that the next round is decided by
         self.gradients.finish(unseen=not (self.plan.tests or self.plan.prepared))
         text.write(
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
