@@ -133,6 +133,7 @@ def random_training(seed: int) -> str:
     before, head, given = random.choice(DATA)
     optimizer = random.choice(["", *OPTIMIZERS])
     program = HEAD.format(seed=seed) + model + before + f"parameters = {parameters}\n"
+    program += "first = parameters[0]\n"
     if optimizer:
         program += f"optimizer = torch.optim.{optimizer}\n"
         clear = random.choice([["optimizer.zero_grad()"], CLEARED])
@@ -140,6 +141,9 @@ def random_training(seed: int) -> str:
     else:
         clear, step = CLEARED, STEP
     forward = [f"out = {predictions}", f"loss = {random.choice(LOSSES)}"]
+    if random.random() < 0.2:
+        slope = "g, = torch.autograd.grad(out.square().sum(), first, create_graph=True)"
+        forward = [forward[0], slope, f"{forward[1]} + 0.01 * (g * g).mean()"]
     note = [random.choice(NOTES)] if random.random() < 0.4 else []
     backward = ["loss.backward()", *note, *step]
     when = random.randrange(4)
@@ -156,7 +160,7 @@ def random_training(seed: int) -> str:
         body = random.choice([[*report, *body], [*body, *report]])
     if random.random() < 0.4:
         departure = [f"if {random.choice(TESTS)}:", f"    {random.choice(DEPARTURES)}"]
-        place = random.choice([body.index(forward[1]) + 1, len(body)])
+        place = random.choice([body.index(forward[-1]) + 1, len(body)])
         body[place:place] = departure
     loop = [head, *[f"    {line}" for line in body]]
     around = random.randrange(6)

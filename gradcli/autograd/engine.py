@@ -318,12 +318,16 @@ class _Pass:
         return total
 
     def _fitted(self, node: Node, gradients: Sequence[Any]) -> list[Any]:
-        """A node's gradients as they are passed on."""
-        fitted = []
+        """A node's gradients as they are passed on; those that are not stay what they are."""
+        fitted, reached = [], self.reached
         for following, output_nr, gradient in zip(
             node.next_nodes, node.input_nrs, gradients, strict=True
         ):
-            if following is not None and gradient is not None:
+            if (
+                following is not None
+                and gradient is not None
+                and (reached is None or following in reached)
+            ):
                 array = gradient.array if self.create_graph else gradient
                 gradient = fit(node, gradient, array, *following.metadata[output_nr])
             fitted.append(gradient)

@@ -70,6 +70,11 @@ class Listener:
         if self.former is not None:
             self.former.looked(check, operands)
 
+    def wrapped(self, tensor: Any) -> None:
+        """A number that a node saved, as the tensor that a recorded pass takes."""
+        if self.former is not None:
+            self.former.wrapped(tensor)
+
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins: whether it is to keep what the nodes saved."""
         return keep_graph if self.former is None else bool(self.former.begin_backward(keep_graph))

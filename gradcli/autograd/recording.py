@@ -188,6 +188,9 @@ class Recorder:
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
         """Values that something beside an op depended on, which no explanation asks for."""
 
+    def wrapped(self, tensor: Tensor) -> None:
+        """A number that a node saved, as a tensor."""
+
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
         if self.operations is not None:

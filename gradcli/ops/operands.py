@@ -349,12 +349,13 @@ def saved_array(node: Node, number: Any) -> Any:
     would take digits from it, as it is where nothing is recorded.
     """
     shape, dtype = node.metadata[0]
-    if dtype.itemsize == 2:
-        if not active.state.grad_enabled:
-            return number
-        if shape:
-            return Tensor(np.asarray(number)[()])
-    return Tensor(np.asarray(number).astype(dtype)[()])
+    if dtype.itemsize == 2 and not active.state.grad_enabled:
+        return number
+    array = np.asarray(number)
+    wrapped = Tensor((array if dtype.itemsize == 2 and shape else array.astype(dtype))[()])
+    if active.state.recorder is not None:
+        active.state.recorder.wrapped(wrapped)
+    return wrapped
 
 
 def saved_result(node: Node, array: Any, output_nr: int) -> Tensor:

@@ -42,6 +42,7 @@ class Admitted(NamedTuple):
         bound: the names that the round binds otherwise.
         rebound: those of them that are no updates, which leave a tensor the one it was.
         tested: the names that decide whether there is another round, which are numbers.
+        seen: whether the program may look at what a round left that is not the last one.
     """
 
     tests: list[Expression]
@@ -51,6 +52,7 @@ class Admitted(NamedTuple):
     bound: frozenset[str]
     rebound: frozenset[str]
     tested: frozenset[str]
+    seen: bool
 
 
 def admit(loop: syntax.For | syntax.While) -> Admitted | None:
@@ -73,7 +75,8 @@ def admit(loop: syntax.For | syntax.While) -> Admitted | None:
     if given & bound:
         return None
     rebound = frozenset(_bound_by(rest, updates=False))
-    return Admitted(walk.tests, walk.prepared, rest, given, bound, rebound, bound & tested)
+    seen = isinstance(loop, syntax.While) or any(isinstance(node, syntax.If) for node in rest)
+    return Admitted(walk.tests, walk.prepared, rest, given, bound, rebound, bound & tested, seen)
 
 
 def _bound_by(body: Sequence[Statement], updates: bool) -> Iterator[str]:
@@ -179,10 +182,12 @@ class _Walk:
                 and isinstance(node.value, syntax.Constant)
                 and node.value.value is None
             )
-        if is_grad_call(node.value):
+        call = grad_call(node.value)
+        if call is not None:
             self.acted = True
+            admitted = self._differentiates(call)
             self.assigned.update(target_names(target))
-            return isinstance(target, (syntax.Name, syntax.Tuple)) and self._differentiates(node)
+            return admitted and isinstance(target, (syntax.Name, syntax.Tuple))
         if not isinstance(target, syntax.Name):
             return False
         if not self.expression(node.value) and not self._is_number(node.value):
@@ -190,18 +195,25 @@ class _Walk:
         self.assigned.add(target.name)
         return True
 
-    def _differentiates(self, node: syntax.Assign) -> bool:
-        """`g, = torch.autograd.grad(loss, x)`, of an output and inputs that have names."""
-        assert isinstance(node.value, syntax.Call)
-        arguments = node.value.arguments
-        if len(arguments) != 2 or any(each.kind or each.name for each in arguments):
+    def _differentiates(self, call: syntax.Call) -> bool:
+        """`torch.autograd.grad(loss, x)`, of an output and inputs that have names; with
+        `create_graph=True` of any output, and with a seed.
+        """
+        given = {each.name or number: each.value for number, each in enumerate(call.arguments)}
+        if any(each.kind for each in call.arguments) or not {0, 1} <= given.keys():
             return False
-        output, inputs = arguments[0].value, arguments[1].value
-        return (
-            isinstance(output, syntax.Name)
-            and output.name in self.assigned
-            and self._are_names(inputs)
-        )
+        output, inputs = given.pop(0), given.pop(1)
+        if not self._are_names(inputs):
+            return False
+        if not records_graph(call):
+            return not given and isinstance(output, syntax.Name) and output.name in self.assigned
+        seed = given.pop("grad_outputs", given.pop(2, None))
+        del given["create_graph"]
+        return not given and self.expression(output) and (seed is None or self._is_seed(seed))
+
+    def _is_seed(self, node: Expression) -> bool:
+        """An expression that computes a seed, or `torch.ones_like(u)`."""
+        return is_pure(node, Allowed(self._knows, PURE | {"ones_like"}))
 
     def _prepares(self, node: syntax.Assign) -> bool:
         """Whether a statement gives the round its data: it depends on the number of the round, or
@@ -387,14 +399,29 @@ def _is_data(node: Expression) -> bool:
     )
 
 
-def is_grad_call(node: Expression) -> bool:
-    """`torch.autograd.grad(…)`."""
-    return (
+def grad_call(node: Expression) -> syntax.Call | None:
+    """The call in `torch.autograd.grad(…)` and in `torch.autograd.grad(…)[0]`, None for others."""
+    if isinstance(node, syntax.Subscript):
+        first = isinstance(node.index, syntax.Constant) and node.index.value == 0
+        return grad_call(node.value) if first else None
+    if (
         isinstance(node, syntax.Call)
         and isinstance(node.function, syntax.Attribute)
         and node.function.name == "grad"
         and isinstance(node.function.value, syntax.Attribute)
         and node.function.value.name == "autograd"
+    ):
+        return node
+    return None
+
+
+def records_graph(call: syntax.Call) -> bool:
+    """Whether a call says `create_graph=True`."""
+    return any(
+        each.name == "create_graph"
+        and isinstance(each.value, syntax.Constant)
+        and each.value.value is True
+        for each in call.arguments
     )
 
 

@@ -128,6 +128,27 @@ def _saved(text: StraightLine, value: Any) -> Any:
     return value if is_setting(value) else text.variable_of(value)
 
 
+def holds_values(root: Node, since: int) -> bool:
+    """Whether nodes of a graph that were made since a sequence number have values that no pass has
+    freed.
+    """
+    return any(True for _ in _values_of(root, since))
+
+
+def forget_values(root: Node, since: int) -> None:
+    """Free such values."""
+    for node, slot in _values_of(root, since):
+        setattr(node, slot, FREED)
+
+
+def _values_of(root: Node, since: int) -> Iterator[tuple[Node, str]]:
+    for node in reachable([root]):
+        if node.sequence_nr > since and type(node) is not AccumulateGrad:
+            for slot in type(node).__slots__:
+                if slot.startswith("saved_") and getattr(node, slot, FREED) is not FREED:
+                    yield node, slot
+
+
 def is_setting(value: Any) -> bool:
     """Whether an argument is no array, so that it is the same in every round."""
     if type(value) in (tuple, list):

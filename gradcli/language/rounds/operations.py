@@ -31,6 +31,14 @@ class _Heard(Listener):
     def operation(self, op: Op, given: dict[str, Any], out: Any) -> None:
         self.lines.append(lambda text: _write_call(text, op, given, out))
 
+    def backward(self, roots: Any, accumulate: bool) -> None:
+        for _, _, seed in roots:
+            if type(seed) is Tensor:
+                self.wrapped(seed)
+
+    def wrapped(self, tensor: Tensor) -> None:
+        self.lines.append(lambda text: _know(text, tensor))
+
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
         self.lines.append(lambda text: _write_look(text, check, operands))
 
@@ -84,6 +92,14 @@ def _write_call(text: StraightLine, op: Op, given: dict[str, Any], out: Any) -> 
         if variable is None or not same(variable.value, array):
             raise Untraceable
         text.stand_for(array, variable)
+
+
+def _know(text: StraightLine, tensor: Tensor) -> None:
+    """Let the text know a tensor that is the same in every round, if no operation made it: a number
+    that a node saved, or the ones that a backward pass begins with.
+    """
+    if not text.knows(tensor.array):
+        text.constant(tensor.array)
 
 
 def _write_look(text: StraightLine, check: Any, operands: tuple[Any, ...]) -> None:

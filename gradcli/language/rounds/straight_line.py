@@ -84,6 +84,10 @@ class StraightLine:
         self._variables[id(array)] = variable
         return variable
 
+    def knows(self, array: Any) -> bool:
+        """Whether a variable stands for an array."""
+        return id(array) in self._variables
+
     def variable_of(self, array: Any) -> Variable:
         """The variable that stands for an array; raises Untraceable where none does."""
         found = self._variables.get(id(array))

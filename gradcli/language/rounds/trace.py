@@ -15,8 +15,8 @@ from gradcli.language.compiler.names import is_direct
 from gradcli.language.iteration import iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.methods import METHODS
-from gradcli.language.rounds.admission import IN_PLACE, Admitted, is_grad_call
-from gradcli.language.rounds.derivative import write_backward
+from gradcli.language.rounds.admission import IN_PLACE, Admitted, grad_call, records_graph
+from gradcli.language.rounds.derivative import holds_values, write_backward
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.gradients import Gradients
 from gradcli.language.rounds.numbers import NUMBERS, Numbers
@@ -104,6 +104,9 @@ class Trace:
         text = self.text
         if self.plan.tested & self.named.keys():
             raise Untraceable  # a tensor that the next round is decided by
+        nodes = [self.variables[name].grad_fn for name in self.named]
+        if self.plan.seen and any(holds_values(node, self._since) for node in nodes if node):
+            raise Untraceable  # what is shown of a later round would have the values of this one
         self.gradients.finish(unseen=not (self.plan.tests or self.plan.prepared))
         text.write(
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
@@ -123,6 +126,7 @@ class Trace:
             self.counted,
             self.grown,
             self.steps,
+            self._since,
         )
 
     # --- statements -----------------------------------------------------------------------------
@@ -213,9 +217,9 @@ class Trace:
         if isinstance(target, syntax.Attribute):
             self._forget_gradient(node, target)
             return
-        if is_grad_call(node.value):
-            assert isinstance(node.value, syntax.Call)
-            self._differentiate(node, target, node.value)
+        call = grad_call(node.value)
+        if call is not None:
+            self._differentiate(node, target, call)
             return
         assert isinstance(target, syntax.Name)
         if self.numbers.gives_number(node.value):
@@ -364,13 +368,22 @@ class Trace:
 
     def _differentiate(self, node: syntax.Assign, target: Expression, call: syntax.Call) -> None:
         """`g, = torch.autograd.grad(loss, x)`."""
+        names = target.elements if isinstance(target, syntax.Tuple) else [target]
+        if records_graph(call):
+            for argument in call.arguments:
+                self.watch.expression(argument.value)
+            write_operations(self.text, lambda: self._run(node))
+            for name in names:
+                self._name(name, self.watch.read(name))
+            return
         inputs = call.arguments[1].value
         self.watch.expression(inputs)
         derivatives = self._derivatives(call.arguments[0].value)
         self._run(node)
         leaves = self.watch.read(inputs)
-        names = target.elements if isinstance(target, syntax.Tuple) else [target]
         leaves = leaves if type(leaves) in (list, tuple) else [leaves]
+        if node.value is not call:
+            leaves = leaves[:1]
         for leaf, name in zip(leaves, names, strict=True):
             value, gradient = self.watch.read(name), derivatives.get(leaf)
             if type(value) is not Tensor or gradient is None:

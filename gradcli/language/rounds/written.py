@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from gradcli.autograd.fitting import kept
 from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.language.rounds.derivative import forget_values
 from gradcli.language.rounds.guard import Guard
 from gradcli.language.scopes import Variables
 from gradcli.limits import Steps
@@ -39,6 +40,7 @@ class Written(NamedTuple):
         counted: the names of numbers that it binds.
         grown: the lists that it appends to.
         steps: what it counts as steps, beside itself.
+        since: the sequence number that the round began with.
     """
 
     round: Callable[[], Arrays]
@@ -53,6 +55,7 @@ class Written(NamedTuple):
     counted: list[str]
     grown: list[list[Any]]
     steps: int
+    since: int
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
         """Whether a round is given what this one is for, and will not end in its middle."""
@@ -65,7 +68,8 @@ class Written(NamedTuple):
 
     def show(self, left: Arrays, variables: Variables) -> None:
         """Let a program see what a round left, which returned this, as if it had been an ordinary
-        one: the graphs of two rounds differ in nothing but values, which are freed.
+        one: the graphs of two rounds differ in nothing but values, which are freed; those that are
+        not, after an error or an interruption, are forgotten, as they are of a round before.
         """
         arrays = self.finish(left)
         count = len(self.named)
@@ -75,6 +79,8 @@ class Written(NamedTuple):
             if former.array is array:
                 continue  # another name of what is there anyway
             if former not in made:
+                if former.grad_fn is not None:
+                    forget_values(former.grad_fn, self.since)
                 made[former] = tensor = Tensor(array, former.requires_grad)
                 tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
                 tensor.set_name(name)
