@@ -7,11 +7,13 @@ From them a function is generated that does to the parameters what a round does,
 forward functions and the same derivative rules in the same order, and makes no tensors and no
 nodes. Before it is used it is compared with an ordinary round, bit for bit. Whatever could be
 looked at is there when it could be: the last round, and those that do more than others, are
-ordinary ones.
+ordinary ones. Where that shows only inside a round, by an `if` or a check of values, the function
+finds out before it has any effect, and the round is run again in the ordinary way.
 
     expressions     what only computes
     admission       which loops may be traced: what their syntax alone tells
     straight_line   the text that is generated, and the arrays that its variables stand for
+    functions       what that text comes to: a round, and what is made when somebody looks
     elementwise     the ufuncs that a function comes to
     operations      the operations of a statement as such text
     derivative      a backward pass

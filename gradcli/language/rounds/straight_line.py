@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,6 +52,7 @@ class StraightLine:
         lines: what is written so far.
         namespace: what the text refers to: functions, settings, and arrays that stay.
         least_deferred: elements from which on arrays are deferred, which the text cannot be.
+        given: the arrays that the round is given, in the round that was traced.
     """
 
     def __init__(self, least_deferred: int) -> None:
@@ -62,7 +62,7 @@ class StraightLine:
         self._variables: dict[int, Variable] = {}
         self._kept: list[Any] = []
         self._names: dict[int, str] = {}
-        self._given: list[Any] = []
+        self.given: list[Any] = []
         self._first_effect: int | None = None
 
     # --- variables ------------------------------------------------------------------------------
@@ -83,6 +83,10 @@ class StraightLine:
         self._kept.append(array)  # whose identity is its key
         self._variables[id(array)] = variable
         return variable
+
+    def constants(self) -> list[Any]:
+        """The arrays that are the same objects in every round."""
+        return [each.value for each in self._variables.values() if each.constant]
 
     def knows(self, array: Any) -> bool:
         """Whether a variable stands for an array."""
@@ -194,7 +198,7 @@ class StraightLine:
         """Write a line that reads an array which the round is given."""
         name = f"v{len(self.lines)}"
         self.lines.append(Line(name, "", (), array, text=text))
-        self._given.append(array)
+        self.given.append(array)
         return self.stand_for(array, Variable(name, array, own=False))
 
     def _line(self, function: Any, operands: Sequence[Any], value: Any, **settings: Any) -> str:
@@ -229,103 +233,9 @@ class StraightLine:
         results[-1].value = wanted  # there is one array then, and one identity
         return self.stand_for(wanted, results[-1])
 
-    # --- the functions --------------------------------------------------------------------------
+    # --- text -------------------------------------------------------------------------------------
 
-    def functions(
-        self, wanted: Sequence[Variable], changed: Sequence[Any]
-    ) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-        """The text as two functions: the first has all effects, the second makes the values of some
-        variables of what the first returns, when somebody wants to see them.
-
-        Args:
-            wanted: the variables.
-            changed: the arrays that the text writes to.
-        """
-        early, late = self._parted(wanted, changed)
-        made = {line.name for line in late}
-        read = [*chain.from_iterable(variables_in(line.operands) for line in late), *wanted]
-        kept = {each.name: each for each in read if not each.constant and each.name not in made}
-        return (
-            self._function("run_round()", self._text(early, list(kept.values())), kept),
-            self._function(
-                "finish(kept)",
-                [f"({''.join(f'{name}, ' for name in kept)}) = kept", *map(self._statement, late)],
-                [variable.name for variable in wanted],
-            ),
-        )
-
-    def _function(self, head: str, body: Iterable[str], names: Iterable[str]) -> Callable[..., Any]:
-        text = [f"def {head}:", *body, f"return ({''.join(f'{name}, ' for name in names)})"]
-        exec(compile("\n    ".join(text), "<round of a loop>", "exec"), self.namespace)
-        function: Callable[..., Any] = self.namespace[head.partition("(")[0]]
-        return function
-
-    def _parted(
-        self, wanted: Sequence[Variable], changed: Sequence[Any]
-    ) -> tuple[list[Line], list[Line]]:
-        """The lines of a round, and those that only what is wanted needs: their operands are the
-        same after it, and with floating numbers no call fails. What nothing needs is left out.
-        """
-        dtypes = {array.dtype for array in changed}
-        # What a round is given may lie where the text writes to.
-        given = [array for array in self._given if array.dtype in dtypes]
-        moving = [*changed, *given]
-        needed: set[str] = set()
-        shown = {variable.name for variable in wanted}
-        early, late = [], []
-        for line in reversed(self.lines):
-            read = list(variables_in(line.operands))
-            if (
-                not line.call
-                or line.name in needed
-                or getattr(line.value, "dtype", _NOTHING).kind != "f"
-                or any(np.may_share_memory(v.value, each) for v in read for each in moving)
-            ):
-                early.append(line)
-                needed.update(variable.name for variable in read)
-            elif line.name in shown:
-                late.append(line)
-                shown.update(variable.name for variable in read)
-        return early[::-1], late[::-1]
-
-    def _text(self, lines: list[Line], returned: Sequence[Variable]) -> Iterator[str]:
-        """Some lines; the memory of large arrays is used again, or let go, when they were read for
-        the last time.
-        """
-        last: dict[str, int] = {}
-        alive: dict[str, Any] = {}
-        constants = [each.value for each in self._variables.values() if each.constant]
-        for number, line in enumerate(lines):
-            for variable in variables_in(line.operands):
-                last[variable.name] = number
-                alive[variable.name] = variable.value
-        for variable in returned:
-            last[variable.name] = len(lines)
-            alive[variable.name] = variable.value
-        for number, line in enumerate(lines):
-            dying = [
-                variable
-                for variable in dict.fromkeys(variables_in(line.operands))
-                if not variable.constant
-                and last[variable.name] == number
-                and variable.value.nbytes >= _LARGE
-            ]
-            for variable in dying:
-                del alive[variable.name]
-            memory = ""
-            if line.elementwise:
-                for variable in dying:
-                    if variable.own and _may_take_over(
-                        variable.value, line.value, (*alive.values(), *constants)
-                    ):
-                        memory = variable.name
-                        break
-            yield self._statement(line, memory)
-            for variable in dying:
-                if variable.name != line.name:
-                    yield f"{variable.name} = None"
-
-    def _statement(self, line: Line, memory: str = "") -> str:
+    def statement(self, line: Line, memory: str = "") -> str:
         """A line as Python; `memory` names an array that the result may have the memory of."""
         given = [self._operand(operand) for operand in line.operands]
         call = line.text or f"{line.call}({', '.join([*given, memory] if memory else given)})"
@@ -343,14 +253,8 @@ class StraightLine:
         return self.refer(operand)
 
 
-_NOTHING = np.dtype(np.void)
-"""The dtype of what is no array."""
-
 _LONGEST = 2000
 """Lines of the longest text."""
-
-_LARGE = 1 << 12
-"""Bytes from which on memory is worth keeping an eye on."""
 
 
 def variables_in(operands: Sequence[Any]) -> Iterator[Variable]:
@@ -360,18 +264,6 @@ def variables_in(operands: Sequence[Any]) -> Iterator[Variable]:
             yield operand
         elif type(operand) is list:
             yield from variables_in(operand)
-
-
-def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
-    """Whether a result may have an operand's memory: it lies the same way, and nothing that is read
-    later lies there.
-    """
-    return (
-        old.shape == new.shape
-        and old.strides == new.strides
-        and old.dtype is new.dtype
-        and not any(np.may_share_memory(old, each) for each in alive)
-    )
 
 
 def _result_of(function: Callable[..., Any], operands: Sequence[Any]) -> Any:

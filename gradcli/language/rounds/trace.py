@@ -18,6 +18,7 @@ from gradcli.language.methods import METHODS
 from gradcli.language.rounds.admission import IN_PLACE, Admitted, grad_call, records_graph
 from gradcli.language.rounds.derivative import holds_values, write_backward
 from gradcli.language.rounds.elementwise import Variable
+from gradcli.language.rounds.functions import functions_of
 from gradcli.language.rounds.gradients import Gradients
 from gradcli.language.rounds.numbers import NUMBERS, Numbers
 from gradcli.language.rounds.operations import operations_of, write_operations
@@ -115,7 +116,7 @@ class Trace:
         updated = list(dict.fromkeys([*self.updated, *self.gradients.lasting]))
         wanted = [*self.named.values(), *self.gradients.unseen.values()]
         return Written(
-            *text.functions(wanted, [tensor.array for tensor in updated]),
+            *functions_of(text, wanted, [tensor.array for tensor in updated]),
             self.guard,
             {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
             list(self.named),

@@ -1,0 +1,133 @@
+"""The functions that straight-line text comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from gradcli.language.rounds.elementwise import Variable
+from gradcli.language.rounds.straight_line import Line, StraightLine, variables_in
+
+
+def functions_of(
+    text: StraightLine, wanted: Sequence[Variable], changed: Sequence[Any]
+) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
+    """The text as two functions: the first has all effects, the second makes the values of some
+    variables of what the first returns, when somebody wants to see them.
+
+    Args:
+        wanted: the variables.
+        changed: the arrays that the text writes to.
+    """
+    early, late = _parted(text, wanted, changed)
+    made = {line.name for line in late}
+    read = [*chain.from_iterable(variables_in(line.operands) for line in late), *wanted]
+    kept = {each.name: each for each in read if not each.constant and each.name not in made}
+    return (
+        _compiled(text, "run_round()", _body(text, early, list(kept.values())), kept),
+        _compiled(
+            text,
+            "finish(kept)",
+            [f"({''.join(f'{name}, ' for name in kept)}) = kept", *map(text.statement, late)],
+            [variable.name for variable in wanted],
+        ),
+    )
+
+
+def _compiled(
+    text: StraightLine, head: str, body: Iterable[str], names: Iterable[str]
+) -> Callable[..., Any]:
+    """A function of that head and body, which returns what has these names."""
+    lines = [f"def {head}:", *body, f"return ({''.join(f'{name}, ' for name in names)})"]
+    exec(compile("\n    ".join(lines), "<round of a loop>", "exec"), text.namespace)
+    function: Callable[..., Any] = text.namespace[head.partition("(")[0]]
+    return function
+
+
+def _parted(
+    text: StraightLine, wanted: Sequence[Variable], changed: Sequence[Any]
+) -> tuple[list[Line], list[Line]]:
+    """The lines of a round, and those that only what is wanted needs: their operands are the
+    same after it, and with floating numbers no call fails. What nothing needs is left out.
+    """
+    dtypes = {array.dtype for array in changed}
+    # What a round is given may lie where the text writes to.
+    given = [array for array in text.given if array.dtype in dtypes]
+    moving = [*changed, *given]
+    needed: set[str] = set()
+    shown = {variable.name for variable in wanted}
+    early, late = [], []
+    for line in reversed(text.lines):
+        read = list(variables_in(line.operands))
+        if (
+            not line.call
+            or line.name in needed
+            or getattr(line.value, "dtype", _NOTHING).kind != "f"
+            or any(np.may_share_memory(v.value, each) for v in read for each in moving)
+        ):
+            early.append(line)
+            needed.update(variable.name for variable in read)
+        elif line.name in shown:
+            late.append(line)
+            shown.update(variable.name for variable in read)
+    return early[::-1], late[::-1]
+
+
+def _body(text: StraightLine, lines: list[Line], returned: Sequence[Variable]) -> Iterator[str]:
+    """Some lines; the memory of large arrays is used again, or let go, when they were read for
+    the last time.
+    """
+    last: dict[str, int] = {}
+    alive: dict[str, Any] = {}
+    constants = text.constants()
+    for number, line in enumerate(lines):
+        for variable in variables_in(line.operands):
+            last[variable.name] = number
+            alive[variable.name] = variable.value
+    for variable in returned:
+        last[variable.name] = len(lines)
+        alive[variable.name] = variable.value
+    for number, line in enumerate(lines):
+        dying = [
+            variable
+            for variable in dict.fromkeys(variables_in(line.operands))
+            if not variable.constant
+            and last[variable.name] == number
+            and variable.value.nbytes >= _LARGE
+        ]
+        for variable in dying:
+            del alive[variable.name]
+        memory = ""
+        if line.elementwise:
+            for variable in dying:
+                if variable.own and _may_take_over(
+                    variable.value, line.value, (*alive.values(), *constants)
+                ):
+                    memory = variable.name
+                    break
+        yield text.statement(line, memory)
+        for variable in dying:
+            if variable.name != line.name:
+                yield f"{variable.name} = None"
+
+
+def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
+    """Whether a result may have an operand's memory: it lies the same way, and nothing that is read
+    later lies there.
+    """
+    return (
+        old.shape == new.shape
+        and old.strides == new.strides
+        and old.dtype is new.dtype
+        and not any(np.may_share_memory(old, each) for each in alive)
+    )
+
+
+_LARGE = 1 << 12
+"""Bytes from which on memory is worth keeping an eye on."""
+
+_NOTHING = np.dtype(np.void)
+"""The dtype of what is no array."""
