@@ -13,6 +13,7 @@ import numpy as np
 
 from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
+from gradcli.arrays.threads import over_blocks
 from gradcli.state import active
 
 DEFAULT_SEED = 67280421310721
@@ -160,7 +161,8 @@ class Generator:
             values = np.resize(self.uniform(whole, dtype), count)
         else:
             values = self.uniform(count, dtype)
-        fill_blocks(values[:whole].reshape(-1, 16), mean, deviation)
+        rows = values[:whole].reshape(-1, 16)
+        over_blocks(rows.shape, lambda block: fill_blocks(rows[block], mean, deviation))
         if count % 16:
             # The last 16 are drawn anew.
             values[-16:] = self.uniform(16, dtype)

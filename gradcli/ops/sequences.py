@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.threads import over_blocks
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import plain_integer
@@ -77,8 +78,8 @@ def linspace(
     """`steps` numbers from `start` to `end`, both inclusive, at equal distances."""
     target = checked_dtype("linspace", dtype, _dtype_between(start, end))
     check_dtype("linspace", target, refusing("bool"))
-    array = _evenly_spaced("linspace", start, end, steps, target)
-    return made("linspace", array.astype(target.numpy_dtype), device, requires_grad)
+    array = _evenly_spaced("linspace", start, end, steps, target, target.numpy_dtype)
+    return made("linspace", array, device, requires_grad)
 
 
 def _dtype_between(start: Any, end: Any) -> DType:
@@ -87,8 +88,11 @@ def _dtype_between(start: Any, end: Any) -> DType:
     return default.to_complex() if complex in (type(start), type(end)) else default
 
 
-def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) -> Any:
-    """The numbers of linspace, wider than the dtype.
+def _evenly_spaced(
+    name: str, start: Any, end: Any, steps: Any, dtype: DType, result: Any = None
+) -> Any:
+    """The numbers of linspace of a dtype; as `result`, a dtype of NumPy's, says, or wider than
+    their own.
 
     The first half is counted from the start and the second from the end, so that both are exact.
     The step has the dtype's precision, and each product and sum is rounded together.
@@ -109,12 +113,29 @@ def _evenly_spaced(name: str, start: Any, end: Any, steps: Any, dtype: DType) ->
         wide = np.complex128
     if dtype.category == "int":
         first, last, kind, wide = int(first), int(last), np.float64, np.float64
+    numbers = np.empty(steps, wide if result is None else result)
     if steps == 1:
-        return np.full(1, first, wide if dtype.is_complex else np.float64)
+        numbers[...] = np.asarray(first, wide if dtype.is_complex else np.float64)
+        return numbers
     low, high = kind(first), kind(last)
-    step = wide((high - low) / kind(max(steps - 1, 1)))
-    places = np.arange(steps - steps // 2, dtype=wide) * step
-    return np.concatenate([low + places[: steps // 2], high - places[::-1]])
+    step, half = wide((high - low) / kind(max(steps - 1, 1))), steps // 2
+
+    def fill(start: int, stop: int) -> None:
+        middle = min(max(half, start), stop)
+        numbers[start:middle] = low + np.arange(start, middle, dtype=wide) * step
+        falling = np.arange(steps - stop, steps - middle, dtype=wide)
+        numbers[middle:stop] = (high - falling * step)[::-1]
+
+    def fill_block(block: slice) -> None:
+        for start in range(block.start, block.stop, _PIECE):
+            fill(start, min(start + _PIECE, block.stop))
+
+    over_blocks((steps,), fill_block)
+    return numbers
+
+
+_PIECE = 1 << 14
+"""Numbers that are made at a time: what they are made of fits the cache."""
 
 
 @function("logspace")
