@@ -12,7 +12,7 @@ from gradcli.language.compiler.names import is_direct
 from gradcli.language.iteration import Iterator, iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.scopes import Scope, Variables
-from gradcli.language.signals import BREAK, CONTINUE, Run, signals
+from gradcli.language.signals import BREAK, CONTINUE, Run
 
 if TYPE_CHECKING:
     from gradcli.language.compiler import Compiler, Evaluate
@@ -65,25 +65,6 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
                     store(variables, value)
                 else:
                     variables[direct] = value
-                run_round(variables)
-                state.place = span
-        finally:
-            leave(variables)
-        return orelse(variables)
-
-    def run_until_signal(variables: Variables) -> Any:
-        values = iterable(variables)
-        state.place = span
-        run_round, leave = begin(variables, values)
-        try:
-            for value in iterate(values):
-                steps.left -= 1
-                if steps.left < 0:
-                    raise too_many_steps()
-                if direct is None or type(value) is Tensor:
-                    store(variables, value)
-                else:
-                    variables[direct] = value
                 signal = run_round(variables)
                 if signal is not None:
                     if signal is BREAK:
@@ -95,7 +76,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
             leave(variables)
         return orelse(variables)
 
-    return run_until_signal if signals(node.body) else run
+    return run
 
 
 Rounds = tuple[Run, Callable[[Variables], None]]

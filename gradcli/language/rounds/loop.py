@@ -189,9 +189,9 @@ class TracedLoop:
         except Exception:
             found = None
         effects.undo()
-        self.rest(variables)
+        signal = self.rest(variables)
         now = effects.seen([variables[name].array for name in written.named])
         self.compared = found is not None and same_effects(found, now)
         if not self.compared:
             self.refused = True
-        return None
+        return signal
