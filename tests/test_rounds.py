@@ -1292,6 +1292,54 @@ print(loss, g)
 """,
         1,
     ),
+    "classes that a report changes": (
+        """
+try:
+    for n in range(12):
+        loss = F.cross_entropy(x @ w + b, classes) * s
+        loss.backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.03 * p.grad
+                p.grad = None
+        if n == 6:
+            classes[1] = -2
+except Exception as error:
+    print(n, error)
+""",
+        1,
+    ),
+    "a number that a report changes": (
+        """
+slope = torch.tensor(0.1)
+for n in range(12):
+    loss = F.leaky_relu(x @ w + b, slope).sum() * s
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+    if n == 6:
+        slope.data += 0.3
+print(loss, slope)
+""",
+        2,
+    ),
+    "a number that the rounds change": (
+        """
+slope = torch.tensor(0.1)
+for n in range(12):
+    loss = F.leaky_relu(x @ w + b, slope).sum() * s
+    loss.backward()
+    with torch.no_grad():
+        for p in parameters:
+            p -= 0.03 * p.grad
+            p.grad = None
+        slope += 0.01
+print(loss, slope)
+""",
+        0,
+    ),
     "a test of what was updated": (
         """
 for n in range(9):

@@ -25,6 +25,7 @@ class Guard:
         lists: each list that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
         facts: what gives the parts of a thing that must stay the same objects, and those.
+        looks: checks of arrays from outside, which must pass, and what they are called with.
         storages: those of the tensors that it writes to.
         gradients: the leaves, and whether each has a gradient when a round begins.
         lasting: the gradients among them that it adds to.
@@ -35,6 +36,7 @@ class Guard:
         "gradients",
         "lasting",
         "lists",
+        "looks",
         "modes",
         "names",
         "state",
@@ -51,6 +53,7 @@ class Guard:
         self.lists: list[tuple[Any, tuple[Any, ...]]] = []
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
         self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
+        self.looks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self.storages: dict[Tensor, Storage] = {}
         self.gradients: dict[Tensor, bool] = {}
         self.lasting: dict[Tensor, Tensor] = {}
@@ -72,6 +75,7 @@ class Guard:
             and all(_are_same(values, items) for values, items in self.lists)
             and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
+            and all(_passes(*each) for each in self.looks)
             and all(tensor.storage is storage for tensor, storage in self.storages.items())
             and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
             and all(leaf.grad is gradient for leaf, gradient in self.lasting.items())
@@ -83,6 +87,14 @@ def _reads(read: Evaluate, variables: Variables, value: Any) -> bool:
         return read(variables) is value
     except GradcliError:  # the name was deleted
         return False
+
+
+def _passes(check: Callable[..., None], operands: tuple[Any, ...]) -> bool:
+    try:
+        check(*operands)
+    except GradcliError:
+        return False
+    return True
 
 
 def _are_same(values: Any, items: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from gradcli.autograd.listening import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.language.rounds.derivative import is_setting
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.straight_line import StraightLine, Untraceable, same
@@ -108,11 +109,23 @@ def _write_look(text: StraightLine, check: Any, operands: tuple[Any, ...]) -> No
     """
     given = [each if is_setting(each) else text.variable_of(each) for each in operands]
     if all(each.constant for each in given if isinstance(each, Variable)):
-        return  # a guard watches that
+        text.looks.append((check or _same_number(operands[0]), operands))
+        return  # a guard looks when something else may have changed it
     if check is None:
         raise Untraceable
     read = [each for each in given if isinstance(each, Variable) and not each.constant]
     text.check(text.call_of(check, given), read)
+
+
+def _same_number(array: Any) -> Callable[[Any], None]:
+    """A check that an array holds the number that it holds now."""
+    number = array.item()
+
+    def check(array: Any) -> None:
+        if array.item() != number:
+            raise GradcliError("E202", "the number is another one")
+
+    return check
 
 
 def _lies_in_rows(operand: Any) -> bool:

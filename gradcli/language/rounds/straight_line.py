@@ -53,6 +53,8 @@ class StraightLine:
         namespace: what the text refers to: functions, settings, and arrays that stay.
         least_deferred: elements from which on arrays are deferred, which the text cannot be.
         given: the arrays that the round is given, in the round that was traced.
+        looks: checks of arrays that stay, which must pass as they did, and what they are called
+            with.
     """
 
     def __init__(self, least_deferred: int) -> None:
@@ -63,6 +65,7 @@ class StraightLine:
         self._kept: list[Any] = []
         self._names: dict[int, str] = {}
         self.given: list[Any] = []
+        self.looks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
         self._first_effect: int | None = None
 
     # --- variables ------------------------------------------------------------------------------

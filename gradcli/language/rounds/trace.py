@@ -16,7 +16,7 @@ from gradcli.language.iteration import iterate
 from gradcli.language.limits import too_many_steps
 from gradcli.language.methods import METHODS
 from gradcli.language.rounds.admission import IN_PLACE, Admitted, grad_call, records_graph
-from gradcli.language.rounds.derivative import holds_values, write_backward
+from gradcli.language.rounds.derivative import holds_values, is_setting, write_backward
 from gradcli.language.rounds.elementwise import Variable
 from gradcli.language.rounds.functions import functions_of
 from gradcli.language.rounds.gradients import Gradients
@@ -113,7 +113,13 @@ class Trace:
             f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
         )
         text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
+        self.guard.looks = text.looks
         updated = list(dict.fromkeys([*self.updated, *self.gradients.lasting]))
+        looked_at = [
+            each for _, operands in text.looks for each in operands if not is_setting(each)
+        ]
+        if any(np.may_share_memory(t.array, each) for t in updated for each in looked_at):
+            raise Untraceable
         wanted = [*self.named.values(), *self.gradients.unseen.values()]
         return Written(
             *functions_of(text, wanted, [tensor.array for tensor in updated]),
