@@ -149,3 +149,12 @@ class _Active(threading.local):
 
 
 active = _Active()
+
+
+def look(check: Any, *operands: Any) -> None:
+    """Tell the recorder that something beside an op depended on values: a check that raised
+    nothing, or, where that is None, the number that was taken out of an array.
+    """
+    recorder = active.state.recorder
+    if recorder is not None:
+        recorder.looked(check, operands)

@@ -15,17 +15,8 @@ import numpy as np
 _SINGLE = np.float32
 
 
-_ROWS = 1 << 13
-"""Rows that are worth so many calls, and whose intermediate values mostly fit the cache."""
-
-
 def fill_blocks(blocks: Any, mean: float, deviation: float) -> None:
     """Turn rows of 16 uniform numbers, float32 or float64, into normal ones in place."""
-    for start in range(0, len(blocks), _ROWS):
-        _fill_rows(blocks[start : start + _ROWS], mean, deviation)
-
-
-def _fill_rows(blocks: Any, mean: float, deviation: float) -> None:
     kind = blocks.dtype.type
     first, second = kind(1) - blocks[:, :8], blocks[:, 8:]
     if kind is _SINGLE:

@@ -19,15 +19,19 @@ SMALLEST_BLOCK = 1 << 15
 """Elements that are worth a thread of their own."""
 
 
-def block_rows(shape: tuple[int, ...]) -> int:
+def block_rows(shape: tuple[int, ...], largest: int = BLOCK) -> int:
     """How many rows of an array make a block: every core gets some, if there are enough."""
     share = max(SMALLEST_BLOCK, -(-prod(shape) // _cores()))
-    return max(1, min(BLOCK, share) // max(prod(shape[1:]), 1))
+    return max(1, min(largest, share) // max(prod(shape[1:]), 1))
 
 
-def over_blocks(shape: tuple[int, ...], work: Callable[[slice], None]) -> None:
-    """Call `work` with one slice of rows of an array after the other, on a thread per core."""
-    length, rows = shape[0], block_rows(shape)
+def over_blocks(
+    shape: tuple[int, ...], work: Callable[[slice], None], largest: int = BLOCK
+) -> None:
+    """Call `work` with one slice of rows of an array after the other, on a thread per core; each
+    has no more than the largest number of elements.
+    """
+    length, rows = shape[0], block_rows(shape, largest)
     blocks = -(-length // rows)
     turns = count()
 

@@ -20,7 +20,7 @@ from gradcli.arrays.storage import InferenceStorage, Storage
 from gradcli.arrays.text import format_tensor
 from gradcli.autograd.node import AccumulateGrad
 from gradcli.errors import GradcliError
-from gradcli.state import active
+from gradcli.state import active, look
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import Hooks, Node
@@ -207,9 +207,7 @@ class Tensor:
 
     def _taken(self) -> Any:
         """The one element. A recorder is told, as what runs may depend on it."""
-        recorder = active.state.recorder
-        if recorder is not None:
-            recorder.looked(None, (self.array,))
+        look(None, self.array)
         return self.array.item()
 
     # --- Python's protocols -------------------------------------------------------------------

@@ -14,7 +14,7 @@ from gradcli.ops.catalogue import function, refuse_out
 from gradcli.ops.entry import Function, Op
 from gradcli.ops.operands import EVERYDAY, type_name
 from gradcli.ops.refusing import check_dtype, refusing
-from gradcli.state import active
+from gradcli.state import active, look
 
 
 def check_tensors(name: str, **operands: Any) -> None:
@@ -93,9 +93,7 @@ def checked_values(check: Callable[..., None], *operands: Any) -> None:
     to repeat it for other values.
     """
     check(*operands)
-    recorder = active.state.recorder
-    if recorder is not None:
-        recorder.looked(check, operands)
+    look(check, *operands)
 
 
 def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:

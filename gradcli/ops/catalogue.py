@@ -2,8 +2,8 @@
 operators.
 
 The families fill these tables as they are imported, some of them when a name of theirs is first
-asked for (see `later`). An entry is exposed under all its names at
-once, as a function and as a method, and with an in-place form where PyTorch has one.
+asked for (see `later`). An entry is exposed under all its names at once, as a function and as a
+method, and with an in-place form where PyTorch has one.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from gradcli.ops.dimensions import normal_dim
 from gradcli.ops.entry import op
 from gradcli.ops.reduction import cast_array, check_reduced, fold, kept_sizes, reduction
 from gradcli.ops.shape import reshape, restore_dims
-from gradcli.state import active
+from gradcli.state import look
 
 
 def _prod_array(
@@ -67,8 +67,8 @@ def _prod_rule(grad: Any, self: Any, result: Any, dim: int | None, dtype: DType 
         self = to(self, dtype) if type(self) is Tensor else dtypes.cast(self, dtype)
     if not self.ndim:
         return grad
-    if type(self) is Tensor and active.state.recorder is not None:
-        active.state.recorder.looked(None, (self.array,))
+    if type(self) is Tensor:
+        look(None, self.array)
     zero_count = np.count_nonzero((self.array if type(self) is Tensor else self) == 0)
     if not zero_count:
         return grad * conj(result / self)

@@ -120,17 +120,14 @@ def _evenly_spaced(
     low, high = kind(first), kind(last)
     step, half = wide((high - low) / kind(max(steps - 1, 1))), steps // 2
 
-    def fill(start: int, stop: int) -> None:
+    def fill(block: slice) -> None:
+        start, stop = block.start, block.stop
         middle = min(max(half, start), stop)
         numbers[start:middle] = low + np.arange(start, middle, dtype=wide) * step
         falling = np.arange(steps - stop, steps - middle, dtype=wide)
         numbers[middle:stop] = (high - falling * step)[::-1]
 
-    def fill_block(block: slice) -> None:
-        for start in range(block.start, block.stop, _PIECE):
-            fill(start, min(start + _PIECE, block.stop))
-
-    over_blocks((steps,), fill_block)
+    over_blocks((steps,), fill, _PIECE)
     return numbers
 
 

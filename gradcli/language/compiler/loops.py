@@ -36,7 +36,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
     direct = node.target.name if is_direct(node.target, scope) else None
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
-    traced = c.traced_loop(node, scope, body)
+    begin_traced = _beginning(c, node, scope, body)
     count = _counting(c, node.iterable, scope)
     rounds = 0
 
@@ -47,9 +47,7 @@ def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
         if length is None:
             return body, _nothing
         rounds += length()
-        loop = traced() if rounds > _MANY else None
-        begun = None if loop is None else loop.begin(variables, length)
-        return begun or (body, _nothing)
+        return begin_traced(variables, length) if rounds > _MANY else (body, _nothing)
 
     # The place is set at the end of a round too: the next value may fail to come.
     def run(variables: Variables) -> Any:
@@ -91,6 +89,20 @@ Length = Callable[[], int]
 """How many rounds a loop has, as far as is known now."""
 
 
+def _beginning(
+    c: Compiler, node: syntax.For | syntax.While, scope: Scope, body: Run
+) -> Callable[[Variables, Length | None], Rounds]:
+    """What begins a loop whose rounds may be traced."""
+    traced = c.traced_loop(node, scope, body)
+
+    def begin(variables: Variables, length: Length | None) -> Rounds:
+        loop = traced()
+        begun = None if loop is None else loop.begin(variables, length)
+        return begun or (body, _nothing)
+
+    return begin
+
+
 def _counting(
     c: Compiler, iterable: syntax.Expression, scope: Scope
 ) -> Callable[[Variables, Any], Length | None]:
@@ -120,13 +132,13 @@ def while_statement(c: Compiler, node: syntax.While, scope: Scope) -> Run:
     test = c.expression(node.test, scope)
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
-    traced = c.traced_loop(node, scope, body)
+    begin_traced = _beginning(c, node, scope, body)
+    ordinary: Rounds = body, _nothing
     rounds = 0
 
     def run(variables: Variables) -> Any:
         nonlocal rounds
-        run_round: Run = body
-        leave: Callable[[Variables], None] = _nothing
+        run_round, leave = ordinary
         waits = True
         try:
             while True:
@@ -141,9 +153,7 @@ def while_statement(c: Compiler, node: syntax.While, scope: Scope) -> Run:
                     rounds += 1
                     if rounds > _MANY:
                         waits = False
-                        loop = traced()
-                        begun = None if loop is None else loop.begin(variables, None)
-                        run_round, leave = begun or (body, _nothing)
+                        run_round, leave = begin_traced(variables, None)
                 signal = run_round(variables)
                 if signal is not None:
                     if signal is BREAK:

@@ -78,9 +78,9 @@ class TracedLoop:
 
         Returns:
             What runs a round, and what lets the program see what the last one left; None where
-            somebody follows the program step by step.
+            all are ordinary, as when somebody follows the program step by step.
         """
-        if self.compiler.interpreter.followed is not None:
+        if self.refused or self.compiler.interpreter.followed is not None:
             return None
         self._check(variables)
         if length is None:
@@ -143,6 +143,10 @@ class TracedLoop:
         self.rounds = 0
         self.spent = 0.0
 
+    def _refuse(self) -> None:
+        self.written = None
+        self.refused = True
+
     def _run_written(self, written: Written, variables: Variables) -> Any:
         self.served += 1
         try:
@@ -153,7 +157,7 @@ class TracedLoop:
             signal = self.rest(variables)
             self._check(variables)
             if self.departures * _FEW > self.served + WORTH:
-                self.refused = True
+                self._refuse()
             return signal
         except Exception:
             self._show(variables)
@@ -173,7 +177,7 @@ class TracedLoop:
         if trace.departed:
             self._forget()
         elif self.written is None:
-            self.refused = True
+            self._refuse()
         return signal
 
     def _compare(self, written: Written, variables: Variables) -> Any:
@@ -193,5 +197,5 @@ class TracedLoop:
         now = effects.seen([variables[name].array for name in written.named])
         self.compared = found is not None and same_effects(found, now)
         if not self.compared:
-            self.refused = True
+            self._refuse()
         return signal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,10 +96,8 @@ class Trace:
         signal = self._block(self.plan.rest)
         self.steps = left - self.compiler.steps.left
         if self._written and not self.departed:
-            try:
+            with suppress(Untraceable):
                 self.result = self._finished()
-            except Untraceable:
-                self.result = None
         return signal
 
     def _finished(self) -> Written:
