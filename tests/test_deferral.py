@@ -1,7 +1,8 @@
 """Deferred pointwise execution never shows: the same values, nodes, traces and errors as without.
 
 Each program runs twice, deferred and not; what it prints must be the same text. Sums are rounded
-before they are printed, as a plan adds block by block.
+before they are printed, as a plan adds block by block, and so are gradients of log_softmax, for
+which softmax is a quotient then, and no exponential.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ v = torch.randn(500, requires_grad=True)
 c = torch.randn(600, 1, requires_grad=True)
 def some(t):
     return t.flatten()[::9973].tolist()
+def near(t):
+    return [f"{{e:.3g}}" for e in some(t)]
 """
 
 PROGRAMS = {
@@ -39,6 +42,9 @@ PROGRAMS = {
     "y = (torch.sin(x) * torch.sin(a) * w).sum()\ny.backward()\nprint(some(x.grad), some(a.grad))",
     "one gradient for two leaves": "a = w.clone().requires_grad_()\n"
     "((x + a) * 2).sum().backward()\nx.grad.mul_(3)\nprint(some(x.grad), some(a.grad))",
+    "equal gradients of two leaves": "a = x.detach().requires_grad_()\n"
+    "torch.sin(x * a).sum().backward()\nx.grad.add_(1)\nprint(some(x.grad), some(a.grad))\n"
+    "a.grad.mul_(3)\nprint(some(x.grad), some(a.grad))",
     "broadcasting": "y = (m * v + c) ** 3\ny.backward(torch.ones_like(y) * 0.5)\n"
     "print(some(m.grad), y.shape, [round(g, 0) for g in some(v.grad) + some(c.grad)])",
     "sums over dimensions": "y = torch.sin(m)\n"
@@ -86,11 +92,23 @@ PROGRAMS = {
     " torch.relu(m.T), m[::2] * 3, (m * 2).T + 1):\n    print(r.stride(), some(r))",
     "cross-entropy": "t = torch.arange(600) * 7 % 500\nt[5] = -100\n"
     "for loss in (F.cross_entropy(m, t), -F.cross_entropy(m * 99, t, reduction='sum')):\n"
-    "    loss.backward()\n    print(some(m.grad), str(m.grad.min()), m.grad.signbit().sum())",
+    "    loss.backward()\n    print(near(m.grad), str(m.grad.min()), m.grad.signbit().sum())",
     "the gradient of nll_loss": "t = torch.arange(600) * 7 % 500\nq = m * 1\nq.retain_grad()\n"
     "F.nll_loss(q, t).backward()\nprint(some(q.grad), some(m.grad), m.grad.sum(1)[:3])\n"
     "q = F.log_softmax(m, 1)\nq.register_hook(lambda g: g * 2)\nF.nll_loss(q, t).backward()\n"
-    "print(some(m.grad))",
+    "print(near(m.grad))",
+    "the gradient of log_softmax": "q = F.log_softmax(m, 1)\nprint(some(q), q.sum(1)[:3])\n"
+    "q.backward(torch.rand(600, 500))\nprint(near(m.grad))\nm.grad = None\n"
+    "(F.log_softmax(m.view(600, 50, 10), -1) * v[:10]).sum().backward()\nprint(near(m.grad))\n"
+    "n = m.detach().view(60, 500, 10).requires_grad_()\n"
+    "F.cross_entropy(n, torch.arange(600).view(60, 10) % 500).backward()\nprint(near(n.grad))",
+    "logits that are written to": "q = F.log_softmax(m, 1)\nwith torch.no_grad():\n"
+    "    m.zero_()\nF.nll_loss(q, torch.arange(600) % 500).backward()\n"
+    "print(some(q), near(m.grad))",
+    "a gradient that is not asked for yet": "t = torch.arange(600) % 500\n"
+    "F.cross_entropy(m, t).backward()\na = m.grad\nF.cross_entropy(m, t).backward()\n"
+    "print(a is m.grad, near(a))\nwith torch.no_grad():\n    m -= 100 * m.grad\n"
+    "print(near(m), near(a))\na.zero_()\nprint(m.grad[3, 4])",
     "the node knows": "y = x.tanh()\nprint(y.grad_fn._saved_result.shape,"
     " y.grad_fn.next_functions[0][0])",
 }

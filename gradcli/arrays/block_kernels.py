@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
+
 
 def cast_block(operand: Any, out: Any) -> None:
     """Convert a block to the dtype of `out`."""
@@ -20,7 +22,38 @@ def copy_block(operand: Any, out: Any) -> None:
 def scatter_block(index: Any, chosen: Any, out: Any) -> None:
     """Fill rows with zeros, but for the element that each row's index names."""
     out.fill(0)
-    np.put_along_axis(out, index, chosen, 1)
+    out[places_along(index, 1)] = chosen
+
+
+def log_softmax_block(
+    array: Any, largest: Any, logarithms: Any, powers: Any, totals: Any, out: Any
+) -> None:
+    """The logarithm of softmax: an array less its largest element and the logarithm of the powers'
+    total. The powers themselves go along for those who need softmax.
+    """
+    np.subtract(array, largest, out=out)
+    np.subtract(out, logarithms, out=out)
+
+
+def weights_block(powers: Any, factors: Any, index: Any, chosen: Any, out: Any) -> None:
+    """Powers times a factor, and a number more where each row's index says."""
+    np.multiply(powers, factors, out=out)
+    out[places_along(index, 1)] += chosen
+
+
+def places_along(index: Any, dim: int) -> tuple[Any, ...]:
+    """What picks the elements out of an array that an index names along a dimension: the other
+    dimensions of both are the same.
+    """
+    ndim = index.ndim
+    return tuple(
+        [
+            index if axis == dim else module_of(index).arange(size).reshape(-1, *(1,) * after)
+            for axis, size, after in zip(
+                range(ndim), index.shape, range(ndim - 1, -1, -1), strict=True
+            )
+        ]
+    )
 
 
 def choose_block(condition: Any, chosen: Any, other: Any, out: Any) -> None:

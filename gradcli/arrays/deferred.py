@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.block_kernels import cast_block, choose_block, copy_block, scatter_block
+from gradcli.arrays.block_kernels import cast_block, choose_block, copy_block
 from gradcli.arrays.sources import held, hold
 from gradcli.state import active
 
@@ -101,11 +101,11 @@ class Deferred(NDArrayOperatorsMixin):
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self
-        return _pointwise(cast_block, (self,), self.shape, wanted)
+        return pointwise(cast_block, (self,), self.shape, wanted)
 
     def copy(self) -> Any:
         """The same values in memory of their own."""
-        return _pointwise(copy_block, (self,), self.shape, self.dtype)
+        return pointwise(copy_block, (self,), self.shape, self.dtype)
 
     def claimed(self) -> Any:
         """Values that whoever asks may keep as their own: these, when they are first asked for."""
@@ -277,7 +277,7 @@ def deferred(array: Any) -> Any:
         return array
     if not any(array.strides):
         return Constant(_first(array), array.shape)
-    return _source(array) if array.flags.c_contiguous else array
+    return source_of(array) if array.flags.c_contiguous else array
 
 
 def _first(array: Any) -> Any:
@@ -293,7 +293,7 @@ def forced(value: Any) -> Any:
     return value.force() if type(value) in DEFERRED else value
 
 
-def _source(array: Any) -> Any:
+def source_of(array: Any) -> Any:
     """The Source of an ndarray: the same one while a plan holds it."""
     source = held(array)
     if source is None:
@@ -338,7 +338,7 @@ def apply(ufunc: Any, inputs: Sequence[Any]) -> Any:
     if all(type(o) is Constant for o in operands if type(o) in DEFERRED):
         numbers = [o.number if type(o) is Constant else o for o in operands]
         return Constant(ufunc(*numbers), shape)
-    return _pointwise(ufunc, tuple(operands), shape, dtype)
+    return pointwise(ufunc, tuple(operands), shape, dtype)
 
 
 def choose(condition: Any, chosen: Any, other: Any) -> Any:
@@ -349,25 +349,7 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
         for value in (condition, chosen, other)
     )
     shape = _broadcast([o.shape for o in operands if type(o) in DEFERRED])
-    return _pointwise(choose_block, operands, shape, np.dtype(dtype))
-
-
-def scattered(index: Any, chosen: Any, shape: tuple[int, ...]) -> Pointwise:
-    """Zeros, but for one element in each row: the gradient of picking it.
-
-    Args:
-        index: where it is, integers of shape (rows, 1, ...).
-        chosen: what it is, of the same shape.
-        shape: (rows, columns, ...).
-    """
-    return _pointwise(scatter_block, (_source(index), _source(chosen)), shape, chosen.dtype)
-
-
-def parts_of_scattered(array: Any) -> tuple[Any, Any] | None:
-    """`index` and `chosen` of what `scattered` made and nobody has computed; else None."""
-    if type(array) is not Pointwise or array.kernel is not scatter_block or array.value is not None:
-        return None
-    return array.operands[0].value, array.operands[1].value
+    return pointwise(choose_block, operands, shape, np.dtype(dtype))
 
 
 def _operand(array: Any) -> Any:
@@ -375,7 +357,7 @@ def _operand(array: Any) -> Any:
         return array
     if array.ndim == 0:
         return array[()]
-    return _source(array) if any(array.strides) else Constant(_first(array), array.shape)
+    return source_of(array) if any(array.strides) else Constant(_first(array), array.shape)
 
 
 def _weak(value: Any) -> Any:
@@ -386,9 +368,12 @@ def _weak(value: Any) -> Any:
 _NUMBERS = frozenset({bool, int, float, complex})
 
 
-def _pointwise(
+def pointwise(
     kernel: Kernel, operands: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Pointwise:
+    """What a kernel makes of operands, deferred; the plan of operands that it would make too long
+    is run first.
+    """
     length = 1
     for operand in operands:
         if type(operand) in DEFERRED and operand.value is None and operand.length >= length:

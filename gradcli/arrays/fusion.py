@@ -316,12 +316,23 @@ class Plan:
         in_threads(work, blocks)
         for each, sums in zip(self.sums, partial, strict=True):
             each.value = _total(each, sums)
-        for each in self.outputs:
-            if type(each) is not Sum:
-                value = full[self.references[id(each)][1]].reshape(each.shape)
-                each.value = value if each.shape else value[()]
+        self.hand_out(full)
         for each in self.outputs:
             each.operands = ()  # lets go of the memory that it was computed from
+
+    def hand_out(self, values: dict[int, Any]) -> None:
+        """Give the outputs that are no sums their values, by number: each memory of its own, also
+        where two are computed alike.
+        """
+        given: set[int] = set()
+        for each in self.outputs:
+            if type(each) is not Sum:
+                number = self.references[id(each)][1]
+                value = values[number].reshape(each.shape)
+                if number in given:
+                    value = value.copy()
+                given.add(number)
+                each.value = value if each.shape else value[()]
 
     def _run_block(
         self,

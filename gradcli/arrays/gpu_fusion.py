@@ -101,9 +101,7 @@ class GPUPlan(Plan):
                 read[0] = cupy().broadcast_to(read[0], self.domain)
             found = source.reduction(position)(*read, *source.numbers, axis=each.axes)
             each.value = GPUArray(found).reshape(each.shape)
-        for each in self.outputs:
-            if type(each) is not Sum:
-                each.value = written[self.references[id(each)][1]].reshape(each.shape)
+        self.hand_out(written)
 
     def _run_separately(self) -> None:
         """Compute the operations one after another, each by CuPy's own kernel."""
@@ -129,12 +127,9 @@ class GPUPlan(Plan):
             each.value = np.add.reduce(shown, axis=each.axes, dtype=np.float64)
             each.value = each.value.astype(each.dtype).reshape(each.shape)
         for number, each in self._numbered().items():
-            value = values[number]
-            if value.shape != each.shape:
-                value = np.broadcast_to(value, each.shape).copy()
-            for other in self.outputs:
-                if type(other) is not Sum and self.references[id(other)][1] == number:
-                    other.value = value
+            if values[number].shape != each.shape:
+                values[number] = np.broadcast_to(values[number], each.shape).copy()
+        self.hand_out(dict(enumerate(values)))
 
 
 class _Source:

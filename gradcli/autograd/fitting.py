@@ -67,6 +67,8 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
     variable = leaf.variable
     meta = meta_of(variable)
     old = meta.grad
+    if old is not None and type(old.array) in DEFERRED:  # nobody has asked for it so far
+        old.array = old.array.force()
     before = None if recorder is None or old is None else own(old.array)
     if old is None:
         if create_graph:
@@ -92,7 +94,8 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
 
 def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_deferred: list[Tensor]) -> None:
     """Give a leaf that nobody listens to its gradient, in a pass that records nothing. `fresh`
-    memory, which nobody else sees, need not be copied. A gradient that stays deferred is noted.
+    memory, which nobody else sees, need not be copied. A gradient that stays deferred is noted,
+    unless it is one op away from memory: whoever reads it may as well do that op.
     """
     variable = leaf.variable
     if not variable.requires_grad:  # it may have been told so after the graph was made
@@ -103,7 +106,7 @@ def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_deferred: list
         taken = meta.grad = Tensor(gradient if fresh else kept(gradient, variable.array))
     else:
         accumulate_grad(leaf, gradient, False, None)
-    if type(taken.array) in DEFERRED:
+    if type(taken.array) in DEFERRED and taken.array.length > 1:
         left_deferred.append(taken)
 
 

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.deferred import scattered
+from gradcli.arrays.block_kernels import places_along
+from gradcli.arrays.deferred import DEFERRED, forced
 from gradcli.arrays.level_sum import level_sum
+from gradcli.arrays.row_plans import picked, scattered
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arguments import check_constants, check_floating, check_tensors, checked_values
@@ -46,18 +48,6 @@ def _counted(target: Any, ignore_index: int) -> Any:
     return None if np.count_nonzero(counted) == target.size else counted
 
 
-def _places(index: Any, dim: int) -> tuple[Any, ...]:
-    """What picks the element of each target's class out of an input."""
-    return tuple(
-        [
-            index if axis == dim else module_of(index).arange(size).reshape(-1, *(1,) * after)
-            for axis, size, after in zip(
-                range(index.ndim), index.shape, range(index.ndim - 1, -1, -1), strict=True
-            )
-        ]
-    )
-
-
 def _weights(counted: Any, target: Any, weight: Any, dtype: Any) -> Any:
     """The weight of each target, a number where all have the same."""
     if weight is None:
@@ -77,11 +67,12 @@ def _count(counted: Any, target: Any, weight: Any, weights: Any, dtype: Any) -> 
 def _nll_array(
     self: Any, target: Any, weight: Any = None, reduction: int = 1, ignore_index: int = -100
 ) -> Any:
+    weight = forced(weight)
     if self.ndim == target.ndim:
         target = target.reshape(())
     counted = _counted(target, ignore_index)
     index, dim = _indices(self, target, counted)
-    chosen = module_of(self).asarray(self)[_places(index, dim)].reshape(target.shape)
+    chosen = picked(self, places_along(index, dim)).reshape(target.shape)
     weights = _weights(counted, target, weight, self.dtype)
     losses = -chosen * weights
     if counted is not None:  # an ignored infinity must not turn into nan
@@ -106,6 +97,7 @@ def _nll_backward_array(
     grad_output: Any, self: Any, target: Any, weight: Any = None, reduction: int = 1,
     ignore_index: int = -100,
 ) -> Any:  # fmt: skip
+    grad_output, weight = forced(grad_output), forced(weight)
     counted = _counted(target, ignore_index)
     index, dim = _indices(self, target, counted)
     weights = _weights(counted, target, weight, self.dtype)
@@ -116,10 +108,11 @@ def _nll_backward_array(
         chosen = np.where(counted, chosen, 0)
     if chosen.ndim:
         chosen = chosen.reshape(index.shape)
-    if dim == 1 and type(self) is np.ndarray and self.size >= active.state.defer_from:
+    of_host = type(self) is np.ndarray or type(self) in DEFERRED
+    if dim == 1 and of_host and self.size >= active.state.defer_from:
         return scattered(index, np.broadcast_to(chosen, index.shape), self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
-    slopes[_places(index, dim)] = chosen
+    slopes[places_along(index, dim)] = chosen
     return slopes
 
 
@@ -143,6 +136,7 @@ def _nll(name: str, node_name: str) -> Op:
         f"{node_name}0",
         _nll_array,
         constant=("target", "weight"),
+        deferrable=True,
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
             grad, self, _of_samples(self, target), weight, reduction, ignore_index
         ),

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import elementary
-from gradcli.arrays.deferred import forced, parts_of_scattered
+from gradcli.arrays.deferred import LONG, forced
 from gradcli.arrays.dtypes import DType
+from gradcli.arrays.row_plans import Powers, log_softmax, parts_of_scattered, powers_of, weights
 from gradcli.arrays.summation import LARGEST, in_turn
 from gradcli.arrays.threads import over_blocks
 from gradcli.autograd.tensor import Tensor
@@ -38,33 +39,45 @@ def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
     """
     arrays = tuple([wide(array) for array in arrays])
     out = np.empty_like(arrays[0])
-    if dim == 0 or out.size < active.state.defer_from or type(out) is not np.ndarray:
+    if _is_by_rows(out, dim):
+        _in_rows(lambda rows: write(*[array[rows] for array in arrays], dim, out[rows]), out.shape)
+    else:
         write(*arrays, dim, out)
-        return out
+    return out
 
-    def write_rows(rows: slice) -> None:
+
+def _is_by_rows(array: Any, dim: int) -> bool:
+    return dim != 0 and type(array) is np.ndarray and array.size >= active.state.defer_from
+
+
+def _in_rows(work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
+    """Call `work` with the rows of one block of an array after the other."""
+
+    def with_short_buffer(rows: slice) -> None:
         # To have longer loops NumPy repeats a number of each row in a buffer, if that is so long.
         before = np.setbufsize(_BUFFER)
         try:
-            write(*[array[rows] for array in arrays], dim, out[rows])
+            work(rows)
         finally:
             np.setbufsize(before)
 
-    over_blocks(out.shape, write_rows)
-    return out
+    over_blocks(shape, with_short_buffer)
 
 
 _BUFFER = 128
 """Elements of a buffer that is too short for rows worth a loop of their own."""
 
 
-def _write_shifted(self: Any, dim: int, out: Any) -> None:
-    """The elements less the largest along the dimension: no exponential of them overflows."""
+def _write_shifted(self: Any, dim: int, out: Any) -> Any:
+    """The elements less the largest along the dimension, which is returned: no exponential of them
+    overflows.
+    """
     if self.shape[dim] < _SHORT and self.size and type(self) is np.ndarray:
         largest = np.maximum.reduce(_turned(self, dim), keepdims=True).swapaxes(0, dim)
     else:
         largest = np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
     np.subtract(self, largest, out=out)
+    return largest
 
 
 _SHORT = 64
@@ -103,6 +116,9 @@ def _total(powers: Any, dim: int) -> Any:
     the last dimension, one after another along any other.
     """
     if powers.size >= LARGEST or not powers.size or type(powers) is not np.ndarray:
+        few = powers.shape[dim] <= LONG and _is_last(powers, dim)
+        if few and type(powers) is np.ndarray and powers.dtype.itemsize > 2:
+            return np.einsum("...i->...", powers)[..., None]  # in a third of the time
         return np.add.reduce(powers, axis=dim, keepdims=True)
     if _is_last(powers, dim):
         powers = _lanes(powers)
@@ -177,7 +193,26 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
     self = forced(self)
     if not self.ndim:
         return self - self
+    if _is_by_rows(self, dim) and self.flags.c_contiguous and self.dtype.itemsize > 2:
+        return _deferred_log_softmax(self, dim)
     return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
+
+
+def _deferred_log_softmax(self: Any, dim: int) -> Any:
+    """It is subtracted when somebody asks for it: a loss reads few of its elements, and its
+    gradient the exponentials that it takes anyway.
+    """
+    powers = np.empty_like(self)
+    shape = (*self.shape[:dim], 1, *self.shape[dim + 1 :])
+    largest, totals = np.empty(shape, self.dtype), np.empty(shape, self.dtype)
+
+    def write(rows: slice) -> None:
+        largest[rows] = _write_shifted(self[rows], dim, powers[rows])
+        _write_powers(powers[rows], powers[rows])
+        totals[rows] = _total(powers[rows], dim)
+
+    _in_rows(write, self.shape)
+    return log_softmax(self, largest, Powers(powers, totals))
 
 
 def _write_log_softmax_backward(grad_output: Any, output: Any, dim: int, out: Any) -> None:
@@ -186,22 +221,25 @@ def _write_log_softmax_backward(grad_output: Any, output: Any, dim: int, out: An
     np.subtract(grad_output, out, out=out)
 
 
-def _write_weights(output: Any, factors: Any, dim: int, out: Any) -> None:
-    _write_powers(output, out)
-    out *= factors
+def _write_backward_of_powers(
+    grad_output: Any, powers: Any, totals: Any, dim: int, out: Any
+) -> None:
+    np.multiply(powers, _total(grad_output, dim) / totals, out=out)
+    np.subtract(grad_output, out, out=out)
 
 
 def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
-    output = forced(output)
+    softmax = powers_of(output)
     parts = parts_of_scattered(grad_output) if dim == 1 else None
-    if parts is not None and (parts[1] <= 0).all():
+    if softmax is not None and parts is not None and (parts[1] <= 0).all():
         # A row of the gradient is zero but for one element, which is its sum. What it is less goes
         # along as a factor; its sign keeps a weight of 0 from becoming -0.
         index, chosen = parts
-        result = _by_rows(_write_weights, dim, output, 0 - chosen)
-        np.put_along_axis(result, index, chosen + np.take_along_axis(result, index, dim), dim)
-        return result
+        return weights(softmax.powers, (0 - chosen) / softmax.totals, index, chosen)
     grad_output = forced(grad_output)
+    if softmax is not None:
+        return _by_rows(_write_backward_of_powers, dim, grad_output, *softmax)
+    output = forced(output)
     if not output.ndim:
         return grad_output - np.exp(output) * grad_output
     return _by_rows(_write_log_softmax_backward, dim, grad_output, output).astype(
