@@ -14,6 +14,7 @@ labels = torch.arange(24) % 3
 w = torch.randn(4, 3, requires_grad=True)
 b = torch.zeros(3, requires_grad=True)
 s = torch.tensor(0.5, requires_grad=True)
+scale = torch.tensor([0.5, 1.5, 2.])
 losses = []
 total = 0.
 count = 0
@@ -93,6 +94,8 @@ LOSSES = [
     "((out - yb) ** 2).mean()",
     "F.cross_entropy(out, lb)",
     "(out - yb).abs().sum() / lr",
+    "((out - yb * scale ** 2) ** 2).mean()",
+    "F.mse_loss(out * scale.exp(), scale.sin() + yb.view(yb.shape).sin())",
 ]
 
 OPTIMIZERS = [
@@ -113,6 +116,9 @@ REPORTS = [
     "losses.append(loss)",
     "print(loss.grad_fn.next_functions)",
     "print(parameters[-1]._version)",
+    "scale.mul_(0.9)",
+    "scale = scale + 0.1",
+    "target.data.mul_(0.5)",
 ]
 
 # What few rounds do, and when.
@@ -123,7 +129,15 @@ TESTS = [
     "not loss < 2",
     "abs(total - loss.item()) < 0.3",
 ]
-DEPARTURES = ["break", "continue", "print(loss)", "lr = lr * 0.5", "total = 0.", "losses = []"]
+DEPARTURES = [
+    "break",
+    "continue",
+    "print(loss)",
+    "lr = lr * 0.5",
+    "total = 0.",
+    "losses = []",
+    "scale *= 2",
+]
 
 
 def random_training(seed: int) -> str:
@@ -170,7 +184,7 @@ def random_training(seed: int) -> str:
             *[f"    {line}" for line in [*loop, "print(epoch, loss)"]],
         ]
     elif around == 1:
-        outside = "global total, lr, loss, losses"
+        outside = "global total, lr, loss, losses, scale"
         loop = ["def train():", *[f"    {line}" for line in [outside, *loop]], "train()", "train()"]
     elif around == 2:
         loop = ["try:", *[f"    {line}" for line in loop], "except Exception as e:", "    print(e)"]

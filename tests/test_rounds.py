@@ -88,6 +88,37 @@ for n, each in enumerate(given):
 """,
         1,
     ),
+    "what is the same until an ordinary round changes it": (
+        """
+seen = []
+for n in range(30):
+    weights = v ** 2 + x.mean()
+    loss = (((x @ w + b) * x.sin().sum() - weights) ** 2).mean() * s
+    loss.backward()
+    with torch.no_grad():
+        for p in (w, b, s):
+            p -= 0.001 * p.grad
+            p.grad = None
+    if n % 5 == 3:
+        x.data.mul_(1.1)
+        seen.append(weights)
+        weights.mul_(2)
+        print(n, loss, weights)
+""",
+        1,
+    ),
+    "a gradient that is the same in every round": (
+        """
+optimizer = torch.optim.SGD([w, s], lr=0.01, weight_decay=0.1, momentum=0.5)
+for n in range(30):
+    loss = (w * x[0, 0]).sum() + s * 2
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+print(w, w.grad, s.grad, loss)
+""",
+        1,
+    ),
     "a report every few rounds": (
         """
 for n in range(20):

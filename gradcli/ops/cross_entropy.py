@@ -137,6 +137,7 @@ def _nll(name: str, node_name: str) -> Op:
         _nll_array,
         constant=("target", "weight"),
         deferrable=True,
+        unread=("self",),
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
             grad, self, _of_samples(self, target), weight, reduction, ignore_index
         ),

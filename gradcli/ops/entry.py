@@ -67,6 +67,8 @@ class Op:
             values: see `gradcli.arrays.deferred`.
         refused: the dtypes that the differentiable operands may not have, and the classes raised:
             see `gradcli.ops.refusing`.
+        unread: operands of which the rules, on arrays, read only shape and dtype, and which are
+            saved because PyTorch saves them.
         apply: records the op on tensors; generated when it is first called.
     """
 
@@ -92,6 +94,7 @@ class Op:
         "refused",
         "rules",
         "tensors",
+        "unread",
         "view",
     )
 
@@ -116,6 +119,7 @@ class Op:
         deferrable: bool,
         exact_numbers: bool,
         refused: Refused,
+        unread: tuple[str, ...],
     ) -> None:
         self.name = name
         self.node_name = node_name
@@ -136,6 +140,7 @@ class Op:
         self.deferrable = deferrable
         self.exact_numbers = exact_numbers
         self.refused = refused
+        self.unread = unread
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
         self._check()
@@ -227,6 +232,7 @@ def op(
     deferrable: bool = False,
     exact_numbers: bool = False,
     refused: Refused = NOTHING,
+    unread: tuple[str, ...] = (),
     **rules: Function,
 ) -> Op:
     """Add an entry to the catalogue.
@@ -241,8 +247,8 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused: see
-            `Op`.
+        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread:
+            see `Op`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -273,6 +279,7 @@ def op(
         deferrable=deferrable or pointwise,
         exact_numbers=exact_numbers,
         refused=refused,
+        unread=unread,
     )
     key = name if name not in registry else f"{name}.{node_name}"
     if key in registry:

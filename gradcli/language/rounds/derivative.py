@@ -93,6 +93,8 @@ def _run(
     for name in layout.saved_tensors:
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))
+    for name in op.unread:
+        values[name] = text.standing_in(values[name])
     for name in layout.saved_results:
         values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in layout.arguments:

@@ -14,19 +14,30 @@ from gradcli.language.rounds.straight_line import Line, StraightLine, variables_
 
 def functions_of(
     text: StraightLine, wanted: Sequence[Variable], changed: Sequence[Any]
-) -> tuple[Callable[[], Any], Callable[[Any], Any]]:
-    """The text as two functions: the first has all effects, the second makes the values of some
-    variables of what the first returns, when somebody wants to see them.
+) -> tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]:
+    """The text as three functions: the first makes what is the same in all rounds until an ordinary
+    one comes, the second has all effects, the third makes the values of some variables of what the
+    second returns, when somebody wants to see them.
 
     Args:
         wanted: the variables.
         changed: the arrays that the text writes to.
     """
-    early, late = _parted(text, wanted, changed)
+    lasting, lines = _lasting(text, changed)
+    names = [line.name for line in lasting]
+    for variable in (*chain.from_iterable(map(_read, text.lines)), *wanted):
+        variable.constant |= variable.name in names
+    early, late = _parted(text, lines, wanted, changed)
     made = {line.name for line in late}
-    read = [*chain.from_iterable(variables_in(line.operands) for line in late), *wanted]
+    read = [*chain.from_iterable(map(_read, late)), *wanted]
     kept = {each.name: each for each in read if not each.constant and each.name not in made}
     return (
+        _compiled(
+            text,
+            "begin()",
+            [f"global {', '.join(names)}", *map(text.statement, lasting)] if lasting else [],
+            (),
+        ),
         _compiled(text, "run_round()", _body(text, early, list(kept.values())), kept),
         _compiled(
             text,
@@ -47,8 +58,36 @@ def _compiled(
     return function
 
 
+def _lasting(text: StraightLine, changed: Sequence[Any]) -> tuple[list[Line], list[Line]]:
+    """The lines that give the same in every round, as what they read stays as it is; and the
+    others. What an effect reads is not among the former: it may be changed or kept there.
+    """
+    effects = [variable for line in text.lines if not line.call for variable in _read(line)]
+    moving = [*changed, *(variable.value for variable in effects)]
+    lasting, others = [], []
+    names: set[str] = set()
+    for line in text.lines:
+        read = _read(line)
+        values = [line.value, *(variable.value for variable in read)]
+        if (
+            line.call
+            and isinstance(line.value, (np.ndarray, np.generic))
+            and all(variable.constant or variable.name in names for variable in read)
+            and not any(np.may_share_memory(one, other) for one in values for other in moving)
+        ):
+            lasting.append(line)
+            names.add(line.name)
+        else:
+            others.append(line)
+    return lasting, others
+
+
+def _read(line: Line) -> list[Variable]:
+    return list(variables_in(line.operands))
+
+
 def _parted(
-    text: StraightLine, wanted: Sequence[Variable], changed: Sequence[Any]
+    text: StraightLine, lines: list[Line], wanted: Sequence[Variable], changed: Sequence[Any]
 ) -> tuple[list[Line], list[Line]]:
     """The lines of a round, and those that only what is wanted needs: their operands are the
     same after it, and with floating numbers no call fails. What nothing needs is left out.
@@ -60,8 +99,8 @@ def _parted(
     needed: set[str] = set()
     shown = {variable.name for variable in wanted}
     early, late = [], []
-    for line in reversed(text.lines):
-        read = list(variables_in(line.operands))
+    for line in reversed(lines):
+        read = _read(line)
         if (
             not line.call
             or line.name in needed

@@ -150,6 +150,8 @@ class TracedLoop:
     def _run_written(self, written: Written, variables: Variables) -> Any:
         self.served += 1
         try:
+            if self.left is None:
+                written.begin()
             self.left = written.round()
         except Departure:
             self._show(variables)
@@ -184,6 +186,7 @@ class TracedLoop:
         """Run a round in both ways; from then on the written one serves if all is the same."""
         effects = Effects(self.compiler.state, written, variables)
         try:
+            written.begin()
             arrays = written.finish(written.round())
             found = effects.seen(arrays[: len(written.named)])
         except Departure:

@@ -77,6 +77,11 @@ class StraightLine:
             found = self.stand_for(array, Variable(self.refer(array), array, constant=True))
         return found
 
+    def standing_in(self, variable: Variable) -> Variable:
+        """The variable of zeros of the same shape and dtype, for calls that read no more."""
+        array = variable.value
+        return self.constant(np.broadcast_to(array.dtype.type(0), array.shape))
+
     def stand_for(self, array: Any, variable: Variable) -> Variable:
         """Let a variable stand for an array of the traced round."""
         if type(array) is not np.ndarray and not isinstance(array, np.generic):

@@ -27,6 +27,7 @@ class Written(NamedTuple):
     """A round as straight-line Python.
 
     Attributes:
+        begin: makes what is the same in all rounds until an ordinary one comes.
         round: does what a round does; returns what `finish` needs.
         finish: the arrays of the tensors that the round names, and those of gradients that it
             leaves to be seen only when the next round fails.
@@ -43,6 +44,7 @@ class Written(NamedTuple):
         since: the sequence number that the round began with.
     """
 
+    begin: Callable[[], None]
     round: Callable[[], Arrays]
     finish: Callable[[Arrays], Arrays]
     guard: Guard
