@@ -19,7 +19,7 @@ from gradcli.arrays.deferred import DEFERRED
 FEW = 256
 """Elements from which on NumPy's own loops are used."""
 
-_SINGLE = np.dtype(np.float32)
+_SINGLE, _DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 _float32 = np.float32
 
 
@@ -44,9 +44,9 @@ def rounded(ufunc: Any, of_number: Callable[[Any], float]) -> Callable[[Any], An
                 return _float32(of_number(self))
             except (ValueError, OverflowError):  # where the ufunc gives nan or inf
                 return ufunc(self)
-        values = _values(self)
+        values = self if type(self) is np.ndarray and self.size < FEW else _values(self)
         if values is not None and values.dtype is _SINGLE:
-            return ufunc(values, dtype=np.float64).astype(_SINGLE)
+            return ufunc(values.astype(_DOUBLE)).astype(_SINGLE)
         return ufunc(self)
 
     compute.__name__ = compute.__qualname__ = ufunc.__name__
@@ -78,16 +78,19 @@ def one_less_square(self: Any) -> Any:
         number = float(self)
         return _float32(1 - number * number)
     values = self if type(self) is np.float64 else _values(self)
-    wider = None if values is None else _WIDER.get(values.dtype)
-    if wider is None:
+    if values is None:
         square = self * self
         if type(square) is np.ndarray and square.dtype is _SINGLE:
             return np.subtract(_ONE, square, square)
         return 1 - square
-    wide = values.astype(wider)
-    return (1 - wide * wide).astype(values.dtype)
+    if values.dtype is _SINGLE:
+        wide = values.astype(_DOUBLE)
+        wide *= wide
+        return (_WIDE_ONE - wide).astype(_SINGLE)
+    if values.dtype is not _DOUBLE:
+        return 1 - values * values
+    wide = values.astype(np.longdouble)
+    return (1 - wide * wide).astype(_DOUBLE)
 
 
-_ONE = np.array(1, np.float32)
-
-_WIDER: dict[Any, Any] = {_SINGLE: np.float64, np.dtype(np.float64): np.longdouble}
+_ONE, _WIDE_ONE = np.array(1, np.float32), np.array(1, np.float64)
