@@ -51,6 +51,9 @@ def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
 
 
 def _sum_from_the_end(value: Any, dim: int) -> Any:
+    if type(value) is np.ndarray and value.flags.c_contiguous:
+        backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
+        return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()
     return flip(cumsum(flip(value, (dim,)), dim), (dim,))
 
 
