@@ -13,7 +13,7 @@ travel as tensors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from heapq import heappop, heappush
+from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
@@ -229,15 +229,21 @@ class _Pass:
         """Run the nodes that are ready until there are none.
 
         One loop over local names, as it runs once for every node of every backward pass. A gradient
-        whose node waits for nothing else goes to the heap with it and never sees a buffer.
+        whose node waits for nothing else goes to the heap with it and never sees a buffer; while
+        it is alone it does not go there either.
         """
         state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
         waiting, buffers, ready = self.waiting, self.buffers, self.ready
         wanted, reached = self.wanted, self.reached
         place = state.place
         scalar_metadata = SCALAR_METADATA.get
-        while ready:
-            _, node, grads = heappop(ready)
+        alone: tuple[int, Node, Any] | None = None
+        while ready or alone is not None:
+            if alone is None:
+                _, node, grads = heappop(ready)
+            else:
+                _, node, grads = heappushpop(ready, alone) if ready else alone
+                alone = None
             if node.extra is not None or node in wanted:
                 grads = self._before(node, grads)
                 if grads is None:
@@ -284,7 +290,10 @@ class _Pass:
                     if gradient is None:
                         gradient = [None] * len(following.metadata)
                     rank = len(ready) - _SOONEST if following.refuses else -following.sequence_nr
-                    heappush(ready, (rank, following, gradient))
+                    if ready or alone is not None:
+                        heappush(ready, (rank, following, gradient))
+                    else:
+                        alone = rank, following, gradient
                 elif leaves is None:
                     leaves = [(following, gradient)]
                 else:

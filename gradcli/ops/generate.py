@@ -310,6 +310,7 @@ class _ApplyWriter:
         op = self.op
         lines = ["    if state.grad_enabled:"]
         body: list[str] = []
+        inner: list[str] = []
         if op.lists:
             (name,) = op.lists
             body += [
@@ -323,15 +324,16 @@ class _ApplyWriter:
             body.append("loose = False")
             for i, t in enumerate(op.inputs):
                 body += self._edge(i, local(t))
-            count = len(op.inputs)
-            body.append("nodes = " + tuple_of([f"n{i}" for i in range(count)]))
-            body.append("nrs = " + tuple_of([f"r{i}" for i in range(count)]))
-            test = " or ".join([*(f"n{i} is not None" for i in range(count)), "loose"])
+            nodes, nrs = [[f"{c}{i}" for i in range(len(op.inputs))] for c in "nr"]
+            inner.append("nodes = " + tuple_of(nodes))
+            # Most are first outputs: a constant costs a long chain no memory.
+            first = tuple_of(["0"] * len(nrs))
+            inner.append(f"nrs = {tuple_of(nrs)} if {' or '.join(nrs)} else {first}")
+            test = " or ".join([*(f"{node} is not None" for node in nodes), "loose"])
         body.append(f"if {test}:")
         if op.name in WITHOUT_COMPLEX_GRADIENT:
             body.append("    if result.dtype.kind == 'c':")
             body.append("        raise no_complex_gradient(op.name)")
-        inner: list[str] = []
         if op.node_name == "NotImplemented":  # it has no edges for constants
             inner += [
                 "edges = [edge for edge in zip(nodes, nrs) if edge[0] is not None]",
