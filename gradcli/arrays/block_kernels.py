@@ -92,6 +92,8 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
             out = np.empty(condition.shape, dtype)
             choose_block(condition, chosen, other, out)
             return out
+    if type(chosen) is int and chosen == 0 and type(other) is np.ndarray:
+        chosen = _ZEROS.get(other.dtype, chosen)
     return np.where(condition, chosen, other)
 
 
@@ -100,7 +102,8 @@ def positive_part(array: Any, out: Any = None) -> Any:
     if type(array) is np.ndarray and array.size >= _MANY and array.dtype in _BITS:
         # Between two bounds of its dtype NumPy has a quick loop, for a maximum with a number none.
         return np.clip(array, array.dtype.type(0), array.dtype.type(np.inf), out)
-    return np.maximum(0, array, out=out)  # in this order a negative zero keeps its sign
+    zero = _ZEROS.get(array.dtype, 0) if type(array) is np.ndarray else 0
+    return np.maximum(zero, array, out=out)  # in this order a negative zero keeps its sign
 
 
 _MANY = 4096
@@ -108,6 +111,10 @@ _MANY = 4096
 
 _BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 """Integers as wide as the floating dtypes."""
+
+
+_ZEROS = {dtype: np.array(0, dtype) for dtype in _BITS}
+"""Zeros as arrays, which NumPy computes with sooner than with a number."""
 
 
 def _bits(value: Any, dtype: np.dtype[Any], bits: Any) -> Any:
