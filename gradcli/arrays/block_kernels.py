@@ -109,7 +109,7 @@ def positive_part(array: Any, out: Any = None) -> Any:
 _MANY = 4096
 """Elements from which on the roundabout way is the quicker one."""
 
-_BITS = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
+_BITS: dict[np.dtype[Any], Any] = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 """Integers as wide as the floating dtypes."""
 
 
