@@ -120,6 +120,28 @@ print(w.grad)
     assert printed(program) == "tensor([12., 18., 24.])"
 
 
+def test_vmap_refuses_to_draw_before_it_has_drawn() -> None:
+    program = f"""{FUNC}
+def draw(a):
+    return a * torch.rand(())
+def outer(a):
+    return vmap(draw, randomness='different')(a)
+torch.manual_seed(0)
+for function in (draw, outer):
+    try:
+        vmap(function)(torch.ones(2, 3))
+    except RuntimeError:
+        print(torch.rand(1))
+vmap(lambda a: torch.manual_seed(0) and a)(x)
+print(torch.rand(1))
+"""
+    assert printed(program).split("\n") == [
+        "tensor([0.4963])",
+        "tensor([0.7682])",
+        "tensor([0.4963])",
+    ]
+
+
 def test_functional_call_leaves_the_module_as_it_was() -> None:
     program = f"""{FUNC}
 net = Linear(3, 1)

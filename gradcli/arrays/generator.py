@@ -7,6 +7,7 @@ program sees the same numbers here and there.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.threads import over_blocks
+from gradcli.errors import GradcliError
 from gradcli.state import active
 
 DEFAULT_SEED = 67280421310721
@@ -44,9 +46,10 @@ class Generator:
 
     Attributes:
         seed_value: what it was seeded with.
+        refusal: makes the error of whoever draws numbers, None where all may.
     """
 
-    __slots__ = ("_bits", "_number", "_spare", "device", "seed_value")
+    __slots__ = ("_bits", "_number", "_spare", "device", "refusal", "seed_value")
 
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"device", "initial_seed", "manual_seed", "seed"}
@@ -65,6 +68,7 @@ class Generator:
         self.device = Device(device)
         self._bits: Any = None
         self._number = 0
+        self.refusal: Callable[[], GradcliError] | None = None
         self.manual_seed(DEFAULT_SEED)
 
     def __repr__(self) -> str:
@@ -119,12 +123,17 @@ class Generator:
 
     def words(self, count: int) -> Any:
         """The next draws of 32 bits, as uint64."""
+        self._check_drawing()
         return self._bits.random_raw(count)
 
     def double_words(self, count: int) -> Any:
         """The next draws of 64 bits, of two words each, as uint64."""
-        pairs = self._bits.random_raw(2 * count).reshape(count, 2)
+        pairs = self.words(2 * count).reshape(count, 2)
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
+
+    def _check_drawing(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal()
 
     # --- numbers ------------------------------------------------------------------------------
 
@@ -172,6 +181,7 @@ class Generator:
     def _one_normal(self) -> float:
         """One number by the Box–Muller transform, which makes two: the other one is kept."""
         if self._spare is not None:
+            self._check_drawing()
             value, self._spare = self._spare, None
             return value
         first, second = self.uniform(2, np.dtype(np.float64)).tolist()

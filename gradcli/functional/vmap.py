@@ -206,7 +206,7 @@ def _stacked(results: list[Any], out_dims: Any, batch: Batch, empty: bool) -> An
 class _Drawing:
     """What random numbers an example may draw."""
 
-    __slots__ = ("_generator", "_randomness", "_start")
+    __slots__ = ("_generator", "_outer", "_randomness", "_start")
 
     def __init__(self, randomness: str) -> None:
         self._randomness = randomness
@@ -214,12 +214,14 @@ class _Drawing:
         self._start = self._generator.snapshot()
 
     def __enter__(self) -> None:
-        if self._randomness == "same":
+        self._outer = self._generator.refusal
+        if self._randomness == "error":
+            self._generator.refusal = _refused_draw
+        elif self._randomness == "same":
             self._generator.restore(self._start)
 
     def __exit__(self, *exception: object) -> None:
-        if self._randomness == "error" and self._generator.snapshot() != self._start:
-            raise _refused_draw()
+        self._generator.refusal = self._outer
 
 
 class Batch(Listener):
