@@ -112,7 +112,6 @@ _MANY = 4096
 _BITS: dict[np.dtype[Any], Any] = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 """Integers as wide as the floating dtypes."""
 
-
 _ZEROS = {dtype: np.array(0, dtype) for dtype in _BITS}
 """Zeros as arrays, which NumPy computes with sooner than with a number."""
 

@@ -193,14 +193,16 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
     self = forced(self)
     if not self.ndim:
         return self - self
-    if _is_by_rows(self, dim) and self.flags.c_contiguous and self.dtype.itemsize > 2:
+    in_order = self.flags.c_contiguous and self.dtype.itemsize > 2
+    if _is_by_rows(self, dim) and in_order and active.state.grad_enabled:
         return _deferred_log_softmax(self, dim)
     return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
 
 
 def _deferred_log_softmax(self: Any, dim: int) -> Any:
     """It is subtracted when somebody asks for it: a loss reads few of its elements, and its
-    gradient the exponentials that it takes anyway.
+    gradient the exponentials that it takes anyway, which are kept. Without a gradient to come they
+    would only take memory.
     """
     powers = np.empty_like(self)
     shape = (*self.shape[:dim], 1, *self.shape[dim + 1 :])

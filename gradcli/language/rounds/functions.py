@@ -24,7 +24,7 @@ def functions_of(
         changed: the arrays that the text writes to.
     """
     lasting, lines = _lasting(text, changed)
-    names = [line.name for line in lasting]
+    names = dict.fromkeys(line.name for line in lasting)
     for variable in (*chain.from_iterable(map(_read, text.lines)), *wanted):
         variable.constant |= variable.name in names
     early, late = _parted(text, lines, wanted, changed)
