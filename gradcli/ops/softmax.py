@@ -101,7 +101,7 @@ def _write_softmax(self: Any, dim: int, out: Any) -> None:
 
 
 def _write_powers(self: Any, out: Any) -> None:
-    if out.size < LARGEST:
+    if out.size < elementary.FEW:
         out[...] = elementary.exp(self)
     else:
         np.exp(self, out=out)

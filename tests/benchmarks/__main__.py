@@ -2,8 +2,9 @@
 `--scaling` print tables of what an op, a node and a line cost.
 
 Each program runs as a whole process under `gradcli run FILE` and under `python FILE` with torch, in
-turn. Net figures have each side's own cold start taken off. Without torch only gradcli's figures
-are shown.
+turn. Net figures have each side's own cold start taken off, which runs in the same turns: a second
+of torch's importing, taken off two, must not come from other minutes. Without torch only gradcli's
+figures are shown.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ def gradcli(command: str | None) -> list[str]:
 
 
 class Bench:
-    """One table: what was asked for, and the cold starts that net figures are taken from."""
+    """One table: what was asked for."""
 
     def __init__(
         self, folder: Path, gradcli: list[str], torch: str | None, quick: bool, times: int
@@ -81,7 +82,6 @@ class Bench:
         self.torch = torch
         self.quick = quick
         self.times = times
-        self.idle: dict[str, Series] = {}
 
     def commands(self, work: Work) -> dict[str, list[str]]:
         """The same program under both."""
@@ -99,24 +99,28 @@ class Bench:
         commands["numpy"] = [sys.executable, "-c", "import numpy"]
         # The first run of all fills caches that every later one finds.
         alternate(commands, 1)
-        self.idle = alternate(commands, self.times)
+        series = alternate(commands, self.times)
         print(HEADINGS)
         for name, side in (("cold start", "gradcli"), ("one-shot", "one-shot")):
-            timed = {"gradcli": self.idle[side]}
-            numpy = timed | {"torch": self.idle["numpy"]}
+            timed = {"gradcli": series[side]}
+            numpy = timed | {"torch": series["numpy"]}
             if self.torch is not None:
-                timed["torch"] = self.idle["torch"]
+                timed["torch"] = series["torch"]
             self.row(name, timed, COLD_START.time, "wall")
             self.row(f"{name}, import numpy", numpy, NUMPY_COLD_START, "wall")
 
     def run(self, work: Work) -> None:
         """Measure one program and show its lines."""
-        series = alternate(self.commands(work), self.times)
-        idle = {} if work.whole else self.idle
+        commands = self.commands(work)
+        sides = list(commands)
+        if not work.whole:
+            commands |= {f"{side}, idle": c for side, c in self.commands(COLD_START).items()}
+        series = alternate(commands, self.times)
+        idle = {} if work.whole else {side: series[f"{side}, idle"] for side in sides}
         self.row(work.name, series, work.time, "wall", idle)
         if work.memory is not None:
-            self.row(f"{work.name}, memory", series, work.memory, "peak", self.idle)
-        outputs = {side: found.runs[0].output for side, found in series.items()}
+            self.row(f"{work.name}, memory", series, work.memory, "peak", idle)
+        outputs = {side: series[side].runs[0].output for side in sides}
         if len(set(outputs.values())) > 1:
             print(f"  they print different things: {outputs}")
 
@@ -128,7 +132,7 @@ class Bench:
         what: str,
         idle: dict[str, Series] | None = None,
     ) -> None:
-        """Print a line of the table: medians, spreads, the ratio and its bars."""
+        """Print a line of the table: medians, spreads, the ratio and its bars; net of `idle`."""
         figures = {}
         line = f"{name:<24}"
         for side in ("gradcli", "torch"):
