@@ -278,6 +278,24 @@ def test_plans(program: str, dtype: Any, cuda: Device) -> None:
 
 
 @needs_compiler
+def test_a_loss_of_deferred_logits(cuda: Device) -> None:
+    """What waits for host arrays alone does not wait here."""
+    x = np.random.default_rng(3).normal(size=(5, 4))
+    classes = np.array([2, 0, 3, 1, 1])
+    program = Expression("F.cross_entropy(x * 2, t) + F.nll_loss(F.log_softmax(x, 1) * 1, t)")
+    found = []
+    for place in (Device("cpu"), cuda):
+        active.state.defer_from = 1 << 60 if place.type == "cpu" else 1
+        leaf = Tensor(backend.moved(x, place), True)
+        result = program(x=leaf, t=Tensor(backend.moved(classes, place)))
+        backward(result)
+        assert leaf.grad is not None
+        found.append([backend.to_host(forced(each.array)) for each in (result, leaf.grad)])
+    for left, right in zip(*found, strict=True):
+        np.testing.assert_allclose(left, right, rtol=1e-12)
+
+
+@needs_compiler
 def test_what_no_kernel_is_written_for(cuda: Device) -> None:
     """Such a plan runs as CuPy's own functions, one after another."""
     active.state.defer_from = 1

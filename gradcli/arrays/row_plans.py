@@ -11,7 +11,7 @@ import numpy as np
 from gradcli.arrays import elementary
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.block_kernels import log_softmax_block, scatter_block, weights_block
-from gradcli.arrays.deferred import Pointwise, pointwise, source_of
+from gradcli.arrays.deferred import Kernel, Pointwise, forced, pointwise, source_of
 
 # --- one element of each row --------------------------------------------------------------------
 
@@ -29,9 +29,14 @@ def scattered(index: Any, chosen: Any, shape: tuple[int, ...]) -> Pointwise:
 
 def parts_of_scattered(array: Any) -> tuple[Any, Any] | None:
     """`index` and `chosen` of what `scattered` made and nobody has computed; else None."""
-    if type(array) is not Pointwise or array.kernel is not scatter_block or array.value is not None:
+    if not _waits_for(scatter_block, array):
         return None
     return array.operands[0].value, array.operands[1].value
+
+
+def _waits_for(kernel: Kernel, array: Any) -> bool:
+    """Whether an array is what a kernel is to make and has not made yet."""
+    return type(array) is Pointwise and array.kernel is kernel and array.value is None
 
 
 # --- softmax and its logarithm ------------------------------------------------------------------
@@ -66,7 +71,7 @@ def log_softmax(array: Any, largest: Any, powers: Powers) -> Pointwise:
 
 def powers_of(array: Any) -> Powers | None:
     """The powers of what `log_softmax` made and nobody has computed; else None."""
-    if not _is_log_softmax(array):
+    if not _waits_for(log_softmax_block, array):
         return None
     *_, powers, totals = array.operands
     return Powers(powers.value, totals.value)
@@ -87,7 +92,8 @@ def weights(powers: Any, factors: Any, index: Any, chosen: Any) -> Pointwise:
 
 def picked(array: Any, places: tuple[Any, ...]) -> Any:
     """The elements at some places; those of `log_softmax` without any others."""
-    if not _is_log_softmax(array):
+    if not _waits_for(log_softmax_block, array):
+        array = forced(array)
         return module_of(array).asarray(array)[places]
     read, largest, logarithms = [_at(operand.value, places) for operand in array.operands[:3]]
     out = np.empty(np.broadcast_shapes(*[place.shape for place in places]), array.dtype)
@@ -100,7 +106,3 @@ def _at(array: Any, places: tuple[Any, ...]) -> Any:
     """The elements at some places of an array whose dimensions of size 1 are broadcast."""
     index = [0 if size == 1 else at for at, size in zip(places, array.shape, strict=True)]
     return array[tuple(index)]
-
-
-def _is_log_softmax(array: Any) -> bool:
-    return type(array) is Pointwise and array.kernel is log_softmax_block and array.value is None

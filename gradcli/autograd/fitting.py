@@ -67,8 +67,8 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
     variable = leaf.variable
     meta = meta_of(variable)
     old = meta.grad
-    if old is not None and type(old.array) in DEFERRED:  # nobody has asked for it so far
-        old.array = old.array.force()
+    if old is not None:
+        old.array = forced(old.array)  # nobody may have asked for it so far
     before = None if recorder is None or old is None else own(old.array)
     if old is None:
         if create_graph:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import device_of, module_of
 from gradcli.arrays.block_kernels import places_along
-from gradcli.arrays.deferred import DEFERRED, forced
+from gradcli.arrays.deferred import forced
 from gradcli.arrays.level_sum import level_sum
 from gradcli.arrays.row_plans import picked, scattered
 from gradcli.autograd.tensor import Tensor
@@ -108,8 +108,7 @@ def _nll_backward_array(
         chosen = np.where(counted, chosen, 0)
     if chosen.ndim:
         chosen = chosen.reshape(index.shape)
-    of_host = type(self) is np.ndarray or type(self) in DEFERRED
-    if dim == 1 and of_host and self.size >= active.state.defer_from:
+    if dim == 1 and self.size >= active.state.defer_from and device_of(self).type == "cpu":
         return scattered(index, np.broadcast_to(chosen, index.shape), self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
     slopes[places_along(index, dim)] = chosen
