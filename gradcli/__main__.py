@@ -3,7 +3,7 @@
 import os
 
 try:
-    from gradcli.cli import main
+    from gradcli.cli.main import main
 except KeyboardInterrupt:  # nothing has begun
     os._exit(130)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from setuptools import build_meta
 
-from gradcli.language import tables
+from gradcli.language.parser import tables
 
 build_editable = build_meta.build_editable
 build_sdist = build_meta.build_sdist

@@ -13,16 +13,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Source, Span, internal_error
-from gradcli.language.parser import parse_program, statements_of
-from gradcli.language.syntax import Command
+from gradcli.language.parser.parser import parse_program, statements_of
+from gradcli.language.tree import Command
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph
-    from gradcli.autograd.recording import Event
+    from gradcli.autograd.recording.recorder import Event
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.syntax import Statement
+    from gradcli.language.tree import Statement
     from gradcli.limits import Limits
 
 
@@ -104,7 +104,7 @@ class Session:
 
             self._interpreter = Interpreter(self.state, self.emit)
             if self.record is not None:
-                from gradcli.autograd.recording import Recorder
+                from gradcli.autograd.recording.recorder import Recorder
 
                 self.state.recorder = Recorder(
                     operations=self.record in ("all", "values"),
@@ -140,7 +140,7 @@ class Session:
         except BrokenPipeError:
             raise  # whoever received what was emitted has gone
         except MemoryError as error:
-            from gradcli.language.exceptions import converted
+            from gradcli.language.objects.exceptions import converted
 
             made = converted(error)
             made.span = place
@@ -243,7 +243,7 @@ class Session:
         """Run backward from an output, as `output.backward(seed)` does in a program."""
         place = None if output.grad_fn is None else output.grad_fn.place
         with self.running(place):
-            from gradcli.autograd.backward import backward
+            from gradcli.autograd.engine.backward import backward
 
             backward(output, seed)
 
@@ -253,9 +253,9 @@ class Session:
         """
         with self.running():
             from gradcli.arrays.storage import own
-            from gradcli.autograd.backward import backward
+            from gradcli.autograd.engine.backward import backward
             from gradcli.autograd.graph import Graph
-            from gradcli.autograd.recording import Recorder
+            from gradcli.autograd.recording.recorder import Recorder
             from gradcli.autograd.tensor import Tensor, meta_of
 
             written: list[Any] = []

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gradcli.cli import run
+from gradcli.cli.main import run
 
 ROOT = Path(__file__).parent.parent
 

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from gradcli.language import syntax
+from gradcli.language import tree as syntax
 
 OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "//": ast.FloorDiv(),

@@ -12,11 +12,11 @@ from types import FrameType
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli import run as command
+from gradcli.cli.main import run as command
 from gradcli.errors import GradcliError, Source
 from gradcli.language.events import Printed
 from gradcli.language.interpreter import Interpreter
-from gradcli.language.parser import parse_program
+from gradcli.language.parser.parser import parse_program
 from gradcli.session import Session
 from gradcli.state import active
 

@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from gradcli.language.instances import Instance, UserClass
+from gradcli.language.objects.instances import Instance, UserClass
 from gradcli.limits import Limits
 from gradcli.nn.module import Module
 from tests.running import invoke, run

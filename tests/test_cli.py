@@ -14,11 +14,11 @@ import pytest
 from gradcli import __version__
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.commands import joined
-from gradcli.cli.mentions import mentions
+from gradcli.cli.arguments.name_uses import mentions
+from gradcli.cli.group import joined
 from gradcli.explain.result import Result
+from gradcli.render.result_table import table
 from gradcli.render.style import Style
-from gradcli.render.table import table
 from gradcli.session import Session
 from tests.command_line import CommandLine, process, start
 
@@ -566,8 +566,8 @@ def test_failures_of_ours_show_no_traceback(
     def fail(*args: object) -> None:
         raise KeyError("broken")
 
-    monkeypatch.setattr("gradcli.cli.one_shot.one_shot", fail)
-    monkeypatch.setattr("gradcli.cli.commands.one_shot", fail)
+    monkeypatch.setattr("gradcli.cli.commands.one_shot.one_shot", fail)
+    monkeypatch.setattr("gradcli.cli.group.one_shot", fail)
     shown = gradcli(*TOY_WORDS)
     assert shown.code == 70
     assert "error[E901]: KeyError: 'broken'" in shown.err

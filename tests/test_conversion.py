@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.arrays.conversion import as_zero_dim, checked_cast
 from gradcli.arrays.dtypes import DTYPES, of_array
+from gradcli.arrays.scalars import as_zero_dim, checked_cast
 from gradcli.errors import GradcliError
 
 STORED: list[tuple[str, list[tuple[Any, Any]]]] = [

@@ -9,7 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
-from gradcli.arrays.deferred import forced
+from gradcli.arrays.fusion.lazy import forced
 from tests.running import run
 
 SETUP = """

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays.block_kernels import choose_block
-from gradcli.ops import correlation
-from gradcli.ops.windows import Windows
+from gradcli.arrays.fusion.tile_kernels import choose_block
+from gradcli.kernels.windows import convolution
+from gradcli.ops.spatial.unfold import Windows
 
 # samples, channels, outputs, sizes, kernel, stride, padding, dilation, groups
 CASES = [
@@ -28,8 +28,8 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_three_readings(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     samples, channels, outputs, sizes, kernel, stride, padding, dilation, groups = case
-    monkeypatch.setattr(correlation, "_BLOCK", 1000)
-    monkeypatch.setattr(correlation, "_FEW", 0)
+    monkeypatch.setattr(convolution, "_BLOCK", 1000)
+    monkeypatch.setattr(convolution, "_FEW", 0)
     generator = np.random.default_rng(3)
     windows = Windows(kernel, stride, padding, dilation)
     counts = windows.counts(sizes)
@@ -53,11 +53,11 @@ def test_three_readings(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     inside: Any = tuple(slice(p, p + n) for p, n in zip(padding, sizes, strict=True))
     of_input = of_around[(..., *inside)]
 
-    found = correlation.correlated(input, weight, windows, groups, counts)
+    found = convolution.correlated(input, weight, windows, groups, counts)
     np.testing.assert_allclose(found, output, atol=1e-12)
-    found = correlation.spread(grad, weight, windows, groups, sizes)
+    found = convolution.spread(grad, weight, windows, groups, sizes)
     np.testing.assert_allclose(found, of_input, atol=1e-12)
-    found = correlation.paired(input, grad, windows, groups)
+    found = convolution.paired(input, grad, windows, groups)
     np.testing.assert_allclose(found, of_weight, atol=1e-12)
 
 

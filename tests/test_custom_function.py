@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import pytest
 
-from gradcli.autograd.recording import Arrival, Step
+from gradcli.autograd.recording.recorder import Arrival, Step
 from tests.running import invoke, run
 from tests.test_recording import recorded
 

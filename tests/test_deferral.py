@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.arrays import deferred, fusion
+from gradcli.arrays.fusion import executor, lazy
 from gradcli.errors import GradcliError
 from gradcli.session import Session
 
@@ -140,13 +140,13 @@ def test_an_error_keeps_its_statement() -> None:
 
 def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    run = fusion.Plan.run
+    run = executor.Plan.run
 
-    def counted(plan: fusion.Plan) -> None:
+    def counted(plan: executor.Plan) -> None:
         passes.append(plan)
         run(plan)
 
-    monkeypatch.setattr(fusion.Plan, "run", counted)
+    monkeypatch.setattr(executor.Plan, "run", counted)
     program = "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])"
     _printed(program, 1 << 16)
     assert len(passes) == 1
@@ -154,25 +154,25 @@ def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_step_is_one_pass_to_the_memory_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    run = fusion.Plan.run
+    run = executor.Plan.run
 
-    def counted(plan: fusion.Plan) -> None:
+    def counted(plan: executor.Plan) -> None:
         passes.append(len(plan.memory))
         run(plan)
 
-    monkeypatch.setattr(fusion.Plan, "run", counted)
+    monkeypatch.setattr(executor.Plan, "run", counted)
     _printed("a = w * 1\nb = a[0]\na -= 0.5 * w\nprint(a[0])", 1 << 16)
     assert passes == [0, 1]
 
 
 def test_values_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     computed = []
-    force = deferred.Deferred.force
+    force = lazy.Deferred.force
 
-    def counted(array: deferred.Deferred) -> object:
+    def counted(array: lazy.Deferred) -> object:
         computed.append(array.value is None)
         return force(array)
 
-    monkeypatch.setattr(deferred.Deferred, "force", counted)
+    monkeypatch.setattr(lazy.Deferred, "force", counted)
     _printed("y = x * w\nprint(y[0], y[1], y.sum())", 1 << 16)
     assert sum(computed) <= 3

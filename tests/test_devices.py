@@ -8,7 +8,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from gradcli.arrays import backend, gpu_array
+from gradcli.arrays import backend
+from gradcli.arrays.gpu import array as gpu_array
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError

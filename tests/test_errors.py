@@ -10,7 +10,7 @@ import pytest
 
 from gradcli.codes import CODES
 from gradcli.errors import GradcliError
-from gradcli.render.diagnostics import WITHOUT_CLASS
+from gradcli.render.diagnostics.human import WITHOUT_CLASS
 from gradcli.session import Session
 from tests.command_line import CommandLine
 

@@ -9,12 +9,12 @@ import pytest
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Source
-from gradcli.explain.formulas import derivative_formulas, forward_formula, local_derivatives
+from gradcli.explain.derive.formulas import derivative_formulas, forward_formula, local_derivatives
 from gradcli.explain.symbols.notation import in_language
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Name, Opaque, Operation, Symbol
-from gradcli.ops.entry import Op, parameters_of, registry
-from gradcli.ops.later import bring_all
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.op import Op, parameters_of, registry
 from gradcli.session import Session
 
 bring_all()

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays import backend, gpu_array
-from gradcli.arrays.deferred import forced
-from gradcli.arrays.philox import philox
+from gradcli.arrays import backend
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.gpu import array as gpu_array
+from gradcli.arrays.random.philox import philox
 from gradcli.arrays.sizes import Device
-from gradcli.autograd.backward import backward
+from gradcli.autograd.engine.backward import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
 from tests import stand_in_cupy

@@ -16,13 +16,13 @@ import numpy as np
 import pytest
 
 import tests.op_table
-from gradcli.arrays.deferred import forced
-from gradcli.autograd.backward import backward
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.engine.backward import backward
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import zeros_like
-from gradcli.ops.entry import Op, op, pointwise, registry
-from gradcli.ops.later import bring_all
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.op import Op, op, pointwise, registry
 from tests.op_table.check import (
     WrongGradient,
     check,
@@ -226,7 +226,7 @@ PLANTED: dict[str, tuple[Callable[[], Op], int, Callable[[], list[Any]]]] = {
 
 @pytest.mark.parametrize("slip", PLANTED)
 def test_wrong_rules_are_caught(slip: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradcli.ops.entry.registry", {})
+    monkeypatch.setattr("gradcli.ops.definition.op.registry", {})
     make, order, arrays = PLANTED[slip]
     entry = make()
     with pytest.raises(WrongGradient):
@@ -235,7 +235,7 @@ def test_wrong_rules_are_caught(slip: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_right_rules_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same ops without the slip: what is caught above is the slip."""
-    monkeypatch.setattr("gradcli.ops.entry.registry", {})
+    monkeypatch.setattr("gradcli.ops.definition.op.registry", {})
     generator = np.random.default_rng(7)
     check(_mul(), _product(), order=2, generator=generator)
     check(_exp(lambda grad, result: grad * result), [np.array([0.5])], order=2, generator=generator)
@@ -255,13 +255,13 @@ def test_right_rules_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_registration_refuses(
     declare: Callable[[], Op], words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gradcli.ops.entry.registry", {})
+    monkeypatch.setattr("gradcli.ops.definition.op.registry", {})
     with pytest.raises(TypeError, match=words):
         declare()
 
 
 def test_names_are_not_taken_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradcli.ops.entry.registry", {})
+    monkeypatch.setattr("gradcli.ops.definition.op.registry", {})
     _mul()
     _mul(self=lambda grad: grad)
     with pytest.raises(TypeError, match="already"):

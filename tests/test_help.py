@@ -10,15 +10,15 @@ import sys
 import click
 import pytest
 
-from gradcli.cli.commands import gradcli
+from gradcli.cli.group import gradcli
 from gradcli.codes import CODES
 from gradcli.ops.lookup import Found
-from gradcli.render.examples import example, examples
-from gradcli.render.help import overview, page
-from gradcli.render.op_help import op_help, op_names, summary_of
-from gradcli.render.op_list import op_list, op_list_document
+from gradcli.render.help.examples import example, examples
+from gradcli.render.help.op_list import op_list, op_list_document
+from gradcli.render.help.op_page import op_help, op_names, summary_of
+from gradcli.render.help.pages import overview, page
+from gradcli.render.help.topics import SUMMARIES
 from gradcli.render.style import Style
-from gradcli.render.topics import SUMMARIES
 from gradcli.session import Session
 from gradcli.warning_codes import WARNINGS
 from tests.command_line import CommandLine
@@ -239,7 +239,7 @@ def test_completion_of_files_behind_a_name(
     monkeypatch.chdir(str(tmp_path))
     with open("data.npy", "wb"):
         pass
-    from gradcli.cli.completion import values
+    from gradcli.cli.commands.completion import values
 
     assert [item.value for item in values("x=@da")] == ["x=@data.npy"]
 

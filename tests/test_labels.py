@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.language.shape_mends import Operand, broadcast_note, mend
+from gradcli.language.hints.shapes import Operand, broadcast_note, mend
 from tests.running import run
 
 VALUES = """\

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.errors import GradcliError
-from gradcli.language.left_out import LEFT_OUT
+from gradcli.language.hints.unsupported import LEFT_OUT
 from gradcli.session import Session
 
 NAMES = Path(__file__).parent.joinpath("conformance/public_names.txt").read_text().split()

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.cli.memory import default_memory
-from gradcli.cli.options import read_size
+from gradcli.cli.arguments.options import read_size
+from gradcli.cli.process.memory import default_memory
 from gradcli.limits import ELEMENTS, MEMORY, in_bytes
 from tests.running import Finished, invoke, run, time_limit
 

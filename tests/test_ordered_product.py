@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays.ordered_product import ordered_product
+from gradcli.kernels.linalg.small_matmul import ordered_product
 
 # The sizes (n, k, m), and a checksum for either matrix lying by rows or by columns: by rows both,
 # the left one by rows, the right one by rows, and by columns both.

@@ -15,8 +15,13 @@ from typing import Any
 import pytest
 
 from gradcli.errors import Source
-from gradcli.language import syntax
-from gradcli.language.parser import is_incomplete, parse_expression, parse_program, statements_of
+from gradcli.language import tree as syntax
+from gradcli.language.parser.parser import (
+    is_incomplete,
+    parse_expression,
+    parse_program,
+    statements_of,
+)
 from tests.python_tree import convert, described, our_module, python_module
 
 HERE = Path(__file__).parent

@@ -8,7 +8,7 @@ import weakref
 import numpy as np
 import pytest
 
-from gradcli.autograd.recording import Accumulation, Arrival, Recorder, Step
+from gradcli.autograd.recording.recorder import Accumulation, Arrival, Recorder, Step
 from gradcli.session import Session
 
 PROGRAM = """\

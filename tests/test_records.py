@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.cli.progress import Progress
+from gradcli.cli.process.progress import Progress
 from tests.command_line import CommandLine, Shown, process, start
 
 PROGRAM = "y = (a * b).sum()"

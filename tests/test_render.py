@@ -11,11 +11,11 @@ from gradcli.autograd.graph import Graph
 from gradcli.errors import GradcliError, Label, Source, Span, Warned
 from gradcli.explain.gradients import Gradient
 from gradcli.explain.result import Result
-from gradcli.render.diagnostics import diagnostic, usage_error, warning
-from gradcli.render.document import document, text
-from gradcli.render.steps import next_functions, steps
+from gradcli.render.diagnostics.human import diagnostic, usage_error, warning
+from gradcli.render.graph.steps import next_functions, steps
+from gradcli.render.graph.tree import tree
+from gradcli.render.result_json import document, text
 from gradcli.render.style import Style, block, escaped
-from gradcli.render.tree import tree
 from gradcli.session import Session
 
 INPUTS = """\

@@ -11,15 +11,15 @@ import pytest
 from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
-from gradcli.cli.options import Options
-from gradcli.cli.repl import repl, run_entry
+from gradcli.cli.arguments.options import Options
+from gradcli.cli.process.terminal import Terminal
+from gradcli.cli.program.run import Run
 from gradcli.cli.repl.completion import EntryCompleter
 from gradcli.cli.repl.editor import pasted
 from gradcli.cli.repl.highlighting import pieces
 from gradcli.cli.repl.history import EntryHistory, history_path
 from gradcli.cli.repl.plain import plain_reader
-from gradcli.cli.running import Run
-from gradcli.cli.terminal import Terminal
+from gradcli.cli.repl.repl import repl, run_entry
 
 
 @pytest.fixture

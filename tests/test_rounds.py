@@ -10,7 +10,7 @@ from gradcli.autograd.node import reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
-from gradcli.language.rounds import loop as traced
+from gradcli.language.loops import hot_loop as traced
 from gradcli.limits import Limits
 from tests.random_training import random_training
 from tests.running import Outcome, run

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Source
-from gradcli.language.attributes import Method, Module, attribute_names, get_attribute
-from gradcli.language.classes import LanguageType
 from gradcli.language.interpreter import Interpreter
-from gradcli.language.namespace import MODULES, PREDEFINED
+from gradcli.language.library.namespace import MODULES, PREDEFINED
+from gradcli.language.objects.attributes import Method, Module, attribute_names, get_attribute
+from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits
 from gradcli.state import active
 from tests.running import OutOfTime, run, time_limit

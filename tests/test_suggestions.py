@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.language.suggestions import ADVICE, SPELLINGS, closest
+from gradcli.language.hints.spelling import ADVICE, SPELLINGS, closest
 from tests.command_line import CommandLine
 from tests.running import run
 

@@ -14,8 +14,13 @@ from collections.abc import Callable
 import pytest
 
 from gradcli.errors import GradcliError, Source, SyntaxErrors
-from gradcli.language.lexer import Lexer
-from gradcli.language.parser import is_incomplete, parse_expression, parse_program, statements_of
+from gradcli.language.parser.lexer import Lexer
+from gradcli.language.parser.parser import (
+    is_incomplete,
+    parse_expression,
+    parse_program,
+    statements_of,
+)
 from tests.test_parser import EXPRESSIONS, STATEMENTS
 
 

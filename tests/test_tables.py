@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from gradcli.errors import Source
-from gradcli.language import tables
-from gradcli.language.lexer import Lexer
-from gradcli.language.parser import Parser, parse_program
-from gradcli.language.tokens import BAD_KINDS, KEYWORDS
+from gradcli.language.parser import tables
+from gradcli.language.parser.lexer import Lexer
+from gradcli.language.parser.parser import Parser, parse_program
+from gradcli.language.parser.tokens import BAD_KINDS, KEYWORDS
 from tests.test_parser import EXPRESSIONS, STATEMENTS
 
 GRAMMAR = Path(tables.grammar_path()).read_text(encoding="utf-8")
@@ -22,8 +22,9 @@ GRAMMAR = Path(tables.grammar_path()).read_text(encoding="utf-8")
 # Words of Python that have no rule here.
 UNUSED = {"async", "await", "yield"}
 
-READ = "from gradcli.errors import Source; from gradcli.language.parser import parse_program; " + (
-    "parse_program(Source('test', 'x = (a + b) * d')); import sys; print('lark' in sys.modules)"
+READ = (
+    "from gradcli.errors import Source; from gradcli.language.parser.parser import parse_program; "
+    + ("parse_program(Source('test', 'x = (a + b) * d')); import sys; print('lark' in sys.modules)")
 )
 
 
@@ -89,7 +90,7 @@ def test_every_rule_is_used_and_has_its_builder() -> None:
 
 
 def test_every_builder_is_named_by_the_grammar() -> None:
-    from gradcli.language.builders import expressions, literals, statements
+    from gradcli.language.parser.actions import expressions, literals, statements
 
     named = {name for _, _, _, name, _ in tables.load().rules if name}
     others = {"checked_parameters", "unescape"}

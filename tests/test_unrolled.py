@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gradcli.autograd import unrolled
-from gradcli.render.diagnostics import diagnostic
+from gradcli.autograd.engine import compiled
+from gradcli.render.diagnostics.human import diagnostic
 from tests.running import run
 
 SETUP = """
@@ -199,8 +199,8 @@ print(y.grad_fn, y.grad_fn.next_functions)
 
 def outcome(program: str, after: int, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """What a program prints and how it fails where a pass is written after so many."""
-    monkeypatch.setattr(unrolled, "_AFTER", after)
-    monkeypatch.setattr(unrolled, "_sites", {})
+    monkeypatch.setattr(compiled, "_AFTER", after)
+    monkeypatch.setattr(compiled, "_sites", {})
     result = run(SETUP + program)
     return result.stdout, "" if result.error is None else diagnostic(result.error)
 
@@ -230,9 +230,9 @@ def test_how_many_are_written_and_run(
     name: str, written: int, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"written": 0, "run": 0}
-    write = unrolled._written
+    write = compiled._written
 
-    def counted(*given: Any) -> unrolled.Pass | None:
+    def counted(*given: Any) -> compiled.Pass | None:
         made = write(*given)
         if made is None:
             return None
@@ -245,6 +245,6 @@ def test_how_many_are_written_and_run(
 
         return run_it
 
-    monkeypatch.setattr(unrolled, "_written", counted)
+    monkeypatch.setattr(compiled, "_written", counted)
     outcome(PROGRAMS[name], 1, monkeypatch)
     assert counts == {"written": written, "run": run}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gradcli.cli.options import Options
-from gradcli.cli.repl import run_entry
-from gradcli.cli.running import Run
-from gradcli.cli.terminal import Terminal
+from gradcli.cli.arguments.options import Options
+from gradcli.cli.process.terminal import Terminal
+from gradcli.cli.program.run import Run
+from gradcli.cli.repl.repl import run_entry
 from tests.command_line import CommandLine
 
 

@@ -22,8 +22,8 @@ import numpy as np
 import pytest
 
 import tests.op_table
-from gradcli.autograd.backward import backward
-from gradcli.autograd.inplace import overwrite
+from gradcli.autograd.engine.backward import backward
+from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
 from tests.op_table.check import differentiable

@@ -30,13 +30,13 @@ def gpu_in_use() -> bool:
 
 
 def module_of(*operands: Any) -> Any:
-    """What makes arrays beside others: `numpy`, or `gradcli.arrays.gpu` where one of the operands
+    """What makes arrays beside others: `numpy`, or `gradcli.arrays.gpu.creation` where one of the operands
     is on a GPU. Numbers have no place.
     """
     if _gpus and any(type(getattr(each, "device", "cpu")) is not str for each in operands):
-        from gradcli.arrays import gpu
+        from gradcli.arrays.gpu import creation
 
-        return gpu
+        return creation
     return np
 
 
@@ -44,9 +44,9 @@ def module_on(device: Device) -> Any:
     """The same for a device, as `located` gives it."""
     if device.type == "cpu":
         return np
-    from gradcli.arrays import gpu
+    from gradcli.arrays.gpu import creation
 
-    return gpu
+    return creation
 
 
 def device_of(array: Any) -> Device:
@@ -88,11 +88,11 @@ def moved(array: Any, device: Device) -> Any:
         return array
     if device.type == "cpu":
         return to_host(array)
-    from gradcli.arrays import gpu
-    from gradcli.arrays.gpu_array import supported
+    from gradcli.arrays.gpu import creation
+    from gradcli.arrays.gpu.array import supported
 
     supported(array.dtype)
-    return gpu.asarray(np.asarray(array))
+    return creation.asarray(np.asarray(array))
 
 
 def on_default_device(array: Any) -> Any:
@@ -116,7 +116,7 @@ def on_the_host(function: Function) -> Function:
     def call(*operands: Any, **options: Any) -> Any:
         if module_of(*operands) is np:
             return function(*operands, **options)
-        from gradcli.arrays.gpu_array import on_device, on_host, wrapped
+        from gradcli.arrays.gpu.array import on_device, on_host, wrapped
 
         return wrapped(on_device(function(*on_host(operands), **on_host(options))))
 
@@ -134,7 +134,7 @@ def address_of(array: Any) -> int:
 
 def cupy() -> Any:
     """The module `cupy`. Raises E604 where it is missing or finds no GPU."""
-    from gradcli.arrays.gpu_array import _loaded
+    from gradcli.arrays.gpu.array import _loaded
 
     if _loaded:
         return _loaded[0]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.arrays.deferred import DEFERRED
+from gradcli.arrays.fusion.lazy import DEFERRED
 from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from gradcli.arrays.mirrors import Mirrors
+    from gradcli.arrays.lazy_conjugation import Mirrors
     from gradcli.errors import Span
 
 

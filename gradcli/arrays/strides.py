@@ -8,7 +8,7 @@ from typing import Any
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.dtypes import DType, cast
-from gradcli.arrays.gpu_array import ARRAYS
+from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.views import row_strides, strides_from, strides_of, window
 
 

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from gradcli.arrays.deferred import forced
-from gradcli.autograd.listening import Listener
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.node import Node
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.state import active

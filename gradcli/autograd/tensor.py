@@ -14,10 +14,10 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of
-from gradcli.arrays.deferred import forced
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.sizes import Device, Size
 from gradcli.arrays.storage import InferenceStorage, Storage
-from gradcli.arrays.text import format_tensor
 from gradcli.autograd.node import AccumulateGrad
 from gradcli.errors import GradcliError
 from gradcli.state import active, look
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def not_installed(*args: Any) -> Any:
     """What stands for a function of `gradcli.ops` until that is imported."""
-    raise RuntimeError("gradcli.ops.families has to be imported before tensors are used")
+    raise RuntimeError("gradcli.ops.load has to be imported before tensors are used")
 
 
 iterate: Callable[[Tensor], Any] = not_installed

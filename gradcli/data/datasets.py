@@ -12,7 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible
-from gradcli.ops.catalogue import modules, operators
+from gradcli.ops.binding.catalogue import modules, operators
 
 TABLE = modules["torch.utils.data"]
 

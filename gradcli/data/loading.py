@@ -11,9 +11,9 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.data.datasets import TABLE, items_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.ops.catalogue import methods, modules
-from gradcli.ops.joining import stack_
-from gradcli.ops.random import generator_of
+from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.creation.random import generator_of
+from gradcli.ops.shape.joining import stack_
 
 
 def default_collate(batch: Any) -> Any:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import syntax
+from gradcli.language import tree
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording import Operation, Recorder
+    from gradcli.autograd.recording.recorder import Operation, Recorder
     from gradcli.errors import Span
-    from gradcli.language.following import Evaluation, Followed
+    from gradcli.language.provenance import Evaluation, Followed
 
 # fmt: off
 _WITHOUT_VALUES = frozenset((
@@ -122,7 +122,7 @@ class Dataflow:
         key = self._key(evaluation)
         known = key in self._produced
         self._produced.add(key)
-        if isinstance(evaluation.node, syntax.Comparison) or _tells_no_value(evaluation.node):
+        if isinstance(evaluation.node, tree.Comparison) or _tells_no_value(evaluation.node):
             return
         for part in evaluation.parts:
             # An operation tells of its tensors, and not of an index or of an integer.
@@ -207,16 +207,16 @@ def _operands(operation: Operation) -> Iterator[tuple[str, Any, int | None]]:
 
 
 def _is_index(part: Evaluation, whole: Evaluation) -> bool:
-    return isinstance(whole.node, syntax.Subscript) and part.node is whole.node.index
+    return isinstance(whole.node, tree.Subscript) and part.node is whole.node.index
 
 
-def _tells_no_value(node: syntax.Expression) -> bool:
+def _tells_no_value(node: tree.Expression) -> bool:
     """Whether an expression tells nothing of the values of what it is about."""
-    if isinstance(node, syntax.Call):
+    if isinstance(node, tree.Call):
         node = node.function
-        if isinstance(node, syntax.Name):
+        if isinstance(node, tree.Name):
             return node.name in _WITHOUT_VALUES_OF
-    return isinstance(node, syntax.Attribute) and node.name in _WITHOUT_VALUES
+    return isinstance(node, tree.Attribute) and node.name in _WITHOUT_VALUES
 
 
 def _in_order(flows: list[Flow]) -> list[Flow]:

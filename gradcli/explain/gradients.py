@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.tensor import Tensor, gradient_edge
-from gradcli.ops.entry import parameters_of
+from gradcli.ops.definition.op import parameters_of
 
 NONE = "none"
 STRUCTURAL_ZERO = "structural zero"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.autograd.graph import Graph
-from gradcli.autograd.recording import Event
+from gradcli.autograd.recording.recorder import Event
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.gradients import Gradient
 

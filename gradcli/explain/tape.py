@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.recording import Recorder
+from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import Tensor, gradient_edge
-from gradcli.ops.entry import Op
+from gradcli.ops.definition.op import Op
 
 
 class Value:

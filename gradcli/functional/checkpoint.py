@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd import backward
+from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad, GradMode, NoGrad
 from gradcli.autograd.node import Node, freed
 from gradcli.autograd.tensor import Tensor, alias, join_graph
 from gradcli.errors import GradcliError
 from gradcli.functional.saved_tensors import PackingListener
-from gradcli.ops.catalogue import function
-from gradcli.ops.random import generator_of
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.random import generator_of
 from gradcli.state import active
 
 _MODULE = "torch.utils.checkpoint"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd import backward
-from gradcli.autograd.aliasing import check_memory
+from gradcli.autograd.engine import backward
+from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
 from gradcli.functional.levels import Level, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form
-from gradcli.ops.arithmetic import zeros, zeros_like
-from gradcli.ops.catalogue import function
-from gradcli.ops.joining import stack_
-from gradcli.ops.shape import view_
+from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.views import view_
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]

@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.arrays.backend import module_of
-from gradcli.autograd import fitting
-from gradcli.autograd.backward import grad
-from gradcli.autograd.function import Function
-from gradcli.autograd.function_node import FunctionNode
+from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.custom.function import Function
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic import zeros_like
-from gradcli.ops.catalogue import methods
-from gradcli.ops.copying import detach
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.creation.copies import detach
 
 Edge = tuple[Node, int]
 
@@ -152,7 +152,7 @@ def _along_elements(node: Node, found: list[tuple[int, Tensor]]) -> Tensor | Non
     total: Tensor | None = None
     for number, tangent in found:
         if tangent.array.dtype is not dtype:
-            tangent = fitting.cast(tangent, dtype)
+            tangent = accumulate.cast(tangent, dtype)
         if tangent.array.shape != shape:
             tangent = methods["expand"](tangent, shape)
         part = node.run_recorded(tangent, True)[number]
@@ -173,7 +173,7 @@ def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | No
             following = node.next_nodes[number]
             assert following is not None
             shape, dtype = following.metadata[node.input_nrs[number]]
-            fitted = fitting.fit(node, gradient, gradient.array, shape, dtype)
+            fitted = accumulate.fit(node, gradient, gradient.array, shape, dtype)
             pairs.append((fitted, tangent))
     if not pairs:
         return [None] * len(seeds)

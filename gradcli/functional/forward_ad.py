@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 from weakref import WeakSet
 
 from gradcli.arrays.views import strides_of
-from gradcli.autograd.aliasing import check_places
+from gradcli.autograd.inplace.aliasing import check_places
 from gradcli.autograd.node import Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Entry, reaches_leaf
-from gradcli.ops.catalogue import function
-from gradcli.ops.copying import detach
-from gradcli.ops.return_types import ReturnType
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.results import ReturnType
+from gradcli.ops.creation.copies import detach
 from gradcli.state import active
 
 _MODULE = "torch.autograd.forward_ad"

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.text import format_tensor
-from gradcli.autograd import backward
+from gradcli.arrays.printing import format_tensor
+from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import function
+from gradcli.ops.binding.catalogue import function
 
 Function = Callable[..., Any]
 
@@ -275,7 +275,7 @@ def gradgradcheck(
 
 def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Seeds that require grad, from a generator of their own: the session's is left alone."""
-    from gradcli.arrays.generator import Generator
+    from gradcli.arrays.random.generator import Generator
 
     generator = Generator()
     seeds = []

@@ -11,7 +11,7 @@ from gradcli.autograd.hooks import register_hook
 from gradcli.autograd.node import Node, RemovableHandle
 from gradcli.autograd.tensor import Tensor, gradient_edge, storage_of
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import function, modules
+from gradcli.ops.binding.catalogue import function, modules
 from gradcli.state import active
 
 _MODULE = "torch.autograd.graph"

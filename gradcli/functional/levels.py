@@ -17,7 +17,7 @@ from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.structure import leaves, mapped
-from gradcli.ops.copying import detach
+from gradcli.ops.creation.copies import detach
 from gradcli.state import active
 
 

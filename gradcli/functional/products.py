@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd import backward
+from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
-from gradcli.ops.arithmetic import zeros_like
-from gradcli.ops.catalogue import function
-from gradcli.ops.joining import stack_
-from gradcli.ops.reshaping import movedim
-from gradcli.ops.shape import reshape_, view_, view_as
-from gradcli.ops.slicing import select_
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.reshaping import movedim
+from gradcli.ops.shape.slicing import select_
+from gradcli.ops.shape.views import reshape_, view_, view_as
 
 _MODULE = "torch.autograd.functional"
 

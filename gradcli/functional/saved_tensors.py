@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from gradcli.arrays.deferred import forced
-from gradcli.autograd.function import FunctionCall
-from gradcli.autograd.listening import Listener
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.custom.function import FunctionCall
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unrecorded
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import modules
-from gradcli.ops.packing import pack_slot, saved_names
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.codegen.saved import pack_slot, saved_names
 from gradcli.state import active
 
 

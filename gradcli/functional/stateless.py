@@ -8,9 +8,9 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.module import Module, check_module
-from gradcli.ops.catalogue import function
-from gradcli.ops.copying import detach
-from gradcli.ops.joining import stack_
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.copies import detach
+from gradcli.ops.shape.joining import stack_
 
 _TABLES = ("_parameters", "_buffers")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradcli.ops.return_types import ReturnType
+from gradcli.ops.binding.results import ReturnType
 
 
 def leaves(structure: Any) -> list[Any]:

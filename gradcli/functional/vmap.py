@@ -12,16 +12,16 @@ from weakref import WeakValueDictionary
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
-from gradcli.autograd.function import Function as CustomFunction
-from gradcli.autograd.listening import Listener
+from gradcli.autograd.custom.function import Function as CustomFunction
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.structure import leaves, rebuilt
-from gradcli.ops.catalogue import function
-from gradcli.ops.joining import stack_
-from gradcli.ops.random import generator_of
-from gradcli.ops.reshaping import movedim
-from gradcli.ops.slicing import narrow, select_
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.random import generator_of
+from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.reshaping import movedim
+from gradcli.ops.shape.slicing import narrow, select_
 from gradcli.state import active
 
 Function = Callable[..., Any]

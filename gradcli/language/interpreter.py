@@ -6,18 +6,18 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcli.arrays.memory import keep_freed_memory
+from gradcli.arrays.allocator import keep_freed_memory
 from gradcli.errors import GradcliError, Source
-from gradcli.language import syntax
-from gradcli.language.calls import locate
-from gradcli.language.compiler import Compiler
-from gradcli.language.exceptions import converted
-from gradcli.language.parser import parse_expression
-from gradcli.language.scopes import Scope
+from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler
+from gradcli.language.functions.calls import locate
+from gradcli.language.objects.exceptions import converted
+from gradcli.language.parser.parser import parse_expression
+from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
 if TYPE_CHECKING:
-    from gradcli.language.following import Followed
+    from gradcli.language.provenance import Followed
 
 _HOST_FRAMES = 20_000
 """The host's recursion limit while a program runs.
@@ -66,17 +66,17 @@ class Interpreter:
 
     def follow(self) -> None:
         """From now on keep what every expression gives, in `followed`."""
-        from gradcli.language.following import Followed, FollowingCompiler
+        from gradcli.language.provenance import Followed, FollowingCompiler
 
         self.followed = Followed()
         self._compiler = FollowingCompiler(self, self.followed)
 
-    def execute(self, statement: syntax.Statement) -> Any:
+    def execute(self, statement: tree.Statement) -> Any:
         """Run one top-level statement; gives the value of an expression statement, None otherwise.
 
         Raises a GradcliError with its place and the calls that were open.
         """
-        if isinstance(statement, syntax.ExpressionStatement):
+        if isinstance(statement, tree.ExpressionStatement):
             return self._run(statement.value)
         self._run(statement)
         return None
@@ -85,13 +85,13 @@ class Interpreter:
         """The value of a text that is one expression, such as that of `NAME=VALUE`."""
         return self._run(parse_expression(source))
 
-    def _run(self, node: syntax.Expression | syntax.Statement) -> Any:
+    def _run(self, node: tree.Expression | tree.Statement) -> Any:
         state = self.state
         frames = sys.getrecursionlimit()
         sys.setrecursionlimit(max(frames, _HOST_FRAMES))
         try:
             scope = Scope()
-            if isinstance(node, syntax.Statement):
+            if isinstance(node, tree.Statement):
                 return self._compiler.statement(node, scope)(self.values)
             return self._compiler.expression(node, scope)(self.values)
         except GradcliError as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gradcli.autograd.function import Function
-from gradcli.autograd.function_node import FunctionNode
+from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.custom.function import Function
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError

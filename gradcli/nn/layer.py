@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
 from gradcli.nn.module import Module
-from gradcli.ops.catalogue import modules
+from gradcli.ops.binding.catalogue import modules
 
 FUNCTIONS = modules["torch.nn.functional"]
 

@@ -12,11 +12,11 @@ from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.calling import Calling
-from gradcli.nn.states import load, state_of
-from gradcli.ops.catalogue import setters
-from gradcli.ops.copying import cast_to, detach, detach_in_place, to_device, wanted, zero_
-from gradcli.ops.operands import type_name
+from gradcli.nn.call import Calling
+from gradcli.nn.state_dict import load, state_of
+from gradcli.ops.binding.catalogue import setters
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
 
 Self = TypeVar("Self", bound="Module")
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.creation import checked_dtype, checked_sizes, made
-from gradcli.ops.data import parameter
+from gradcli.ops.creation.data import parameter
+from gradcli.ops.creation.fill import checked_dtype, checked_sizes, made
 
 
 def new_tensor(sizes: tuple[int, ...], device: Any = None, dtype: Any = None) -> Tensor:

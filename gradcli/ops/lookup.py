@@ -9,9 +9,9 @@ import types
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-import gradcli.ops.families  # noqa: F401  (fills the catalogue)
-from gradcli.ops import catalogue
-from gradcli.ops.entry import Op, registry
+import gradcli.ops.load  # noqa: F401  (fills the catalogue)
+from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.op import Op, registry
 
 TENSOR = "Tensor"
 """The place of methods and attributes."""

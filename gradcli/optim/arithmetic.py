@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.multiply_add import multiply_add_wide, widened
-from gradcli.ops.half_precision import with_multiple
+from gradcli.kernels.sums.fused_multiply_add import multiply_add_wide, widened
+from gradcli.ops.arithmetic.half_precision import with_multiple
 
 _SINGLE = np.dtype(np.float32)
 _DOUBLE = np.dtype(np.float64)

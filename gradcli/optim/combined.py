@@ -7,7 +7,7 @@ from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.ops.catalogue import modules
+from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.plateau import ReduceLROnPlateau
 from gradcli.optim.schedules import LRScheduler

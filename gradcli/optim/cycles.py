@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import modules
+from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Group, Optimizer
 from gradcli.optim.schedules import LRScheduler, check_optimizer
 

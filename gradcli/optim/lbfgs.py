@@ -8,8 +8,8 @@ from typing import Any
 from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import methods
-from gradcli.ops.joining import cat_
+from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.shape.joining import cat_
 from gradcli.optim.line_search import LineSearch, Point
 from gradcli.optim.optimizer import Group, Optimizer, State, check_range, number, register
 

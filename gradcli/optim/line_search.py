@@ -11,7 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import methods
+from gradcli.ops.binding.catalogue import methods
 
 _DECREASE = 1e-4
 """The part of the decrease that the first slope promises which is asked for at least."""

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.deferred import forced
-from gradcli.arrays.sources import before_write
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.fusion.write_barrier import before_write
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -17,8 +17,8 @@ from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible
 from gradcli.nn.module import clear_grad
-from gradcli.ops.catalogue import modules
-from gradcli.ops.copying import to
+from gradcli.ops.binding.catalogue import modules
+from gradcli.ops.creation.copies import to
 from gradcli.optim.arithmetic import scaled_sum
 
 Group = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
-from gradcli.ops.catalogue import modules
+from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Optimizer
 from gradcli.optim.schedules import LRScheduler, check_optimizer
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.extensible import Extensible
-from gradcli.ops.catalogue import modules
+from gradcli.ops.binding.catalogue import modules
 from gradcli.optim.optimizer import Group, Optimizer
 
 

@@ -7,8 +7,8 @@ from typing import Any
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.result import Result
-from gradcli.language.text import display
-from gradcli.render.document import number, text
+from gradcli.language.objects.repr import display
+from gradcli.render.result_json import number, text
 from gradcli.render.style import PLAIN, Style
 
 
@@ -24,7 +24,7 @@ def shown(value: Any, mode: str, style: Style = PLAIN, *, full: bool = False) ->
     if mode in ("json", "jsonl"):
         return text(_document(value), compact=mode == "jsonl")
     if mode == "table" and type(value) is Tensor:
-        from gradcli.render.table import table
+        from gradcli.render.result_table import table
 
         return table(Result(value.name, value, None, (), Graph(value)), style, full=full)
     return f"{display(value)}\n"

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.recording import Arrival, Step
+from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.session import Session
 from tests.running import Outcome, OutOfTime, run, time_limit

@@ -10,9 +10,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from gradcli.language.attributes import attribute_names
-from gradcli.language.namespace import MODULES, PREDEFINED
-from gradcli.ops import catalogue
+from gradcli.language.library.namespace import MODULES, PREDEFINED
+from gradcli.language.objects.attributes import attribute_names
+from gradcli.ops.binding import catalogue
 from tests.conformance import records
 
 SETTING = (

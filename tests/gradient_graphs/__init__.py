@@ -123,7 +123,7 @@ def torch_names(row: Row) -> frozenset[str]:
     """The names that a row's program takes from torch: those of the catalogue that it does not
     assign itself.
     """
-    from gradcli.ops.catalogue import modules
+    from gradcli.ops.binding.catalogue import modules
 
     own = {"F", "nn", "torch", "sum", *row.operands}
     own |= {

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.backward import grad
+from gradcli.autograd.engine.backward import grad
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
 

@@ -345,7 +345,8 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make `import cupy` find this module until the test ends."""
     import scipy.special
 
-    from gradcli.arrays import backend, gpu_array
+    from gradcli.arrays import backend
+    from gradcli.arrays.gpu import array as gpu_array
 
     this = sys.modules[__name__]
     linalg = {name: _function(getattr(np.linalg, name)) for name in LINALG}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gradcli.errors import GradcliError, Source, Span
 
 if TYPE_CHECKING:
-    from gradcli.cli.running import Run
+    from gradcli.cli.program.run import Run
 
 _WORD = re.compile(r"""(?:"[^"]*"|'[^']*'|[^\s"'])+|["']\S*""")
 
@@ -128,7 +128,7 @@ class DotCommand:
         kind = self.arguments[number - 1][1]
         if word is None or word in kind:
             return word
-        from gradcli.language.suggestions import closest
+        from gradcli.language.hints.spelling import closest
 
         near = closest(word, kind)
         raise line.wrong(

@@ -9,7 +9,7 @@ from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
-    from gradcli.cli.running import Run
+    from gradcli.cli.program.run import Run
 
 
 def tensor_named(run: Run, line: Line, number: int) -> tuple[str, Tensor]:
@@ -18,8 +18,8 @@ def tensor_named(run: Run, line: Line, number: int) -> tuple[str, Tensor]:
     Raises E101 for a name without a value, E105 for one of another value.
     """
     from gradcli.autograd.tensor import Tensor
-    from gradcli.language.classes import type_name
-    from gradcli.language.suggestions import closest
+    from gradcli.language.hints.spelling import closest
+    from gradcli.language.objects.types import type_name
 
     name = line.argument(number) or ""
     values = run.session.values

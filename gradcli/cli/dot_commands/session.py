@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from gradcli.cli.dot_commands.line import Line
 from gradcli.cli.dot_commands.naming import tensor_named
 from gradcli.errors import GradcliError, SyntaxErrors
-from gradcli.render.snippet import location
+from gradcli.render.diagnostics.snippet import location
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
-    from gradcli.cli.running import Run
+    from gradcli.cli.program.run import Run
 
 _MOST_FILES = 20
 """Files that read each other, one inside the other."""
@@ -20,7 +20,7 @@ _MOST_FILES = 20
 
 def backward(run: Run, line: Line) -> None:
     """Run backward from a tensor and show what it left in the leaves."""
-    from gradcli.cli.report import gradient_text
+    from gradcli.cli.program.report import gradient_text
     from gradcli.explain.gradients import Gradient
 
     session = run.session
@@ -42,8 +42,8 @@ def backward(run: Run, line: Line) -> None:
 
 def seed_in(run: Run, line: Line, number: int, output: Tensor) -> Tensor | None:
     """The gradient to start from that a line ends with, None where it does not."""
-    from gradcli.cli.report import seed_of
-    from gradcli.cli.values import Argument
+    from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.program.report import seed_of
 
     if len(line.words) <= number:
         return None
@@ -54,7 +54,7 @@ def seed_in(run: Run, line: Line, number: int, output: Tensor) -> Tensor | None:
 
 def read(run: Run, line: Line) -> None:
     """Run a file in this session; its errors point into it."""
-    from gradcli.cli.files import read_program
+    from gradcli.cli.arguments.files import read_program
 
     path = _path(run, line)
     inside = os.path.realpath(path)
@@ -104,7 +104,7 @@ def reset(run: Run, _line: Line) -> None:
 
 def timer(run: Run, line: Line) -> None:
     """Turn the times of statements on or off, or say which it is."""
-    from gradcli.cli.dot_commands import TABLE
+    from gradcli.cli.dot_commands.table import TABLE
 
     wanted = TABLE[".timer"].choice(line, 1)
     if wanted is None:
@@ -115,7 +115,7 @@ def timer(run: Run, line: Line) -> None:
 
 def mode(run: Run, line: Line) -> None:
     """Choose how values are shown, or say how they are."""
-    from gradcli.cli.dot_commands import TABLE
+    from gradcli.cli.dot_commands.table import TABLE
 
     wanted = TABLE[".mode"].choice(line, 1)
     if wanted is None:

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 from prompt_toolkit.completion import Completion
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.dot_commands import TABLE
-from gradcli.cli.dot_commands.asking import kind_of
+from gradcli.cli.dot_commands.describe import kind_of
 from gradcli.cli.dot_commands.line import Kind
-from gradcli.cli.dot_commands.looking_up import UNKNOWN, value_of
-from gradcli.language.attributes import Module, attribute_names
-from gradcli.language.namespace import plain_names, table_of
-from gradcli.language.signatures import parameters_of, signature_of
-from gradcli.language.tokens import KEYWORDS
-from gradcli.ops import catalogue
-from gradcli.render.topics import SUMMARIES
+from gradcli.cli.dot_commands.lookup import UNKNOWN, value_of
+from gradcli.cli.dot_commands.table import TABLE
+from gradcli.language.functions.signatures import parameters_of, signature_of
+from gradcli.language.library.namespace import plain_names, table_of
+from gradcli.language.objects.attributes import Module, attribute_names
+from gradcli.language.parser.tokens import KEYWORDS
+from gradcli.ops.binding import catalogue
+from gradcli.render.help.topics import SUMMARIES
 
 if TYPE_CHECKING:
     from gradcli.session import Session

@@ -21,12 +21,12 @@ from gradcli.cli.repl.completion import EntryCompleter
 from gradcli.cli.repl.highlighting import COLORS, EntryLexer
 from gradcli.cli.repl.history import EntryHistory, history_path
 from gradcli.cli.repl.plain import CONTINUATION, PROMPT
-from gradcli.language.parser import is_incomplete
+from gradcli.language.parser.parser import is_incomplete
 
 if TYPE_CHECKING:
     from prompt_toolkit.buffer import Buffer
 
-    from gradcli.cli.running import Run
+    from gradcli.cli.program.run import Run
 
 _INDENT = "    "
 _ENDS_BLOCK = re.compile(r"\s*(?:return|raise|break|continue|pass)\b")
@@ -74,7 +74,7 @@ def _warm() -> None:
     # Whatever fails here fails again, and is reported, where it is needed.
     with suppress(Exception):
         import gradcli.language.interpreter
-        import gradcli.language.namespace  # noqa: F401
+        import gradcli.language.library.namespace  # noqa: F401
 
 
 # --- keys ---------------------------------------------------------------------------------------

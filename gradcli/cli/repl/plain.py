@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 
-from gradcli.language.parser import is_incomplete
+from gradcli.language.parser.parser import is_incomplete
 
 PROMPT = ">>> "
 CONTINUATION = "... "

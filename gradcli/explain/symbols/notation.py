@@ -16,7 +16,7 @@ from gradcli.explain.symbols.tree import (
     is_number,
     lifted,
 )
-from gradcli.ops import catalogue
+from gradcli.ops.binding import catalogue
 
 _OPERATORS = {
     "add": "+", "sub": "-", "subtract": "-", "mul": "*", "multiply": "*", "div": "/",

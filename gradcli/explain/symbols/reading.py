@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays import elementary
-from gradcli.arrays.block_kernels import choose, positive_part
+from gradcli.arrays.fusion.tile_kernels import choose, positive_part
 from gradcli.errors import GradcliError
 from gradcli.explain.symbols.notation import (
     call_of,
@@ -44,9 +43,10 @@ from gradcli.explain.symbols.tree import (
     Unreadable,
     lifted,
 )
-from gradcli.ops.arithmetic import zeros, zeros_like
-from gradcli.ops.entry import Op
-from gradcli.ops.generate_node import names_in
+from gradcli.kernels import vector_math
+from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
+from gradcli.ops.codegen.node_class import names_in
+from gradcli.ops.definition.op import Op
 
 _MOST_PATHS = 16
 """A function with more ways through it than this is written as a call."""
@@ -148,7 +148,7 @@ class Reading:
         if value is positive_part:
             return lambda array: Numpy().maximum(0, array)
         if isinstance(value, types.FunctionType):
-            if value.__module__ == elementary.__name__ and hasattr(np, value.__name__):
+            if value.__module__ == vector_math.__name__ and hasattr(np, value.__name__):
                 return written_by_name(value.__name__, getattr(np, value.__name__))
             ours = (value.__module__ or "").startswith("gradcli.ops")
             return _WrittenFunction(self, value) if ours else value

@@ -6,17 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.language import syntax
-from gradcli.language.attributes import get_attribute
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.subscripts import get_item
-from gradcli.ops import catalogue
+from gradcli.language import tree
+from gradcli.language.objects.attributes import get_attribute
+from gradcli.language.objects.subscripts import get_item
+from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.ops.binding import catalogue
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def attribute(c: Compiler, node: syntax.Attribute, scope: Scope) -> Evaluate:
+def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     """`value.name`; E102 where the language has no such attribute."""
     state, span, name = c.state, node.span, node.name
     evaluate = c.expression(node.value, scope)
@@ -38,7 +38,7 @@ def attribute(c: Compiler, node: syntax.Attribute, scope: Scope) -> Evaluate:
     return read_property
 
 
-def subscript(c: Compiler, node: syntax.Subscript, scope: Scope) -> Evaluate:
+def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     """`value[index]`."""
     state, span = c.state, node.span
     evaluate = c.expression(node.value, scope)
@@ -54,7 +54,7 @@ def subscript(c: Compiler, node: syntax.Subscript, scope: Scope) -> Evaluate:
                 return operators["[]"](value, at)
             return get_item(value, at)
         except GradcliError as error:
-            from gradcli.language.labels import label_operands
+            from gradcli.language.compiler.operand_labels import label_operands
 
             label_operands(error, ((node.value, value), (node.index, at)), "[]")
             raise
@@ -62,7 +62,7 @@ def subscript(c: Compiler, node: syntax.Subscript, scope: Scope) -> Evaluate:
     return read
 
 
-def slice_expression(c: Compiler, node: syntax.Slice, scope: Scope) -> Evaluate:
+def slice_expression(c: Compiler, node: tree.Slice, scope: Scope) -> Evaluate:
     """`lower:upper:step` inside a subscript."""
     parts = [
         None if part is None else c.expression(part, scope)

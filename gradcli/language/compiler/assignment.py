@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import syntax
-from gradcli.language.attributes import delete_attribute, get_attribute, set_attribute
-from gradcli.language.classes import type_name
+from gradcli.language import tree
 from gradcli.language.compiler.names import Store, name_delete, name_store
-from gradcli.language.iteration import bounded, iterate
-from gradcli.language.operators import NUMBERS, augmented, binary
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.signals import Run
-from gradcli.language.subscripts import delete_item, get_item, set_item
-from gradcli.ops.catalogue import inplace_operators, setters
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
+from gradcli.language.objects.iteration import bounded, iterate
+from gradcli.language.objects.operators import NUMBERS, augmented, binary
+from gradcli.language.objects.subscripts import delete_item, get_item, set_item
+from gradcli.language.objects.types import type_name
+from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.ops.binding.catalogue import inplace_operators, setters
 from gradcli.state import State
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def assign(c: Compiler, node: syntax.Assign, scope: Scope) -> Run:
+def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     """`target = target = value`: the value first, then the targets from left to right."""
     value = c.expression(node.value, scope)
     if len(node.targets) == 1:
         (target,) = node.targets
         store = target_store(c, target, scope, assigned=True)
-        if isinstance(target, syntax.Name) and scope.distance(target.name) == 0:
+        if isinstance(target, tree.Name) and scope.distance(target.name) == 0:
             return _assign_own(target.name, value)
         return lambda variables: store(variables, value(variables))
     stores = [target_store(c, target, scope, assigned=True) for target in node.targets]
@@ -56,15 +56,15 @@ def _assign_own(name: str, value: Evaluate) -> Run:
 
 
 def target_store(
-    c: Compiler, target: syntax.Expression, scope: Scope, assigned: bool = False
+    c: Compiler, target: tree.Expression, scope: Scope, assigned: bool = False
 ) -> Store:
     """What binds a target to a value; see `name_store`."""
-    if isinstance(target, syntax.Name):
+    if isinstance(target, tree.Name):
         return name_store(c, target.name, scope, assigned)
-    if isinstance(target, (syntax.Tuple, syntax.List)):
+    if isinstance(target, (tree.Tuple, tree.List)):
         return _unpacking(c, target, scope, assigned)
     state, span = c.state, target.span
-    if isinstance(target, syntax.Attribute):
+    if isinstance(target, tree.Attribute):
         owner = c.expression(target.value, scope)
         name = target.name
         setter = setters.get(name)
@@ -78,7 +78,7 @@ def target_store(
                 set_attribute(receiver, name, value)
 
         return store_attribute
-    assert isinstance(target, syntax.Subscript)
+    assert isinstance(target, tree.Subscript)
     container = c.expression(target.value, scope)
     index = c.expression(target.index, scope)
 
@@ -89,7 +89,7 @@ def target_store(
         try:
             set_item(receiver, at, value)
         except GradcliError as error:
-            from gradcli.language.labels import label_operands
+            from gradcli.language.compiler.operand_labels import label_operands
 
             label_operands(error, ((target.value, receiver), (target.index, at)), "[]=")
             raise
@@ -97,15 +97,13 @@ def target_store(
     return store_item
 
 
-def _unpacking(
-    c: Compiler, target: syntax.Tuple | syntax.List, scope: Scope, assigned: bool
-) -> Store:
+def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assigned: bool) -> Store:
     """`a, b = values`, `first, *rest = values`."""
     state, span = c.state, target.span
     star = -1
     stores = []
     for number, element in enumerate(target.elements):
-        if isinstance(element, syntax.Starred):
+        if isinstance(element, tree.Starred):
             star = number
             element = element.value
         stores.append(target_store(c, element, scope, assigned))
@@ -148,12 +146,12 @@ def _wrong_number(targets: int, values: int) -> GradcliError:
     return GradcliError("E303", f"{targets} values are needed, and there are {found}")
 
 
-def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) -> Run:
+def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
     """`target op= value`: container and index of the target are evaluated once."""
     state, span, symbol = c.state, node.span, node.operator
     value = c.expression(node.value, scope)
     target = node.target
-    if isinstance(target, syntax.Name):
+    if isinstance(target, tree.Name):
         read = c.expression(target, scope)
         store = name_store(c, target.name, scope, assigned=True)
         on_tensors = inplace_operators.get(symbol)
@@ -169,14 +167,14 @@ def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) ->
                     change = binary if type(left) in NUMBERS else augmented
                     new = change(symbol, left, right)
             except GradcliError as error:
-                from gradcli.language.labels import label_operands
+                from gradcli.language.compiler.operand_labels import label_operands
 
                 label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
                 raise
             store(variables, new)
 
         return augment_name
-    if isinstance(target, syntax.Attribute):
+    if isinstance(target, tree.Attribute):
         owner = c.expression(target.value, scope)
         name = target.name
         return _augmenting(
@@ -188,7 +186,7 @@ def augmented_assign(c: Compiler, node: syntax.AugmentedAssign, scope: Scope) ->
             get_attribute,
             set_attribute,
         )
-    assert isinstance(target, syntax.Subscript)
+    assert isinstance(target, tree.Subscript)
     container = c.expression(target.value, scope)
     index = c.expression(target.index, scope)
     return _augmenting(
@@ -225,7 +223,7 @@ def _augmenting(
     return augment
 
 
-def named_expression(c: Compiler, node: syntax.NamedExpression, scope: Scope) -> Evaluate:
+def named_expression(c: Compiler, node: tree.NamedExpression, scope: Scope) -> Evaluate:
     """`(name := value)`."""
     value = c.expression(node.value, scope)
     store = name_store(c, node.name.name, scope, assigned=True)
@@ -238,7 +236,7 @@ def named_expression(c: Compiler, node: syntax.NamedExpression, scope: Scope) ->
     return run
 
 
-def del_statement(c: Compiler, node: syntax.Del, scope: Scope) -> Run:
+def del_statement(c: Compiler, node: tree.Del, scope: Scope) -> Run:
     """`del` of names and items."""
     deletes = [_deletion(c, target, scope) for target in node.targets]
 
@@ -249,11 +247,11 @@ def del_statement(c: Compiler, node: syntax.Del, scope: Scope) -> Run:
     return run
 
 
-def _deletion(c: Compiler, target: syntax.Expression, scope: Scope) -> Run:
-    if isinstance(target, syntax.Name):
+def _deletion(c: Compiler, target: tree.Expression, scope: Scope) -> Run:
+    if isinstance(target, tree.Name):
         return name_delete(c, target, scope)
     state, span = c.state, target.span
-    if isinstance(target, syntax.Subscript):
+    if isinstance(target, tree.Subscript):
         container = c.expression(target.value, scope)
         index = c.expression(target.index, scope)
 
@@ -264,7 +262,7 @@ def _deletion(c: Compiler, target: syntax.Expression, scope: Scope) -> Run:
             delete_item(receiver, at)
 
         return delete
-    if isinstance(target, syntax.Attribute):
+    if isinstance(target, tree.Attribute):
         name = target.name
         owner = c.expression(target.value, scope)
 
@@ -274,5 +272,5 @@ def _deletion(c: Compiler, target: syntax.Expression, scope: Scope) -> Run:
             delete_attribute(receiver, name)
 
         return delete_from
-    assert isinstance(target, (syntax.Tuple, syntax.List))
-    return del_statement(c, syntax.Del(span, target.elements), scope)
+    assert isinstance(target, (tree.Tuple, tree.List))
+    return del_statement(c, tree.Del(span, target.elements), scope)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import syntax
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.signals import BREAK, CONTINUE, Run, signals
+from gradcli.language import tree
+from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run, signals
+from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler
+    from gradcli.language.compiler.base import Compiler
 
 
-def block(c: Compiler, body: Sequence[syntax.Statement], scope: Scope) -> Run:
+def block(c: Compiler, body: Sequence[tree.Statement], scope: Scope) -> Run:
     """The statements of a body; signals are looked for only where there can be one."""
     statements = [c.statement(statement, scope) for statement in body]
     if len(statements) == 1:
@@ -36,7 +36,7 @@ def block(c: Compiler, body: Sequence[syntax.Statement], scope: Scope) -> Run:
     return run_until_signal
 
 
-def expression_statement(c: Compiler, node: syntax.ExpressionStatement, scope: Scope) -> Run:
+def expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Scope) -> Run:
     """An expression whose value nobody wants."""
     value = c.expression(node.value, scope)
 
@@ -46,22 +46,22 @@ def expression_statement(c: Compiler, node: syntax.ExpressionStatement, scope: S
     return run
 
 
-def pass_statement(c: Compiler, node: syntax.Statement, scope: Scope) -> Run:
+def pass_statement(c: Compiler, node: tree.Statement, scope: Scope) -> Run:
     """`pass`; also `global` and `nonlocal`, which did their work when names were resolved."""
     return lambda variables: None
 
 
-def break_statement(c: Compiler, node: syntax.Break, scope: Scope) -> Run:
+def break_statement(c: Compiler, node: tree.Break, scope: Scope) -> Run:
     """`break`."""
     return lambda variables: BREAK
 
 
-def continue_statement(c: Compiler, node: syntax.Continue, scope: Scope) -> Run:
+def continue_statement(c: Compiler, node: tree.Continue, scope: Scope) -> Run:
     """`continue`."""
     return lambda variables: CONTINUE
 
 
-def return_statement(c: Compiler, node: syntax.Return, scope: Scope) -> Run:
+def return_statement(c: Compiler, node: tree.Return, scope: Scope) -> Run:
     """`return value`."""
     if node.value is None:
         return lambda variables: (None,)
@@ -69,7 +69,7 @@ def return_statement(c: Compiler, node: syntax.Return, scope: Scope) -> Run:
     return lambda variables: (value(variables),)
 
 
-def if_statement(c: Compiler, node: syntax.If, scope: Scope) -> Run:
+def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
     """`if`, `elif`, `else`."""
     state = c.state
     branches = [

@@ -7,28 +7,28 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language import syntax
-from gradcli.language.attributes import Method, Module, get_attribute
-from gradcli.language.calls import Function, call_failed
-from gradcli.language.calls import call as call_value
-from gradcli.language.classes import type_name
+from gradcli.language import tree
 from gradcli.language.compiler.classes import super_call
-from gradcli.language.descriptors import BoundMethod
-from gradcli.language.iteration import bounded
-from gradcli.language.methods import METHODS
-from gradcli.language.scopes import Scope, Variables
-from gradcli.ops import catalogue
+from gradcli.language.functions.calls import Function, call_failed
+from gradcli.language.functions.calls import call as call_value
+from gradcli.language.objects.attributes import Method, Module, get_attribute
+from gradcli.language.objects.descriptors import BoundMethod
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.methods import METHODS
+from gradcli.language.objects.types import type_name
+from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.ops.binding import catalogue
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
+def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`function(arguments)`."""
     if any(argument.name or argument.kind for argument in node.arguments):
         return _with_keywords(c, node, scope)
     arguments = _positional([c.expression(argument.value, scope) for argument in node.arguments])
-    if isinstance(node.function, syntax.Attribute):
+    if isinstance(node.function, tree.Attribute):
         return _method(c, node, node.function, arguments, scope)
     if _is_super(node, scope):
         return super_call(c, node, scope)
@@ -49,18 +49,18 @@ def call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
     return run
 
 
-def _is_super(node: syntax.Call, scope: Scope) -> bool:
+def _is_super(node: tree.Call, scope: Scope) -> bool:
     """Whether a call is `super()`."""
     name = node.function
     return (
-        isinstance(name, syntax.Name)
+        isinstance(name, tree.Name)
         and name.name == "super"
         and not node.arguments
         and scope.distance("super") is None
     )
 
 
-def _fail(error: Exception, node: syntax.Call, called: Any, values: Iterable[Any]) -> NoReturn:
+def _fail(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> NoReturn:
     """Raise what a program sees of the failure of a call with positional arguments, the operands
     labelled.
     """
@@ -69,7 +69,7 @@ def _fail(error: Exception, node: syntax.Call, called: Any, values: Iterable[Any
     if isinstance(failure, GradcliError):
         nodes = [argument.value for argument in node.arguments]
         if len(values) > len(nodes):  # a method: what it is called on comes first
-            assert isinstance(node.function, syntax.Attribute)
+            assert isinstance(node.function, tree.Attribute)
             nodes.insert(0, node.function.value)
         if not callable(called):
             failure.help = failure.help or _not_callable(node.function, called)
@@ -79,9 +79,9 @@ def _fail(error: Exception, node: syntax.Call, called: Any, values: Iterable[Any
     raise failure from error
 
 
-def _not_callable(function: syntax.Expression, called: Any) -> str | None:
+def _not_callable(function: tree.Expression, called: Any) -> str | None:
     """What was likely meant by the call of a value that is no function."""
-    if isinstance(function, syntax.Attribute):
+    if isinstance(function, tree.Attribute):
         return f"`.{function.name}` is a value and no method: leave the parentheses out"
     if type(called) in (int, float):
         return "a product needs its sign: `*`"
@@ -91,9 +91,9 @@ def _not_callable(function: syntax.Expression, called: Any) -> str | None:
 
 
 def _label(
-    error: GradcliError, node: syntax.Call, operands: Iterable[tuple[syntax.Expression, Any]]
+    error: GradcliError, node: tree.Call, operands: Iterable[tuple[tree.Expression, Any]]
 ) -> None:
-    from gradcli.language.labels import label_operands
+    from gradcli.language.compiler.operand_labels import label_operands
 
     label_operands(error, operands, node.function.span.text)
 
@@ -112,7 +112,7 @@ def _positional(arguments: list[Evaluate]) -> Evaluate:
 
 
 def _method(
-    c: Compiler, node: syntax.Call, target: syntax.Attribute, arguments: Evaluate, scope: Scope
+    c: Compiler, node: tree.Call, target: tree.Attribute, arguments: Evaluate, scope: Scope
 ) -> Evaluate:
     """`receiver.name(arguments)`: no bound method is made where a table holds the function."""
     state, span, name = c.state, node.span, target.name
@@ -162,7 +162,7 @@ def _method(
     return run_bare
 
 
-def _with_keywords(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
+def _with_keywords(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """A call with keywords, `*values` or `**named`."""
     state, span = c.state, node.span
     function = c.expression(node.function, scope)
@@ -201,7 +201,7 @@ def _with_keywords(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
     return run
 
 
-def _label_keyword(error: GradcliError, node: syntax.Call) -> None:
+def _label_keyword(error: GradcliError, node: tree.Call) -> None:
     """Label the keyword that the function does not have."""
     for argument in node.arguments:
         if argument.name and f"has no argument {argument.name!r}" in error.message:
@@ -209,13 +209,13 @@ def _label_keyword(error: GradcliError, node: syntax.Call) -> None:
 
 
 def _operands(
-    node: syntax.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
-) -> list[tuple[syntax.Expression, Any]]:
+    node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
+) -> list[tuple[tree.Expression, Any]]:
     """The syntax and value of each argument, before them what a method is called on; none where
     `*values` hides which is which.
     """
-    found: list[tuple[syntax.Expression, Any]] = []
-    if type(called) is Method and isinstance(node.function, syntax.Attribute):
+    found: list[tuple[tree.Expression, Any]] = []
+    if type(called) is Method and isinstance(node.function, tree.Attribute):
         found.append((node.function.value, called.receiver))
     given = iter(values)
     for argument in node.arguments:

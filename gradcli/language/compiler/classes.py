@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import syntax
-from gradcli.language.calls import call
+from gradcli.language import tree
 from gradcli.language.compiler.names import name_store
-from gradcli.language.instances import Super, define_class
-from gradcli.language.scopes import CLASS, PARENT, Scope, Variables, class_scope
-from gradcli.language.signals import Run
+from gradcli.language.functions.calls import call
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.instances import Super, define_class
+from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def class_statement(c: Compiler, node: syntax.Class, scope: Scope) -> Run:
+def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     """`class name(bases)`, with its decorators: the body runs once, and what it binds is the
     class's.
     """
@@ -43,7 +43,7 @@ def class_statement(c: Compiler, node: syntax.Class, scope: Scope) -> Run:
     return run
 
 
-def super_call(c: Compiler, node: syntax.Call, scope: Scope) -> Evaluate:
+def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`super()` inside a method: the class is that of the method, the receiver its first
     parameter.
     """

@@ -6,17 +6,17 @@ from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import syntax
+from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.names import Store
-from gradcli.language.iteration import drawing, iterate
 from gradcli.language.limits import enter_host_call, too_many_steps
-from gradcli.language.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.language.objects.iteration import drawing, iterate
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
     from gradcli.limits import Steps
 
 
@@ -34,7 +34,7 @@ class _Clause:
         self.span = span
 
 
-def comprehension(c: Compiler, node: syntax.Comprehension, scope: Scope) -> Evaluate:
+def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evaluate:
     """`[element for …]` and its relatives; only a generator waits until it is drawn from."""
     inner = comprehension_scope(scope, node.clauses)
     clauses = [

@@ -5,28 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import syntax
-from gradcli.language.classes import type_name
-from gradcli.language.exceptions import converted
-from gradcli.language.formatting import convert, format_value
-from gradcli.language.iteration import bounded, check_key
+from gradcli.language import tree
 from gradcli.language.limits import check_text
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.text import display
+from gradcli.language.objects.exceptions import converted
+from gradcli.language.objects.formatting import convert, format_value
+from gradcli.language.objects.iteration import bounded, check_key
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import type_name
+from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def _elements(c: Compiler, elements: list[syntax.Expression], scope: Scope) -> Evaluate:
+def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Evaluate:
     """The closure that gives a new list of the elements, with `*values` opened."""
-    if not any(type(element) is syntax.Starred for element in elements):
+    if not any(type(element) is tree.Starred for element in elements):
         parts = [c.expression(element, scope) for element in elements]
         return lambda variables: [part(variables) for part in parts]
     state = c.state
     mixed = [
         (True, c.expression(element.value, scope), element.span)
-        if isinstance(element, syntax.Starred)
+        if isinstance(element, tree.Starred)
         else (False, c.expression(element, scope), element.span)
         for element in elements
     ]
@@ -45,21 +45,21 @@ def _elements(c: Compiler, elements: list[syntax.Expression], scope: Scope) -> E
     return collect
 
 
-def list_display(c: Compiler, node: syntax.List, scope: Scope) -> Evaluate:
+def list_display(c: Compiler, node: tree.List, scope: Scope) -> Evaluate:
     """`[a, b]`."""
     return _elements(c, node.elements, scope)
 
 
-def tuple_display(c: Compiler, node: syntax.Tuple, scope: Scope) -> Evaluate:
+def tuple_display(c: Compiler, node: tree.Tuple, scope: Scope) -> Evaluate:
     """`a, b`."""
-    if len(node.elements) == 2 and not any(type(e) is syntax.Starred for e in node.elements):
+    if len(node.elements) == 2 and not any(type(e) is tree.Starred for e in node.elements):
         first, second = [c.expression(element, scope) for element in node.elements]
         return lambda variables: (first(variables), second(variables))
     elements = _elements(c, node.elements, scope)
     return lambda variables: tuple(elements(variables))
 
 
-def set_display(c: Compiler, node: syntax.Set, scope: Scope) -> Evaluate:
+def set_display(c: Compiler, node: tree.Set, scope: Scope) -> Evaluate:
     """`{a, b}`; E202 for an element that cannot be hashed."""
     state, span = c.state, node.span
     elements = _elements(c, node.elements, scope)
@@ -77,7 +77,7 @@ def set_display(c: Compiler, node: syntax.Set, scope: Scope) -> Evaluate:
     return collect
 
 
-def dict_display(c: Compiler, node: syntax.Dict, scope: Scope) -> Evaluate:
+def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
     """`{key: value, **more}`; E202 for a key that cannot be hashed."""
     state = c.state
     items = [
@@ -113,7 +113,7 @@ def put(found: dict[Any, Any], key: Any, value: Any) -> None:
         raise converted(error) from error
 
 
-def formatted_string(c: Compiler, node: syntax.FormattedString, scope: Scope) -> Evaluate:
+def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> Evaluate:
     """An f-string."""
     state = c.state
     parts = [
@@ -131,7 +131,7 @@ def formatted_string(c: Compiler, node: syntax.FormattedString, scope: Scope) ->
     return write
 
 
-def _field(c: Compiler, node: syntax.Replacement, scope: Scope) -> Evaluate:
+def _field(c: Compiler, node: tree.Replacement, scope: Scope) -> Evaluate:
     """`{value!conversion:format}`; `{value=}` shows its own text and the value's repr."""
     state, span, debug = c.state, node.span, node.debug
     conversion = node.conversion or ("r" if debug and node.format is None else "")

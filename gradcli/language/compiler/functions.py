@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import syntax
-from gradcli.language.calls import Function, call
+from gradcli.language import tree
 from gradcli.language.compiler.names import name_store
-from gradcli.language.parameters import Signature
-from gradcli.language.scopes import Scope, Variables, function_scope
-from gradcli.language.signals import Run
+from gradcli.language.functions.calls import Function, call
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.functions.parameters import Signature
+from gradcli.language.tree.scopes import Scope, Variables, function_scope
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def lambda_expression(c: Compiler, node: syntax.Lambda, scope: Scope) -> Evaluate:
+def lambda_expression(c: Compiler, node: tree.Lambda, scope: Scope) -> Evaluate:
     """`lambda parameters: body`."""
-    returned = syntax.Return(node.body.span, node.body)
+    returned = tree.Return(node.body.span, node.body)
     return _function(c, "<lambda>", node.parameters, [returned], scope)
 
 
-def def_statement(c: Compiler, node: syntax.Def, scope: Scope) -> Run:
+def def_statement(c: Compiler, node: tree.Def, scope: Scope) -> Run:
     """`def name(parameters)`, with its decorators: the lowest is applied first."""
     state = c.state
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
@@ -42,8 +42,8 @@ def def_statement(c: Compiler, node: syntax.Def, scope: Scope) -> Run:
 def _function(
     c: Compiler,
     name: str,
-    parameters: syntax.Parameters,
-    body: list[syntax.Statement],
+    parameters: tree.Parameters,
+    body: list[tree.Statement],
     scope: Scope,
 ) -> Evaluate:
     """What makes the function each time its definition is reached; defaults are evaluated then."""
@@ -64,7 +64,7 @@ def _function(
     return make
 
 
-def _signature(parameters: syntax.Parameters) -> Signature:
+def _signature(parameters: tree.Parameters) -> Signature:
     by_kind: dict[str, list[str]] = {"": [], "*": [], "keyword": [], "**": []}
     for parameter in parameters.parameters:
         by_kind[parameter.kind].append(parameter.name)

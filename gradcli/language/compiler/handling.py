@@ -8,19 +8,19 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import syntax
-from gradcli.language.calls import call, locate
-from gradcli.language.classes import is_exception, type_name, type_of
+from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.names import Store, name_store, name_unbind
-from gradcli.language.exceptions import Raised, converted, handles
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.signals import Run
-from gradcli.language.text import text
+from gradcli.language.functions.calls import call, locate
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.objects.exceptions import Raised, converted, handles
+from gradcli.language.objects.repr import text
+from gradcli.language.objects.types import is_exception, type_name, type_of
+from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
 class _Handler:
@@ -43,7 +43,7 @@ class _Handler:
         self.body = body
 
 
-def try_statement(c: Compiler, node: syntax.Try, scope: Scope) -> Run:
+def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
     run = c.block(node.body, scope)
     if node.handlers:
@@ -51,7 +51,7 @@ def try_statement(c: Compiler, node: syntax.Try, scope: Scope) -> Run:
     return _finally(c, run, c.block(node.final, scope)) if node.final else run
 
 
-def _handled(c: Compiler, body: Run, node: syntax.Try, scope: Scope) -> Run:
+def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
     state = c.state
     handled = c.interpreter.handled
     handlers = [_handler(c, handler, scope) for handler in node.handlers]
@@ -86,7 +86,7 @@ def _handled(c: Compiler, body: Run, node: syntax.Try, scope: Scope) -> Run:
     return run
 
 
-def _handler(c: Compiler, node: syntax.Handler, scope: Scope) -> _Handler:
+def _handler(c: Compiler, node: tree.Handler, scope: Scope) -> _Handler:
     store = unbind = None
     if node.name is not None:
         store = name_store(c, node.name, scope)
@@ -121,7 +121,7 @@ def _finally(c: Compiler, body: Run, final: Run) -> Run:
     return run
 
 
-def raise_statement(c: Compiler, node: syntax.Raise, scope: Scope) -> Run:
+def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
     """`raise exception from cause`; alone, it raises again what is being handled."""
     state, span, handled = c.state, node.span, c.interpreter.handled
     if node.exception is None:
@@ -159,7 +159,7 @@ def _exception(value: Any) -> GradcliError:
     return value
 
 
-def assert_statement(c: Compiler, node: syntax.Assert, scope: Scope) -> Run:
+def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     """`assert test, message`; E701 if it does not hold."""
     state, span = c.state, node.test.span
     test = c.expression(node.test, scope)
@@ -178,7 +178,7 @@ def assert_statement(c: Compiler, node: syntax.Assert, scope: Scope) -> Run:
     return run
 
 
-def with_statement(c: Compiler, node: syntax.With, scope: Scope) -> Run:
+def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     """`with context as target, …`: contexts are left in reverse, whatever happens."""
     run = c.block(node.body, scope)
     for context, target in reversed(node.items):

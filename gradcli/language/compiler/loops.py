@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import syntax
+from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.iteration import Iterator, iterate
+from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.signals import BREAK, CONTINUE, Run
+from gradcli.language.objects.iteration import Iterator, iterate
+from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 _COUNTED = frozenset({range, list, tuple})
 """What a loop goes through whose rounds are known to be the last or not."""
@@ -27,7 +27,7 @@ _MANY = 100
 """Rounds of a loop, as often as it runs, from which on tracing one may be worth its while."""
 
 
-def for_statement(c: Compiler, node: syntax.For, scope: Scope) -> Run:
+def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """`for target in iterable`, with its `else`."""
     state, steps, span = c.state, c.steps, node.iterable.span
     iterable = c.expression(node.iterable, scope)
@@ -90,7 +90,7 @@ Length = Callable[[], int]
 
 
 def _beginning(
-    c: Compiler, node: syntax.For | syntax.While, scope: Scope, body: Run
+    c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
 ) -> Callable[[Variables, Length | None], Rounds]:
     """What begins a loop whose rounds may be traced."""
     traced = c.traced_loop(node, scope, body)
@@ -104,13 +104,13 @@ def _beginning(
 
 
 def _counting(
-    c: Compiler, iterable: syntax.Expression, scope: Scope
+    c: Compiler, iterable: tree.Expression, scope: Scope
 ) -> Callable[[Variables, Any], Length | None]:
     """What finds how many rounds a loop over some values has; None for those that do not tell."""
     drawn: list[Evaluate] = []
-    if isinstance(iterable, syntax.Call) and iterable.function.span.text in _DRAWING:
+    if isinstance(iterable, tree.Call) and iterable.function.span.text in _DRAWING:
         given = [argument.value for argument in iterable.arguments]
-        if all(isinstance(each, syntax.Name) for each in given):
+        if all(isinstance(each, tree.Name) for each in given):
             drawn = [c.expression(each, scope) for each in given]
 
     def count(variables: Variables, values: Any) -> Length | None:
@@ -126,7 +126,7 @@ def _counting(
     return count
 
 
-def while_statement(c: Compiler, node: syntax.While, scope: Scope) -> Run:
+def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     """`while test`, with its `else`."""
     state, steps, span = c.state, c.steps, node.test.span
     test = c.expression(node.test, scope)

@@ -7,24 +7,25 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import namespace, syntax
-from gradcli.language.scopes import PARENT, Scope, Variables
-from gradcli.language.signals import Run
+from gradcli.language import tree
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.library import namespace
+from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 Store = Callable[[Variables, Any], None]
 """Binds a target to a value."""
 
 
-def constant(c: Compiler, node: syntax.Constant, scope: Scope) -> Evaluate:
+def constant(c: Compiler, node: tree.Constant, scope: Scope) -> Evaluate:
     """A number, a string, True, False, None or `...`."""
     value = node.value
     return lambda variables: value
 
 
-def name(c: Compiler, node: syntax.Name, scope: Scope) -> Evaluate:
+def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     """A name that is read; E101 if it has no value."""
     distance = scope.distance(node.name)
     if distance is None:
@@ -41,11 +42,11 @@ def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
     return lambda variables: own(variables) if name in variables else outer(variables[PARENT])
 
 
-def is_direct(node: syntax.Expression, scope: Scope) -> TypeGuard[syntax.Name]:
+def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
     """Whether an expression is a name that the running code's own variables hold, if it has a
     value.
     """
-    if type(node) is not syntax.Name:
+    if type(node) is not tree.Name:
         return False
     distance = scope.distance(node.name)
     return distance == 0 or (distance is None and scope.is_program)
@@ -171,7 +172,7 @@ def _program_store(c: Compiler, name: str) -> Store:
     return store
 
 
-def name_delete(c: Compiler, node: syntax.Name, scope: Scope) -> Run:
+def name_delete(c: Compiler, node: tree.Name, scope: Scope) -> Run:
     """`del name`; E101 if it has no value."""
     name, span = node.name, node.span
     holder = _holder(c, name, scope)
@@ -206,7 +207,7 @@ def _holder(c: Compiler, name: str, scope: Scope) -> Callable[[Variables], Varia
     return find
 
 
-def import_statement(c: Compiler, node: syntax.Import, scope: Scope) -> Run:
+def import_statement(c: Compiler, node: tree.Import, scope: Scope) -> Run:
     """`import module as alias`; E103 for a module that the language does not have."""
     state, span = c.state, node.span
     bindings = [
@@ -224,7 +225,7 @@ def import_statement(c: Compiler, node: syntax.Import, scope: Scope) -> Run:
     return run
 
 
-def from_import(c: Compiler, node: syntax.FromImport, scope: Scope) -> Run:
+def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
     """`from module import name as alias`; E103 for what there is not."""
     state, span, module = c.state, node.span, node.module
     if node.names[0][0] == "*":

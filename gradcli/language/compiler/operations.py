@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import syntax
+from gradcli.language import tree
 from gradcli.language.compiler.names import is_direct
-from gradcli.language.operators import (
+from gradcli.language.objects.operators import (
     HOST_OPERATORS,
     OPERATOR_ERRORS,
     TENSOR_OPERATORS,
@@ -19,19 +19,19 @@ from gradcli.language.operators import (
     operator_failed,
     own_operator,
 )
-from gradcli.language.operators import binary as apply_binary
-from gradcli.language.operators import unary as apply_unary
-from gradcli.language.scopes import Scope, Variables
+from gradcli.language.objects.operators import binary as apply_binary
+from gradcli.language.objects.operators import unary as apply_unary
+from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler, Evaluate
+    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
-def unary(c: Compiler, node: syntax.Unary, scope: Scope) -> Evaluate:
+def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
     """`-x`, `+x`, `~x`, `not x`; a signed number is a constant."""
     state, span, symbol = c.state, node.span, node.operator
     operand = node.operand
-    if symbol == "-" and type(operand) is syntax.Constant and type(operand.value) in (int, float):
+    if symbol == "-" and type(operand) is tree.Constant and type(operand.value) in (int, float):
         negative = -operand.value  # type: ignore[operator]
         return lambda variables: negative
     evaluate = c.expression(operand, scope)
@@ -52,7 +52,7 @@ def unary(c: Compiler, node: syntax.Unary, scope: Scope) -> Evaluate:
     return apply
 
 
-def binary(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
+def binary(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     """`left op right`, or a chain of operators of one precedence; specialised for names and
     constants.
     """
@@ -65,8 +65,8 @@ def binary(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
 def operation(
     c: Compiler,
     symbol: str,
-    left_node: syntax.Expression,
-    right_node: syntax.Expression,
+    left_node: tree.Expression,
+    right_node: tree.Expression,
     span: Span,
     scope: Scope,
 ) -> Evaluate:
@@ -100,7 +100,7 @@ def operation(
                     return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
             return name_and_name
-        if type(right_node) is syntax.Constant:
+        if type(right_node) is tree.Constant:
             constant = right_node.value
 
             def name_and_constant(variables: Variables) -> Any:
@@ -152,8 +152,8 @@ _FAILURES: tuple[type[Exception], ...] = (*OPERATOR_ERRORS, GradcliError)
 def _otherwise(
     error: Exception,
     symbol: str,
-    left: tuple[syntax.Expression, Any],
-    right: tuple[syntax.Expression, Any],
+    left: tuple[tree.Expression, Any],
+    right: tuple[tree.Expression, Any],
 ) -> Any:
     """The value of an operator that failed for a tensor and an object of the program's, if that has
     a method for it; else raises what the program sees of the failure, its operands labelled.
@@ -165,7 +165,7 @@ def _otherwise(
     if not isinstance(error, GradcliError):
         failure = operator_failed(symbol, left[1], right[1], error)
     if isinstance(failure, GradcliError):
-        from gradcli.language.labels import label_operands
+        from gradcli.language.compiler.operand_labels import label_operands
 
         label_operands(failure, (left, right), symbol)
     if failure is error:
@@ -173,7 +173,7 @@ def _otherwise(
     raise failure from error
 
 
-def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
+def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     """Many operators in a row, in a loop: ten thousand terms need no recursion."""
     state = c.state
     first = c.expression(node.first, scope)
@@ -203,7 +203,7 @@ def _chain(c: Compiler, node: syntax.Binary, scope: Scope) -> Evaluate:
             except _FAILURES as error:
                 spans = [step[-1] for step in steps]
                 done = spans.index(span)
-                left = syntax.Binary(spans[done - 1], node.first, []) if done else node.first
+                left = tree.Binary(spans[done - 1], node.first, []) if done else node.first
                 a = _otherwise(error, symbol, (left, a), (right_node, b))
         return a
 
@@ -220,7 +220,7 @@ def _end(text: str, end: int, limit: int) -> int:
     return end
 
 
-def comparison(c: Compiler, node: syntax.Comparison, scope: Scope) -> Evaluate:
+def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
     """`a < b`, `a < b <= c`, `in`, `is`: a chain stops at the first that does not hold."""
     state, span = c.state, node.span
     if len(node.rest) == 1:
@@ -249,8 +249,8 @@ def comparison(c: Compiler, node: syntax.Comparison, scope: Scope) -> Evaluate:
 
 def _identity(
     c: Compiler,
-    left_node: syntax.Expression,
-    right_node: syntax.Expression,
+    left_node: tree.Expression,
+    right_node: tree.Expression,
     same: bool,
     scope: Scope,
 ) -> Evaluate:
@@ -268,7 +268,7 @@ _COMPARISONS: dict[str, Operation] = {
 }
 
 
-def logical(c: Compiler, node: syntax.Logical, scope: Scope) -> Evaluate:
+def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     """`a and b`, `a or b`: the first operand that decides is the value."""
     state = c.state
     operands = [(c.expression(operand, scope), operand.span) for operand in node.operands[:-1]]
@@ -286,7 +286,7 @@ def logical(c: Compiler, node: syntax.Logical, scope: Scope) -> Evaluate:
     return run
 
 
-def conditional(c: Compiler, node: syntax.Conditional, scope: Scope) -> Evaluate:
+def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     """`body if test else orelse`."""
     state, span = c.state, node.test.span
     test = c.expression(node.test, scope)

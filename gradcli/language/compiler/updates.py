@@ -5,35 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import syntax
+from gradcli.language import tree
 from gradcli.language.compiler import assignment
-from gradcli.language.scopes import Scope, Variables
-from gradcli.language.signals import Run
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler import Compiler
+    from gradcli.language.compiler.base import Compiler
 
 
-def assign(c: Compiler, node: syntax.Assign, scope: Scope) -> Run:
+def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     """An assignment; inside a loop one that reads `.grad` of its own target is watched."""
     run = assignment.assign(c, node, scope)
     target = node.targets[0]
-    if c.loop is None or len(node.targets) > 1 or not isinstance(target, syntax.Name):
+    if c.loop is None or len(node.targets) > 1 or not isinstance(target, tree.Name):
         return run
     return _watched(c, node, target, scope, run) if _is_step(node, target.name, c.loop) else run
 
 
-def _is_step(node: syntax.Assign, name: str, loop: syntax.Statement) -> bool:
+def _is_step(node: tree.Assign, name: str, loop: tree.Statement) -> bool:
     """Whether an assignment is a step of gradient descent on `name`, and nothing in its loop makes
     the result a leaf again.
     """
-    if not isinstance(node.value, syntax.Binary) or f"{name}.grad" not in node.span.text:
+    if not isinstance(node.value, tree.Binary) or f"{name}.grad" not in node.span.text:
         return False
     around = loop.span.text
     return f"{name}.requires_grad" not in around and f"{name}.retain_grad" not in around
 
 
-def _watched(c: Compiler, node: syntax.Assign, target: syntax.Name, scope: Scope, run: Run) -> Run:
+def _watched(c: Compiler, node: tree.Assign, target: tree.Name, scope: Scope, run: Run) -> Run:
     """The assignment, with a warning (W002) when it takes a leaf's place."""
     state, name = c.state, target.name
     read = c.expression(target, scope)

@@ -1,0 +1,1 @@
+"""CuPy's arrays with NumPy's behaviour."""

@@ -1,0 +1,187 @@
+"""CuPy's functions by NumPy's: what answers a ufunc, its methods and the other functions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.gpu.array import cupy
+
+Function = Callable[..., Any]
+
+
+def ufunc_method(ufunc: Any, method: str) -> Function:
+    """What computes a ufunc, or one of its methods, on CuPy's arrays. Raises TypeError, when
+    called, where nothing does.
+    """
+    if method == "__call__":
+        return _ufunc(ufunc) or _refused(ufunc, method)
+    make = _METHODS.get(method)
+    return _refused(ufunc, method) if make is None else make(ufunc)
+
+
+def function_like(function: Any) -> Function | None:
+    """CuPy's function of the place and name of one of NumPy's, None where it has none."""
+    try:
+        module = functools.reduce(getattr, function.__module__.split(".")[1:], cupy())
+        found: Function = getattr(module, function.__name__)
+    except AttributeError:
+        return None
+    if found is function:
+        return None
+    return _raising(found) if function.__module__ == "numpy.linalg" else found
+
+
+def _raising(function: Function) -> Function:
+    """A function of linear algebra that raises LinAlgError as NumPy's does, for which CuPy waits
+    for the GPU; by itself it leaves NaN.
+    """
+
+    def compute(*args: Any, **keywords: Any) -> Any:
+        from importlib import import_module
+
+        with import_module("cupyx").errstate(linalg="raise"):
+            return function(*args, **keywords)
+
+    return compute
+
+
+def _ufunc(ufunc: Any) -> Function | None:
+    name = ufunc.__name__
+    if getattr(np, name, None) is ufunc or ufunc is np.matmul:
+        found: Function | None = getattr(cupy(), name, None)
+        return found
+    from importlib import import_module
+
+    # SciPy's special functions are ufuncs of names of their own.
+    special: Function | None = getattr(import_module("cupyx.scipy.special"), name, None)
+    return special
+
+
+def _refused(ufunc: Any, method: str) -> Function:
+    def refuse(*inputs: Any, **keywords: Any) -> Any:
+        raise TypeError(f"CuPy has no {ufunc.__name__}.{method}")
+
+    return refuse
+
+
+# --- methods --------------------------------------------------------------------------------------
+
+_REDUCTIONS = {
+    np.add: "sum",
+    np.multiply: "prod",
+    np.maximum: "max",
+    np.minimum: "min",
+    np.logical_and: "all",
+    np.logical_or: "any",
+}
+
+
+def _reduce(ufunc: Any) -> Function:
+    if ufunc not in _REDUCTIONS:
+        return _refused(ufunc, "reduce")
+    reduction = getattr(cupy(), _REDUCTIONS[ufunc])
+
+    def compute(
+        array: Any,
+        axis: Any = 0,
+        dtype: Any = None,
+        keepdims: bool = False,
+        initial: Any = None,
+        out: Any = None,
+    ) -> Any:
+        if initial is not None and not array.size:
+            shape = np.empty(array.shape, np.bool_).any(axis=axis, keepdims=keepdims).shape
+            return cupy().full(shape, initial, array.dtype)
+        if axis == ():
+            return array.astype(dtype or array.dtype)
+        given = {} if dtype is None else {"dtype": dtype}
+        result = reduction(array, axis=axis, keepdims=keepdims, out=out, **given)
+        if initial is None:
+            return result
+        return _ufunc_of(ufunc)(result, array.dtype.type(initial))
+
+    return compute
+
+
+def _ufunc_of(ufunc: Any) -> Function:
+    return _ufunc(ufunc) or _refused(ufunc, "__call__")
+
+
+_RUNNING = {np.add: "cumsum", np.multiply: "cumprod"}
+
+
+def _accumulate(ufunc: Any) -> Function:
+    def compute(array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+        if dtype is not None:
+            array = array.astype(dtype, copy=False)
+        if ufunc in _RUNNING:
+            result = getattr(cupy(), _RUNNING[ufunc])(array, axis=axis)
+            result = result.astype(array.dtype, copy=False)
+        else:
+            result = _scan(_ufunc_of(ufunc), array, axis)
+        if out is None:
+            return result
+        out[...] = result
+        return out
+
+    return compute
+
+
+def _scan(combine: Function, array: Any, axis: int) -> Any:
+    """The running results of an associative operation, in as many steps as the length has bits."""
+    result = cupy().moveaxis(array, axis, 0).copy()
+    reach = 1
+    while reach < len(result):
+        result[reach:] = combine(result[reach:], result[:-reach].copy())
+        reach *= 2
+    return cupy().moveaxis(result, 0, axis)
+
+
+_SCATTERED = {
+    np.add: "scatter_add",
+    np.maximum: "scatter_max",
+    np.minimum: "scatter_min",
+}
+
+
+def _at(ufunc: Any) -> Function:
+    def compute(array: Any, index: Any, values: Any) -> None:
+        if ufunc not in _SCATTERED:
+            whole = array.get()
+            on_host = tuple(map(_got, index)) if isinstance(index, tuple) else _got(index)
+            ufunc.at(whole, on_host, _got(values))
+            array[...] = cupy().asarray(whole)
+            return
+        from importlib import import_module
+
+        scatter = getattr(import_module("cupyx"), _SCATTERED[ufunc])
+        values = cupy().asarray(values, array.dtype)
+        if array.dtype == np.int64 and ufunc is np.add:  # the same bits without a sign
+            array, values = array.view(np.uint64), values.view(np.uint64)
+        scatter(array, index, values)
+
+    return compute
+
+
+def _got(value: Any) -> Any:
+    return value.get() if isinstance(value, cupy().ndarray) else value
+
+
+def _outer(ufunc: Any) -> Function:
+    def compute(left: Any, right: Any, **keywords: Any) -> Any:
+        column = left.reshape(left.shape + (1,) * right.ndim)
+        return _ufunc_of(ufunc)(column, right, **keywords)
+
+    return compute
+
+
+_METHODS: dict[str, Callable[[Any], Function]] = {
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "at": _at,
+    "outer": _outer,
+}

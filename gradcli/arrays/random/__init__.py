@@ -1,0 +1,1 @@
+"""Random numbers as PyTorch draws them: Mersenne Twister, Philox, Box-Muller."""

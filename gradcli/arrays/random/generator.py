@@ -1,0 +1,204 @@
+"""Random numbers: the Mersenne Twister, and PyTorch's ways from its bits to numbers.
+
+Every way takes as many draws in the same order as PyTorch's does on the CPU, so that a seeded
+program sees the same numbers here and there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.arrays.backend import located
+from gradcli.arrays.sizes import Device
+from gradcli.arrays.threads import over_blocks
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+DEFAULT_SEED = 67280421310721
+"""The seed of a `torch.Generator()` that was given none."""
+
+SESSION_SEED = 0
+"""The seed that a session starts from. PyTorch draws one; here two runs of a program agree."""
+
+_WORDS = 624
+
+
+def takes_two_words(span: int, bits: int) -> bool:
+    """Whether PyTorch draws 64 bits for an integer out of `span`; `bits` is 0 where the dtype
+    leaves that to the span.
+    """
+    return bits == 64 or (not bits and span >= 2**28)
+
+
+def bounded(draws: Any, low: int, span: int) -> Any:
+    """Integers from `low` on, `span` different ones, from draws of whole words."""
+    if span < 2**64:
+        draws = draws % np.uint64(span)
+    return draws.astype(np.int64) + low
+
+
+class Generator:
+    """A source of random numbers.
+
+    Attributes:
+        seed_value: what it was seeded with.
+        refusal: makes the error of whoever draws numbers, None where all may.
+    """
+
+    __slots__ = ("_bits", "_number", "_spare", "device", "refusal", "seed_value")
+
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"device", "initial_seed", "manual_seed", "seed"}
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __new__(cls, device: Any = "cpu") -> Generator:
+        """A generator for a GPU is of a kind of its own; raises E604 where there is no GPU."""
+        if cls is Generator and located("Generator", device).type != "cpu":
+            from gradcli.arrays.random.philox import PhiloxGenerator
+
+            cls = PhiloxGenerator
+        return object.__new__(cls)
+
+    def __init__(self, device: Any = "cpu") -> None:
+        self.device = Device(device)
+        self._bits: Any = None
+        self._number = 0
+        self.refusal: Callable[[], GradcliError] | None = None
+        self.manual_seed(DEFAULT_SEED)
+
+    def __repr__(self) -> str:
+        if not self._number:
+            active.state.object_ids += 1
+            self._number = active.state.object_ids
+        return f"<torch._C.Generator object at {self._number:#x}>"
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start again from a seed; returns the generator."""
+        self.seed_value = seed % 2**64
+        words = np.empty(_WORDS, np.uint32)
+        word = self.seed_value & 0xFFFFFFFF
+        for i in range(_WORDS):
+            words[i] = word
+            word = (1812433253 * (word ^ (word >> 30)) + i + 1) & 0xFFFFFFFF
+        from numpy.random import MT19937
+
+        self._bits = MT19937(0)
+        self._bits.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": words, "pos": _WORDS},
+        }
+        self._spare: float | None = None
+        return self
+
+    def initial_seed(self) -> int:
+        """The seed that it started from."""
+        return self.seed_value
+
+    def seed(self) -> int:
+        """Start again from a seed that the system draws; returns the seed."""
+        from secrets import randbits
+
+        self.manual_seed(randbits(64))
+        return self.seed_value
+
+    def snapshot(self) -> Any:
+        """Where it stands, for `restore`; two that are equal draw the same numbers."""
+        state = self._bits.state["state"]
+        return self.seed_value, state["key"].tobytes(), state["pos"], self._spare
+
+    def restore(self, snapshot: Any) -> None:
+        """Go back to where it stood at a `snapshot`."""
+        self.seed_value, words, position, self._spare = snapshot
+        self._bits.state = {
+            "bit_generator": "MT19937",
+            "state": {"key": np.frombuffer(words, np.uint32), "pos": position},
+        }
+
+    # --- bits ---------------------------------------------------------------------------------
+
+    def words(self, count: int) -> Any:
+        """The next draws of 32 bits, as uint64."""
+        self._check_drawing()
+        return self._bits.random_raw(count)
+
+    def double_words(self, count: int) -> Any:
+        """The next draws of 64 bits, of two words each, as uint64."""
+        pairs = self.words(2 * count).reshape(count, 2)
+        return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
+
+    def _check_drawing(self) -> None:
+        if self.refusal is not None:
+            raise self.refusal()
+
+    # --- numbers ------------------------------------------------------------------------------
+
+    def uniform(self, count: int, dtype: Any) -> Any:
+        """Numbers in [0, 1): float64 of 53 random bits, or float32 of 24."""
+        if dtype == np.float64:
+            return (self.double_words(count) & np.uint64(2**53 - 1)) * 2.0**-53
+        fraction = (self.words(count) & np.uint64(2**24 - 1)).astype(np.float32)
+        return fraction * np.float32(2.0**-24)
+
+    def integers(self, low: int, span: int, count: int, bits: int = 0) -> Any:
+        """Integers from `low` on, `span` different ones, from draws of 32 or 64 bits."""
+        double = takes_two_words(span, bits)
+        return bounded(self.double_words(count) if double else self.words(count), low, span)
+
+    def normal(
+        self,
+        count: int,
+        dtype: Any,
+        mean: float = 0.0,
+        deviation: float = 1.0,
+        in_blocks: bool = True,
+    ) -> Any:
+        """Normally distributed numbers, float64 or float32. PyTorch draws in blocks those of memory
+        without gaps in row order, the others one by one.
+        """
+        if count < 16 or not in_blocks:
+            drawn = np.array([self._one_normal() for _ in range(count)])
+            return drawn * deviation + mean
+        from gradcli.arrays.random.box_muller import fill_blocks
+
+        whole = count - count % 16
+        if dtype.itemsize == 2 and whole != count:  # draws for whole blocks only
+            values = np.resize(self.uniform(whole, dtype), count)
+        else:
+            values = self.uniform(count, dtype)
+        rows = values[:whole].reshape(-1, 16)
+        over_blocks(rows.shape, lambda block: fill_blocks(rows[block], mean, deviation))
+        if count % 16:
+            # The last 16 are drawn anew.
+            values[-16:] = self.uniform(16, dtype)
+            fill_blocks(values[-16:].reshape(1, 16), mean, deviation)
+        return values
+
+    def _one_normal(self) -> float:
+        """One number by the Box–Muller transform, which makes two: the other one is kept."""
+        if self._spare is not None:
+            self._check_drawing()
+            value, self._spare = self._spare, None
+            return value
+        first, second = self.uniform(2, np.dtype(np.float64)).tolist()
+        radius = math.sqrt(-2.0 * math.log1p(-second))
+        angle = 2.0 * math.pi * first
+        self._spare = radius * math.sin(angle)
+        return radius * math.cos(angle)
+
+    def exponential(self, count: int) -> Any:
+        """Exponentially distributed numbers of rate 1."""
+        return -np.log1p(-self.uniform(count, np.dtype(np.float64)))
+
+    def permutation(self, count: int) -> Any:
+        """The integers below `count` in random order."""
+        order = list(range(count))
+        draws = self.words(max(count - 1, 0)).tolist()
+        for i, draw in enumerate(draws):
+            j = i + draw % (count - i)
+            order[i], order[j] = order[j], order[i]
+        return np.array(order, np.int64)

@@ -1,0 +1,435 @@
+"""The node of a custom function, which is the context `ctx` of its methods too."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.inplace.writes import check_inplace, rebase
+from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
+from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
+from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
+from gradcli.errors import GradcliError, Label, Span
+from gradcli.state import active
+
+
+class Saved:
+    """A tensor that a context saved.
+
+    Attributes:
+        value: the tensor; for an output of the node, its array, so that the node does not hold
+            itself alive.
+        storage: what tells the version, None while nothing shares the memory.
+        version: the version that was saved.
+        output_nr: which output of the node it is, -1 for none.
+    """
+
+    __slots__ = ("output_nr", "storage", "value", "version")
+
+    def __init__(self, tensor: Tensor, output_nr: int) -> None:
+        self.value = tensor if output_nr < 0 else tensor.array
+        self.storage = tensor.storage
+        self.version = tensor.version
+        self.output_nr = output_nr
+
+    @property
+    def found(self) -> int:
+        """The version that the memory is at now."""
+        if self.output_nr < 0:
+            return int(self.value.version)
+        return self.version if self.storage is None else self.storage.version
+
+    @property
+    def place(self) -> Span | None:
+        """The place of the last write to the memory."""
+        storage = self.value.storage if self.output_nr < 0 else self.storage
+        return None if storage is None else storage.place
+
+
+class PackedSaved(Packed):
+    """The same in a custom function's context; `edge` is where the tensor's gradient flows to."""
+
+    __slots__ = ("edge",)
+
+    def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack) -> None:
+        super().__init__(pack(tensor), unpack)
+        self.edge = gradient_edge(tensor)
+
+
+class FunctionNode(Node):
+    """The node of a custom function and the `ctx` of its methods.
+
+    Attributes:
+        function: the class whose methods are run.
+        needs_input_grad: for each argument, whether it is a tensor that requires grad.
+        is_tensor: for each argument, whether it is a tensor.
+        input_metadata: shape and NumPy dtype of each tensor among the arguments.
+        output_nrs: for each result of forward, which output it is, -1 for what is no tensor.
+        to_save, dirty, non_differentiable: the tensors that forward named.
+        saved: what `saved_tensors` gives, `FREED` after it was freed.
+        saved_forward: what it gives in `jvp`, None for the same.
+        materialize: whether backward gets zeros for a gradient that is undefined.
+        attributes: what the program's methods set on `ctx`.
+    """
+
+    __slots__ = (
+        "attributes",
+        "dirty",
+        "function",
+        "input_metadata",
+        "is_tensor",
+        "materialize",
+        "multiple",
+        "needs_input_grad",
+        "non_differentiable",
+        "saved",
+        "saved_forward",
+        "to_save",
+    )
+
+    multiple: bool
+
+    language_attributes = Node.language_attributes | {
+        "mark_dirty",
+        "mark_non_differentiable",
+        "needs_input_grad",
+        "save_for_backward",
+        "save_for_forward",
+        "saved_tensors",
+        "set_materialize_grads",
+    }
+
+    def __init__(self, function: Any, args: Sequence[Any]) -> None:
+        tensors = [value for value in args if isinstance(value, Tensor)]
+        edges = [gradient_edge(tensor) for tensor in tensors]
+        self.next_nodes = tuple([node for node, _ in edges])
+        self.input_nrs = tuple([output_nr for _, output_nr in edges])
+        self.metadata = ()
+        self.input_metadata = tuple(
+            [(tensor.array.shape, tensor.array.dtype) for tensor in tensors]
+        )
+        self.sequence_nr = 0
+        self.place = active.state.place
+        self.assigned = None
+        self.extra = None
+        self.multiple = True
+        self.function = function
+        self.is_tensor = tuple([isinstance(value, Tensor) for value in args])
+        self.needs_input_grad = tuple(
+            [isinstance(value, Tensor) and value.requires_grad for value in args]
+        )
+        self.to_save: tuple[Any, ...] = ()
+        self.dirty: tuple[Any, ...] = ()
+        self.non_differentiable: tuple[Any, ...] = ()
+        self.saved: Any = ()
+        self.saved_forward: Any = None
+        self.materialize = True
+        self.attributes: dict[str, Any] = {}
+
+    # --- the context --------------------------------------------------------------------------
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors, or None, for backward; raises E202 for anything else once forward ends."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors, or None, for `jvp`; backward does not use them."""
+        for value in tensors:
+            if value is not None and not isinstance(value, Tensor):
+                raise GradcliError("E202", f"save_for_forward() takes tensors, not {_kind(value)}")
+        self.saved_forward = tensors
+
+    def mark_dirty(self, *args: Any) -> None:
+        """Declare the inputs that forward changes in place; each must be an output."""
+        self.dirty = args
+
+    def mark_non_differentiable(self, *args: Any) -> None:
+        """Declare outputs that carry no gradient."""
+        self.non_differentiable = args
+
+    def set_materialize_grads(self, value: Any) -> None:
+        """Whether backward gets zeros for an undefined gradient, or None."""
+        self.materialize = bool(value)
+
+    @property
+    def saved_tensors(self) -> tuple[Tensor | None, ...]:
+        """The tensors that were saved, with their histories.
+
+        Raises E403 where a backward pass freed them, E404 where one was written to since.
+        """
+        if self.saved is FREED:
+            raise freed(self)
+        return tuple([self._unpacked(number, kept) for number, kept in enumerate(self.saved)])
+
+    def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
+        """Keep what `pack` makes of each saved tensor, or of the one of a number; `unpack` turns it
+        back when it is needed.
+        """
+        self.saved = tuple(
+            [
+                PackedSaved(self._tensor(kept), pack, unpack)
+                if isinstance(kept, Saved) and only in (None, number)
+                else kept
+                for number, kept in enumerate(self.saved)
+            ]
+        )
+
+    def _tensor(self, kept: Saved) -> Tensor:
+        """A saved tensor with its history."""
+        if kept.output_nr >= 0:
+            return with_history(kept.value, self, kept.output_nr)
+        tensor: Tensor = kept.value
+        return tensor
+
+    def _unpacked(self, number: int, kept: Saved | PackedSaved | None) -> Tensor | None:
+        if kept is None:
+            return None
+        if isinstance(kept, PackedSaved):
+            return kept.tensor(*kept.edge)
+        if kept.found != kept.version:
+            name = self.assigned if kept.output_nr >= 0 else kept.value.name
+            name = name or f"saved_tensors[{number}]"
+            raise modified(self, name, kept.found, kept.version, kept.place)
+        return self._tensor(kept)
+
+    def language_getattr(self, name: str) -> Any:
+        """What the program's methods stored on `ctx`, or what stands for its saved tensors; raises
+        AttributeError.
+        """
+        if name == "_raw_saved_tensors":
+            if self.saved is FREED:
+                raise freed(self)
+            return tuple([self._raw_saved(number) for number in range(len(self.saved))])
+        try:
+            return self.attributes[name]
+        except KeyError:
+            return super().language_getattr(name)
+
+    def _raw_saved(self, number: int) -> SavedTensor:
+        return SavedTensor(
+            lambda: FREED if self.saved is FREED else self.saved[number],
+            lambda kept: isinstance(kept, Packed),
+            lambda pack, unpack: self.pack_saved(pack, unpack, number),
+        )
+
+    def language_setattr(self, name: str, value: Any) -> None:
+        """Store a value on `ctx`; raises E102 for what can only be read."""
+        if name in _READ_ONLY:
+            raise GradcliError("E102", f"the attribute '{name}' of ctx cannot be set")
+        self.attributes[name] = value
+
+    def name(self) -> str:
+        return self.node_name
+
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.node_name} object at {hex(printed_number(self))}>"
+
+    # --- forward ------------------------------------------------------------------------------
+
+    def finish(self, args: Sequence[Any], results: tuple[Any, ...], recorded: bool) -> list[Any]:
+        """Take what forward returned for the function's outputs, and save what it asked for."""
+        state = active.state
+        if recorded:
+            state.sequence_nr += 1
+            self.sequence_nr = state.sequence_nr
+        self._bump_dirty(results)
+        self.multiple = len(results) > 1
+        self.metadata = tuple(
+            [
+                (value.array.shape, value.array.dtype) if isinstance(value, Tensor) else _NOTHING
+                for value in results
+            ]
+        )
+        inputs = [value for value in args if isinstance(value, Tensor)]
+        outputs = [
+            self._output(value, number, inputs, recorded) if isinstance(value, Tensor) else value
+            for number, value in enumerate(results)
+        ]
+        if recorded:
+            self._mark_views(outputs)
+            self._save()
+        self.to_save = self.dirty = ()
+        return outputs
+
+    def _bump_dirty(self, results: tuple[Any, ...]) -> None:
+        marks = {"mark_dirty": self.dirty, "mark_non_differentiable": self.non_differentiable}
+        for mark, values in marks.items():
+            for value in values:
+                if not isinstance(value, Tensor):
+                    raise GradcliError(
+                        "E202", f"{mark}() takes tensors, not {_kind(value)}", raises="RuntimeError"
+                    )
+        for value in self.dirty:
+            storage_of(value).version += 1
+            if not any(value is result for result in results):
+                raise GradcliError(
+                    "E405",
+                    f"{self.function.__name__} marked a tensor dirty that forward did not return",
+                    help="return every tensor that is given to ctx.mark_dirty()",
+                )
+
+    def _output(self, value: Tensor, number: int, inputs: list[Tensor], recorded: bool) -> Tensor:
+        """One result of forward with its place in the graph."""
+        is_input = any(value is given for given in inputs)
+        is_dirty = any(value is given for given in self.dirty)
+        differentiable = (
+            recorded
+            and value.array.dtype.kind not in "iub"
+            and not any(value is given for given in self.non_differentiable)
+        )
+        if not differentiable:
+            if value.requires_grad:  # an input, or made under `enable_grad`
+                return alias(value)
+            return _shown(value) if is_input and not is_dirty else value
+        if is_dirty:
+            check_inplace(value)
+            rebase(value, self, number)
+        else:
+            if is_input:
+                value = _shown(value)
+            value.grad_fn = self
+            value.output_nr = number
+            value.requires_grad = True
+        if value.storage is not None:
+            self.save_result_storage(number, value.storage, value.array)
+        return value
+
+    def _mark_views(self, outputs: list[Any]) -> None:
+        """Outputs that show the memory of another tensor cannot be changed in place: the write
+        would go past this function's backward.
+        """
+        for value in outputs:
+            if isinstance(value, Tensor) and value.grad_fn is self and value.base is not None:
+                meta = meta_of(value)
+                meta.creation = "custom_function"
+                meta.attr_version = value.version
+
+    def _save(self) -> None:
+        saved: list[Saved | None] = []
+        for value in self.to_save:
+            if value is None:
+                saved.append(None)
+                continue
+            if not isinstance(value, Tensor):
+                raise GradcliError("E202", f"save_for_backward() takes tensors, not {_kind(value)}")
+            saved.append(Saved(value, value.output_nr if value.grad_fn is self else -1))
+        self.saved = tuple(saved)
+
+    def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
+        for kept in () if self.saved is FREED else self.saved:
+            if isinstance(kept, Saved) and kept.output_nr == output_nr:
+                kept.value = array
+                kept.storage = storage
+                kept.version = storage.version
+
+    # --- backward -----------------------------------------------------------------------------
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        several = grads if isinstance(grads, list) else [grads]
+        given = active.state.backward_pass.given
+        arrived = [None if array is None else given.shown(array) for array in several]
+        gradients = self._gradients(arrived, keep)
+        for gradient in gradients:
+            if gradient is not None and gradient.requires_grad:
+                given.add(gradient)
+        return tuple([None if g is None else g.array for g in gradients])
+
+    def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        return tuple(self._gradients(grads if isinstance(grads, list) else [grads], keep))
+
+    def pass_over(self, grads: list[None], recorded: bool, keep: bool) -> tuple[Any, ...]:
+        """The program's backward runs all the same."""
+        return (self.run_recorded if recorded else self.run)(grads, keep)
+
+    def _gradients(self, grads: list[Tensor | None], keep: bool) -> list[Tensor | None]:
+        """What the program's backward gives for the tensors among the arguments."""
+        beside = next((gradient.array for gradient in grads if gradient is not None), None)
+        given = [
+            self._zeros(number, beside) if gradient is None and self.materialize else gradient
+            for number, gradient in enumerate(grads)
+        ]
+        returned = self.function.backward(self, *given)
+        if not keep:
+            self.saved = FREED
+        return self._checked(returned if isinstance(returned, tuple) else (returned,))
+
+    def jvp(self, tangents: dict[int, Tensor]) -> list[Tensor | None]:
+        """What the program's `jvp` gives for the tangents of some of the tensors among the
+        arguments, which are numbered by their edges.
+        """
+        edges = iter(enumerate(self.input_metadata))
+        given = [self._tangent(tangents, *next(edges)) if yes else None for yes in self.is_tensor]
+        saved = self.saved
+        if self.saved_forward is not None:
+            self.saved = tuple(
+                [None if value is None else Saved(value, -1) for value in self.saved_forward]
+            )
+        try:
+            returned = self.function.jvp(self, *given)
+        finally:
+            self.saved = saved
+        return list(returned) if isinstance(returned, tuple) else [returned]
+
+    def _tangent(self, tangents: dict[int, Tensor], number: int, metadata: Any) -> Tensor | None:
+        """The tangent of an argument; zeros for one that does not move."""
+        if number in tangents or not self.materialize:
+            return tangents.get(number)
+        beside = next(iter(tangents.values())).array
+        return Tensor(module_of(beside).zeros(*metadata)[()])
+
+    def _zeros(self, number: int, beside: Any) -> Tensor | None:
+        if self.metadata[number] is _NOTHING:
+            return None
+        shape, dtype = self.metadata[number]
+        return Tensor(module_of(beside).zeros(shape, dtype)[()])
+
+    def _checked(self, returned: tuple[Any, ...]) -> list[Tensor | None]:
+        """The gradients of the tensors; raises E410 for too few or too many, for what is no tensor,
+        and for a gradient of what is none.
+        """
+        count = len(self.is_tensor)
+        if len(returned) < count or any(extra is not None for extra in returned[count:]):
+            wanted = "1 gradient" if count == 1 else f"{count} gradients"
+            raise self._invalid(
+                f"has to return {wanted}, one for each argument of forward, and returned"
+                f" {len(returned)}",
+                "return None for an argument that has no gradient",
+            )
+        gradients: list[Tensor | None] = []
+        for number, (value, is_tensor) in enumerate(zip(returned, self.is_tensor, strict=False)):
+            if value is not None and not is_tensor:
+                raise self._invalid(
+                    f"returned a gradient for argument {number} of forward, which is no tensor",
+                    "return None for it",
+                )
+            if value is not None and not isinstance(value, Tensor):
+                raise self._invalid(f"returned {_kind(value)} for a gradient", "return a tensor")
+            if is_tensor:
+                gradients.append(value)
+        return gradients
+
+    def _invalid(self, problem: str, help: str) -> GradcliError:
+        labels = (Label(self.place, "the function was applied here"),) if self.place else ()
+        return GradcliError("E410", f"{self.node_name} {problem}", help=help, labels=labels)
+
+
+_READ_ONLY = frozenset({"metadata", "next_functions", "saved_tensors"})
+
+_NOTHING: tuple[tuple[int, ...], Any] = ((), np.dtype(np.float32))
+"""The metadata of a result that is no tensor, to which no gradient flows."""
+
+
+def _kind(value: Any) -> str:
+    return type(value).__name__
+
+
+def _shown(tensor: Tensor) -> Tensor:
+    """A view of the whole tensor, outside the graph."""
+    view = alias(tensor)
+    meta = meta_of(view)
+    meta.base = tensor if tensor.base is None else tensor.base
+    meta.attr_version = tensor.version
+    return view

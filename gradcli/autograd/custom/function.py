@@ -1,0 +1,244 @@
+"""Custom functions: operations whose forward and backward a program writes.
+
+`Function.apply` runs the program's `forward` outside the graph and makes one node for it, which is
+also the context `ctx` that forward and backward share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, alias, gradient_edge, refresh
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+
+class FunctionCall:
+    """What a recorder is told of a custom function in place of an op.
+
+    Attributes:
+        name: the function's name.
+        node_name: its node's.
+        inputs: the parameters that are tensors; parameters are named by their numbers.
+        node: the node of the call, which is in no graph where nothing was recorded.
+    """
+
+    __slots__ = ("inputs", "name", "node", "node_name")
+
+    lists: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, name: str, node: FunctionNode) -> None:
+        self.name = name
+        self.node = node
+        self.node_name = node.node_name
+        self.inputs = tuple([str(number) for number, yes in enumerate(node.is_tensor) if yes])
+
+
+class Function:
+    """`torch.autograd.Function`: the base of a program's own differentiable operations.
+
+    A class that derives from it defines `forward(ctx, …)`, or `forward(…)` with
+    `setup_context(ctx, inputs, output)`, and `backward(ctx, *grads)`.
+    """
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.autograd.function.Function"
+    language_base: ClassVar[bool] = True
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {"backward", "forward", "jvp", "setup_context", "vjp", "vmap"}
+    )
+    language_class_attributes: ClassVar[frozenset[str]] = frozenset({"apply"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+    node_class: ClassVar[type[FunctionNode] | None] = None
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        name = type(self).__name__
+        raise GradcliError(
+            "E202",
+            f"{name} has no instances",
+            raises="RuntimeError",
+            help=f"run it: `{name}.apply(…)`",
+        )
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """What the function computes; raises E205 where the program does not say."""
+        raise GradcliError("E205", "a custom function has to define forward()")
+
+    @staticmethod
+    def vjp(*grads: Any) -> Any:
+        """Another name of `backward`; raises E205 where the program defines neither."""
+        raise GradcliError(
+            "E205", "a custom function has to define backward() to be differentiated"
+        )
+
+    @staticmethod
+    def jvp(*tangents: Any) -> Any:
+        """The tangents of the results; where it is not overridden, forward mode goes by
+        `backward`.
+        """
+        raise GradcliError("E205", "a custom function has to define jvp() for forward mode")
+
+    @classmethod
+    def backward(cls, *grads: Any) -> Any:
+        """The gradients of the arguments."""
+        return cls.vjp(*grads)
+
+    @staticmethod
+    def setup_context(ctx: FunctionNode, inputs: tuple[Any, ...], output: Any) -> None:
+        """Where it is overridden, forward gets no `ctx`, and this saves what backward needs."""
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """The function of a batch of examples, and where their dimension is in the results; raises
+        E204 where the program does not say.
+        """
+        raise GradcliError(
+            "E204", "a custom function has to define vmap() to be batched", raises="RuntimeError"
+        )
+
+    @classmethod
+    def _check_vmap(cls) -> None:
+        """Raise E204 unless the function says how it runs inside `vmap`."""
+        generated = False
+        for each in cls.__mro__:
+            names = getattr(each.__dict__.get("language_class"), "names", {})
+            if "generate_vmap_rule" in names:
+                generated = bool(names["generate_vmap_rule"])
+                break
+        if generated is (cls.vmap is not Function.vmap):
+            raise GradcliError(
+                "E204",
+                f"vmap() cannot run {cls.__name__}, which has"
+                f" {'a vmap() besides' if generated else 'no vmap() and no'} generate_vmap_rule",
+                raises="RuntimeError",
+                help="write `generate_vmap_rule = True` in the class, or define vmap()",
+            )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run forward on the arguments and record one node for it.
+
+        Raises E201 for a keyword that does not follow the other arguments, E204 for a forward with
+        `ctx` inside a transform of `torch.func`, E405 for a tensor that was changed in place and
+        may not be, E202 for a saved value that is no tensor.
+        """
+        state = active.state
+        in_two_parts = cls.setup_context is not Function.setup_context
+        if in_two_parts and hasattr(cls.forward, "positional_arguments"):
+            # setup_context sees every argument, those with a default too.
+            args, kwargs = cls.forward.positional_arguments(args, kwargs), {}
+        elif kwargs and hasattr(cls.forward, "placed_arguments"):
+            args, kwargs = cls.forward.placed_arguments((None, *args), kwargs)[1:], {}
+        if state.transforms and not in_two_parts:
+            raise GradcliError(
+                "E204",
+                f"a transform of torch.func cannot run {cls.__name__}, whose forward takes ctx",
+                raises="RuntimeError",
+                help="define forward(…) without ctx, and setup_context(ctx, inputs, output)",
+            )
+        if state.batch is not None:
+            cls._check_vmap()
+        for value in args:
+            if isinstance(value, Tensor) and value.storage is not None:
+                refresh(value)
+        node = node_class_of(cls)(cls, args)
+        before = state.grad_enabled
+        recorded = before and True in node.needs_input_grad
+        state.grad_enabled = False
+        try:
+            if in_two_parts:
+                returned = cls.forward(*args, **kwargs)
+                cls.setup_context(node, args, returned)
+            else:
+                returned = cls.forward(node, *args, **kwargs)
+        finally:
+            state.grad_enabled = before
+        single = not isinstance(returned, tuple)
+        outputs = node.finish(args, (returned,) if single else returned, recorded)
+        result = outputs[0] if single else tuple(outputs)
+        if state.recorder is not None:
+            call = FunctionCall(cls.__name__, node)
+            given = {str(number): value for number, value in enumerate(args)}
+            state.recorder.operation(call, given, result)
+        return result
+
+
+def node_class_of(function: type[Function]) -> type[FunctionNode]:
+    """The class of a function's nodes, `NameBackward`."""
+    found = function.__dict__.get("node_class")
+    if found is None:
+        name = f"{function.__name__}Backward"
+        full_name = f"torch.autograd.function.{name}"
+        found = type(
+            name,
+            (FunctionNode,),
+            {"__slots__": (), "node_name": name, "language_name": full_name},
+        )
+        function.node_class = found
+    return found
+
+
+class Error(Node):
+    """The node of a gradient that `once_differentiable` lets nobody differentiate."""
+
+    __slots__ = ()
+
+    node_name = "Error"
+
+    def __init__(self, gradient: Tensor, leaf: Tensor) -> None:
+        state = active.state
+        state.sequence_nr += 1
+        node, output_nr = gradient_edge(leaf)
+        self.next_nodes = (node,)
+        self.input_nrs = (output_nr,)
+        self.metadata = ((gradient.array.shape, gradient.array.dtype),)
+        self.sequence_nr = state.sequence_nr
+        self.place = state.place
+        self.assigned = None
+        self.extra = None
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        raise GradcliError(
+            "E409",
+            "the gradient of a function that can be differentiated only once was differentiated",
+        )
+
+    run_recorded = run
+
+
+def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a `backward` whose results cannot be differentiated again: trying is E409."""
+
+    def once(ctx: Any, *grads: Any) -> Any:
+        state = active.state
+        before = state.grad_enabled
+        state.grad_enabled = False
+        try:
+            returned = function(ctx, *grads)
+        finally:
+            state.grad_enabled = before
+        if not before or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return returned
+        if isinstance(returned, tuple):
+            return tuple([refusing(value) for value in returned])
+        return refusing(returned)
+
+    once.__name__ = getattr(function, "__name__", "backward")
+    return once
+
+
+def refusing(gradient: Any) -> Any:
+    """A gradient whose own gradient is E409; what is no tensor stays as it is."""
+    if not isinstance(gradient, Tensor):
+        return gradient
+    refusing = alias(gradient)
+    leaf = alias(gradient)
+    leaf.requires_grad = True
+    refusing.grad_fn = Error(gradient, leaf)
+    refusing.requires_grad = True
+    return refusing

@@ -1,0 +1,303 @@
+"""`backward` and `grad`: where a program enters the engine."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.strides import copied_as_it_lies
+from gradcli.autograd.edge import GradientEdge
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.engine.engine import Root, Target, run_backward
+from gradcli.autograd.engine.identity_map import GivenTensors
+from gradcli.autograd.node import AccumulateGrad, extra_of
+from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
+from gradcli.errors import GradcliError, Label
+from gradcli.state import active
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+def _several(value: Any, what: str) -> list[Any]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, GradientEdge):
+        return [value.tensor()]
+    if hasattr(type(value), "__iter__"):
+        return [each.tensor() if isinstance(each, GradientEdge) else each for each in value]
+    raise GradcliError(
+        "E202", f"{what} must be a tensor or a sequence of tensors, not {type(value).__name__}"
+    )
+
+
+def _seed(output: Tensor, gradient: Any, create_graph: bool, given: GivenTensors) -> Any:
+    """The gradient that an output's backward pass starts from, in the output's dtype; an array
+    unless `create_graph`, which is then noted as that of the given tensor.
+    """
+    array = output.array
+    if gradient is None:
+        if array.size != 1:
+            raise GradcliError(
+                "E401",
+                "grad can be implicitly created only for scalar outputs",
+                notes=(f"the output has shape {tuple(array.shape)}",),
+                help=f"pass a seed of that shape: backward({_ones(array.shape)})",
+            )
+        if array.dtype.kind not in "fV":
+            raise GradcliError(
+                "E402", f"a gradient needs a floating output, and this one is {output.dtype}"
+            )
+        seed: Any
+        if isinstance(array, np.generic) or (type(array) is np.ndarray and not array.ndim):
+            seed = array.dtype.type(1)
+        else:
+            seed = module_of(array).ones(array.shape, array.dtype)[()]
+        return Tensor(seed) if create_graph else seed
+    if not isinstance(gradient, Tensor):
+        raise GradcliError(
+            "E202",
+            f"the gradient to start from must be a tensor, not {type(gradient).__name__}",
+            help="wrap it: `backward(tensor(1.))`",
+        )
+    if gradient.array.shape != array.shape:
+        raise GradcliError(
+            "E406",
+            f"the seed has shape {tuple(gradient.array.shape)} and the output has shape"
+            f" {tuple(array.shape)}",
+            help=f"pass a seed of the output's shape: {_ones(array.shape)}",
+        )
+    if (gradient.array.dtype.kind == "c") is not (array.dtype.kind == "c"):
+        raise GradcliError(
+            "E406",
+            f"the seed is {gradient.dtype} and the output {output.dtype}: both are complex, or none"
+            " is",
+        )
+    if gradient.array.dtype is not array.dtype:
+        gradient = accumulate.cast(gradient, array.dtype)
+    if create_graph:
+        return gradient
+    gradient.array = forced(gradient.array)
+    given.add(gradient)
+    return gradient.array
+
+
+def _ones(shape: tuple[int, ...]) -> str:
+    return f"ones({', '.join(map(str, shape))})" if shape else "tensor(1.)"
+
+
+def _roots(
+    outputs: list[Any], gradients: list[Any] | None, create_graph: bool, given: GivenTensors
+) -> list[Root]:
+    roots: list[Root] = []
+    for number, output in enumerate(outputs):
+        if not isinstance(output, Tensor):
+            raise GradcliError(
+                "E202",
+                f"only tensors can be differentiated, not {type(output).__name__}",
+                raises="AssertionError",
+            )
+        if gradients is not None and number >= len(gradients):  # PyTorch overlooks it if too many
+            raise GradcliError(
+                "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
+            )
+        seed = _seed(output, gradients[number] if gradients else None, create_graph, given)
+        node, output_nr = gradient_edge(output)
+        duals = active.state.duals
+        if node is None or (duals is not None and duals.hides_history(output)):
+            labels: tuple[Label, ...] = ()
+            if active.state.place is not None:
+                labels = (Label(active.state.place, "differentiated here"),)
+            raise GradcliError(
+                "E402",
+                "the tensor does not require grad and has no grad_fn",
+                help="make an input with requires_grad=True, and compute the output from it;"
+                " detach(), item() and torch.no_grad() cut the graph",
+                labels=labels,
+            )
+        roots.append((node, output_nr, seed))
+    return roots
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate into `.grad` of the leaves the gradient of the tensors, as
+    `torch.autograd.backward` does.
+
+    Args:
+        tensors: the outputs.
+        grad_tensors: a seed of each output's shape; None means 1 for a one-element output.
+        retain_graph: keep what the nodes saved for another pass; by default what `create_graph`
+            says.
+        create_graph: record a graph of the gradients.
+        inputs: the only tensors whose `.grad` is written, in a sequence or as the values of a dict;
+            all leaves when None. One that is no leaf retains its gradient from then on, and its
+            node runs.
+
+    Raises:
+        GradcliError: E401 a seed is missing, E402 an output does not require grad, E406 a seed's
+            shape does not fit, E403 or E404 from the nodes.
+    """
+    outputs = _several(tensors, "tensors")
+    seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    given = GivenTensors()
+    if inputs is None:
+        run_backward(
+            _roots(outputs, seeds, create_graph, given),
+            keep_graph=keep,
+            create_graph=create_graph,
+            given=given,
+        )
+        return
+    wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
+    if not wanted:
+        raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+    targets = _targets(wanted)
+    for tensor in wanted:
+        retain_grad(tensor)
+    run_backward(
+        _roots(outputs, seeds, create_graph, given),
+        keep_graph=keep,
+        create_graph=create_graph,
+        targets=targets,
+        given=given,
+    )
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors | dict[Any, Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """The gradients of the outputs with respect to the inputs, as `torch.autograd.grad` gives them:
+    a tuple, and for a dict of inputs a dict with its keys.
+
+    Args and errors are those of `backward`; besides, E407 where an input is not in the graph,
+    unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are).
+    """
+    if isinstance(inputs, dict):
+        values = list(inputs.values())
+        options = (retain_graph, create_graph, only_inputs, allow_unused, is_grads_batched)
+        found = grad(outputs, values, grad_outputs, *options, materialize_grads)
+        return dict(zip(inputs, found, strict=True))
+    if is_grads_batched:
+        if create_graph:
+            raise GradcliError(
+                "E205", "grad(): is_grads_batched with create_graph is outside the language"
+            )
+        return _batched_grad(outputs, inputs, grad_outputs, retain_graph, allow_unused)
+    if materialize_grads and allow_unused is False:
+        raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
+    wanted = _several(inputs, "inputs")
+    if not wanted:
+        raise GradcliError("E204", "grad() needs at least one input", raises="RuntimeError")
+    outs = _several(outputs, "outputs")
+    seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
+    keep = create_graph if retain_graph is None else bool(retain_graph)
+    given = GivenTensors()
+    roots = _roots(outs, seeds, create_graph, given)
+    targets = _targets(wanted)
+    found = run_backward(
+        roots,
+        keep_graph=keep,
+        create_graph=create_graph,
+        targets=targets,
+        accumulate=False,
+        given=given,
+    )
+    results: list[Tensor | None] = []
+    for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True)):
+        if gradient is not None and create_graph:
+            results.append(gradient)
+        elif gradient is not None:
+            seen = given.find(gradient)
+            results.append(Tensor(copied_as_it_lies(gradient)) if seen is None else seen)
+        elif materialize_grads:
+            results.append(Tensor(np.zeros_like(tensor.array)[()]))
+        elif allow_unused:
+            results.append(None)
+        else:
+            name = f" (`{tensor.name}`)" if tensor.name else ""
+            raise GradcliError(
+                "E407",
+                f"the input at index {number}{name} was not used to compute the outputs",
+                help="pass allow_unused=True to get None for it",
+            )
+    return tuple(results)
+
+
+def _batched_grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any,
+    retain_graph: bool | None,
+    allow_unused: bool | None,
+) -> tuple[Tensor | None, ...]:
+    """The gradients for each row of the seeds, stacked; raises E406 for seeds without rows."""
+    seeds = _several(grad_outputs, "grad_outputs")
+    counts = {len(seed) if seed.array.ndim else 0 for seed in seeds if isinstance(seed, Tensor)}
+    if len(counts) != 1 or counts == {0}:
+        raise GradcliError("E406", "grad(): batched seeds need a first dimension of one size")
+    (count,) = counts
+    rows: list[tuple[Any, ...]] = []
+    for row in range(count):
+        given = [None if seed is None else Tensor(forced(seed.array)[row]) for seed in seeds]
+        keep = True if row + 1 < count else retain_graph
+        rows.append(grad(outputs, inputs, given, keep, allow_unused=allow_unused))
+    return tuple([_stacked(column) for column in zip(*rows, strict=True)])
+
+
+def _stacked(gradients: tuple[Any, ...]) -> Tensor | None:
+    if gradients[0] is None:
+        return None
+    arrays = [gradient.array for gradient in gradients]
+    return Tensor(module_of(arrays[0]).stack(arrays))
+
+
+def _targets(inputs: list[Any]) -> list[Target]:
+    targets: list[Target] = []
+    for number, tensor in enumerate(inputs):
+        if not isinstance(tensor, Tensor):
+            raise GradcliError(
+                "E202",
+                f"the input at index {number} is no tensor but {type(tensor).__name__}",
+                raises="RuntimeError",
+            )
+        node, output_nr = gradient_edge(tensor)
+        if node is None and tensor.requires_grad:
+            node = AccumulateGrad(tensor)  # nothing leads to a loose view's
+        if node is None:
+            raise GradcliError("E402", f"the input at index {number} does not require grad")
+        targets.append((node, output_nr))
+    return targets
+
+
+def retain_grad(tensor: Tensor) -> None:
+    """Keep the gradient of a non-leaf in its `.grad`; does nothing for a leaf. Raises E402 without
+    requires_grad.
+    """
+    if tensor.retains_grad:
+        return
+    node, output_nr = gradient_edge(tensor)
+    if not tensor.requires_grad:
+        raise GradcliError("E402", "retain_grad() needs a tensor that requires grad")
+    if node is None or isinstance(node, AccumulateGrad):
+        return
+    extra_of(node).retained[output_nr] = weakref.ref(tensor)
+    meta_of(tensor).retains_grad = True

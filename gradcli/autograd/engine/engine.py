@@ -1,0 +1,451 @@
+"""The backward engine.
+
+It works as PyTorch's does, so traces and last bits agree: every node waits until all gradients that
+flow into it have arrived; of the nodes that are ready, the one made last runs first; an
+AccumulateGrad runs as soon as it is ready, several in the order in which they became so. A node's
+gradients are checked, summed to the shape of the input that they belong to and cast to its dtype
+here, once, so that the rules need not.
+
+Gradients travel as arrays. Only where a graph of the gradients is wanted (`create_graph`) do they
+travel as tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush, heappushpop
+from operator import attrgetter
+from typing import Any
+
+from gradcli.arrays.fusion.lazy import DEFERRED, forced
+from gradcli.arrays.gpu.array import ARRAYS
+from gradcli.arrays.storage import own
+from gradcli.autograd import hooks
+from gradcli.autograd.engine import accumulate as fitting
+from gradcli.autograd.engine.accumulate import (
+    WORTH_STEALING,
+    accumulate_grad,
+    computed,
+    fit,
+    is_fresh,
+    settle,
+)
+from gradcli.autograd.engine.compiled import run_unrolled
+from gradcli.autograd.engine.identity_map import GivenTensors
+from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
+from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.errors import GradcliError, Label
+from gradcli.state import State, active
+
+_SEQUENCE = attrgetter("sequence_nr")
+
+_SOONEST = 1 << 62
+"""More than any sequence number: nodes that refuse to run do so first, in the order they came."""
+
+Root = tuple[Node, int, Any]
+Target = tuple[Node, int]
+
+
+def run_backward(
+    roots: Sequence[Root],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    targets: Sequence[Target] | None = None,
+    accumulate: bool = True,
+    given: GivenTensors,
+) -> list[Any]:
+    """Run the graph backward from its roots.
+
+    Args:
+        roots: where it starts: node, output number and the gradient of that output, as an array, or
+            as a tensor under `create_graph`.
+        keep_graph: keep the saved values for another pass.
+        create_graph: record a graph of the gradients.
+        targets: run only what leads to these `(node, output number)`, and collect their gradients.
+        accumulate: add to `.grad` of the leaves that are reached; with `targets`, of the targets.
+        given: knows the tensors of seeds that are arrays, and is told of those that appear.
+
+    Returns:
+        The gradient of each target, None where none arrived; an empty list without targets.
+
+    Raises:
+        GradcliError: E403 and E404 from the nodes, E410 where a rule's gradient does not fit its
+            input.
+    """
+    state = active.state
+    before = state.grad_enabled
+    place = state.place
+    outer = state.backward_pass
+    state.grad_enabled = create_graph
+    try:
+        if (
+            len(roots) == 1
+            and state.recorder is None
+            and (not accumulate if targets is not None else not create_graph)
+        ):
+            root, _, gradient = roots[0]
+            found = run_unrolled(root, gradient, keep_graph, create_graph, targets, state)
+            if found is not None:
+                return found
+        this = _Pass(state, keep_graph, create_graph, targets, accumulate, given)
+        state.backward_pass = this
+        return this.run(roots)
+    except GradcliError as error:
+        if error.code in ("E403", "E404") and place is not None:
+            error.labels += (Label(place, "needed here"),)
+        raise
+    finally:
+        state.grad_enabled = before
+        state.place = place
+        state.backward_pass = outer
+
+
+class _Pass:
+    """One run of the engine.
+
+    Attributes:
+        waiting: for each node, how many edges to it have not been settled yet.
+        plain: whether a leaf without hooks has but to take what arrives.
+        unseen: whether nobody but rules has seen a gradient so far, neither a hook nor who asked.
+        wanted: the nodes of the targets.
+        needed: with targets, the nodes that run: those that lead to one, and of targets whose
+            gradients are accumulated their own.
+        reached: with targets, the nodes that gradients flow to: those needed and those wanted.
+        buffers: the gradients that arrived at nodes which wait for more.
+        deferred: the gradients of leaves whose arrays are deferred.
+        given: the tensors that stand for some of the arrays.
+        ready: a heap of `(-sequence number, node, its gradient or gradients)`.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        keep_graph: bool,
+        create_graph: bool,
+        targets: Sequence[Target] | None,
+        accumulate: bool,
+        given: GivenTensors,
+    ) -> None:
+        self.state = state
+        self.recorder = state.recorder
+        self.keep = (
+            keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
+        )
+        self.create_graph = create_graph
+        self.accumulate = accumulate
+        self.given = given
+        self.targets = targets
+        self.plain = targets is None and not create_graph and state.recorder is None
+        self.unseen = self.plain
+        self.captured: dict[Target, Any] = {}
+        self.deferred: list[Tensor] = []
+        self.waiting: dict[Node, int] = {}
+        self.wanted: set[Node] = set()
+        self.needed: set[Node] | None = None
+        self.reached: set[Node] | None = None
+        self.buffers: dict[Node, Any] = {}
+        self.ready: list[tuple[int, Node, Any]] = []
+
+    def run(self, roots: Sequence[Root]) -> list[Any]:
+        if self.recorder is not None:
+            self.recorder.backward(roots, self.accumulate)
+        nodes = list(dict.fromkeys([node for node, _, _ in roots]))
+        self._count_dependencies(nodes)
+        if self.targets is not None:
+            reached = self.reached = self._find_needed()
+            if len(roots) == 1 and nodes[0] not in reached:
+                self._pass_by(*roots[0])
+            nodes = [node for node in nodes if node in reached]
+            roots = [root for root in roots if root[0] in reached]
+        for node, output_nr, gradient in roots:
+            self._receive(node, output_nr, gradient)
+        for node in nodes:
+            # A root that is also reached from another root waits for it.
+            if self.waiting[node] == 0:
+                self._make_ready(node, self.buffers.pop(node))
+        self._run_ready()
+        return computed(self.deferred, [self.captured.get(target) for target in self.targets or ()])
+
+    # --- before ---------------------------------------------------------------------------------
+
+    def _count_dependencies(self, roots: list[Node]) -> None:
+        """Count for each node how many edges lead to it."""
+        waiting = self.waiting = dict.fromkeys(roots, 0)
+        stack = roots.copy()
+        while stack:
+            for following in stack.pop().next_nodes:
+                if following is not None:
+                    if following in waiting:
+                        waiting[following] += 1
+                    else:
+                        waiting[following] = 1
+                        stack.append(following)
+
+    def _find_needed(self) -> set[Node]:
+        """Find the nodes that run; returns those that gradients flow to."""
+        assert self.targets is not None
+        self.wanted = {node for node, _ in self.targets}
+        leading: set[Node | None] = set(self.wanted)
+        needed: set[Node] = set()
+        if self.accumulate:
+            needed.update([node for node in self.wanted if type(node) is not AccumulateGrad])
+        # What a node leads to was made before it.
+        for node in sorted(self.waiting, key=_SEQUENCE):
+            if not leading.isdisjoint(node.next_nodes):
+                leading.add(node)
+                needed.add(node)
+        self.needed = needed
+        return needed | self.wanted
+
+    def _pass_by(self, root: Node, output_nr: int, gradient: Any) -> None:
+        """Call the hooks of a tensor that is the only root and leads to no target: PyTorch does."""
+        if isinstance(root, AccumulateGrad):
+            hooks.call_tensor_hooks(meta_of(root.variable).hooks, gradient)
+        elif root.extra is not None:
+            self._receive(root, output_nr, gradient)
+            self._serve_extra(root, self.buffers.pop(root))
+
+    def will_run(self, node: Node) -> bool:
+        """Whether the node is one of those that this run goes through.
+
+        Raises E204 for a leaf whose gradient is collected and not accumulated, as PyTorch does.
+        """
+        if self.needed is None:
+            return node in self.waiting
+        if node not in self.wanted:
+            return node in self.needed
+        if not self.accumulate and type(node) is AccumulateGrad:
+            raise GradcliError(
+                "E204",
+                "register_multi_grad_hook(): grad() was asked for the gradient of a leaf among the"
+                " tensors",
+                raises="RuntimeError",
+            )
+        return True
+
+    # --- during ---------------------------------------------------------------------------------
+
+    def _run_ready(self) -> None:
+        """Run the nodes that are ready until there are none.
+
+        One loop over local names, as it runs once for every node of every backward pass. A gradient
+        whose node waits for nothing else goes to the heap with it and never sees a buffer; while
+        it is alone it does not go there either.
+        """
+        state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
+        waiting, buffers, ready = self.waiting, self.buffers, self.ready
+        wanted, reached = self.wanted, self.reached
+        place = state.place
+        scalar_metadata = SCALAR_METADATA.get
+        alone: tuple[int, Node, Any] | None = None
+        while ready or alone is not None:
+            if alone is None:
+                _, node, grads = heappop(ready)
+            else:
+                _, node, grads = heappushpop(ready, alone) if ready else alone
+                alone = None
+            if node.extra is not None or node in wanted:
+                grads = self._before(node, grads)
+                if grads is None:
+                    continue
+            state.place = node.place
+            if type(grads) is list and not any(each is not None for each in grads):
+                gradients = node.pass_over(grads, recorded, keep)
+            else:
+                gradients = (node.run_recorded if recorded else node.run)(grads, keep)
+            node.ran_at = place
+            if node.extra is not None or recorder is not None:
+                gradients = self._after(node, grads, gradients)
+            next_nodes = node.next_nodes
+            if len(gradients) != len(next_nodes):
+                raise miscounted(node, len(gradients))
+            leaves = None
+            input_nrs = node.input_nrs
+            for number, following in enumerate(next_nodes):
+                if following is None or (reached is not None and following not in reached):
+                    continue
+                output_nr, gradient = input_nrs[number], gradients[number]
+                metadata = following.metadata
+                if metadata is not scalar_metadata(type(gradient)) and gradient is not None:
+                    array = gradient.array if recorded else gradient
+                    shape, dtype = metadata[output_nr]
+                    if array.shape != shape or array.dtype is not dtype:
+                        gradient = fit(node, gradient, array, shape, dtype)
+                    if type(gradient) in DEFERRED and not following.deferrable:
+                        gradient = gradient.force()
+                left = waiting[following] - 1
+                if left:
+                    waiting[following] = left
+                    if gradient is not None:
+                        self._receive(following, output_nr, gradient)
+                    continue
+                if following.multiple:
+                    if gradient is not None:
+                        self._receive(following, output_nr, gradient)
+                    gradient = buffers.pop(following, None)
+                elif buffers and following in buffers:
+                    held = buffers.pop(following)
+                    gradient = held if gradient is None else self._sum(following, held, gradient)
+                if type(following) is not AccumulateGrad:
+                    if gradient is None:
+                        gradient = [None] * len(following.metadata)
+                    rank = len(ready) - _SOONEST if following.refuses else -following.sequence_nr
+                    if ready or alone is not None:
+                        heappush(ready, (rank, following, gradient))
+                    else:
+                        alone = rank, following, gradient
+                elif leaves is None:
+                    leaves = [(following, gradient)]
+                else:
+                    leaves.append((following, gradient))
+            if leaves is not None:
+                for leaf, gradient in leaves:
+                    fresh = (
+                        type(gradient) in ARRAYS
+                        and gradient.nbytes >= WORTH_STEALING
+                        and node.fresh
+                        and is_fresh(gradient, grads, gradients, leaf, self.unseen)
+                    )
+                    self._arrive(leaf, gradient, fresh)
+
+    def _receive(self, node: Node, output_nr: int, gradient: Any) -> None:
+        """Put a gradient into the buffer of the node that it flows to, adding to what is there."""
+        if not node.multiple:
+            old = self.buffers.get(node)
+            self.buffers[node] = gradient if old is None else self._sum(node, old, gradient)
+            return
+        buffer = self.buffers.get(node)
+        if buffer is None:
+            buffer = self.buffers[node] = [None] * len(node.metadata)
+        old = buffer[output_nr]
+        buffer[output_nr] = gradient if old is None else self._sum(node, old, gradient)
+
+    def _sum(self, node: Node, old: Any, incoming: Any) -> Any:
+        total = (fitting.add if self.create_graph else fitting.plus)(old, incoming)
+        if self.recorder is not None:
+            self.recorder.accumulation(node, old, incoming, total)
+        return total
+
+    def _fitted(self, node: Node, gradients: Sequence[Any]) -> list[Any]:
+        """A node's gradients as they are passed on; those that are not stay what they are."""
+        fitted, reached = [], self.reached
+        for following, output_nr, gradient in zip(
+            node.next_nodes, node.input_nrs, gradients, strict=True
+        ):
+            if (
+                following is not None
+                and gradient is not None
+                and (reached is None or following in reached)
+            ):
+                array = gradient.array if self.create_graph else gradient
+                gradient = fit(node, gradient, array, *following.metadata[output_nr])
+            fitted.append(gradient)
+        return fitted
+
+    def _make_ready(self, node: Node, gradient: Any) -> None:
+        """A leaf gets its gradient at once; any other node waits for those made after it."""
+        if isinstance(node, AccumulateGrad):
+            self._arrive(node, gradient)
+        else:
+            heappush(self.ready, (-node.sequence_nr, node, gradient))
+
+    def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
+        """Hand a leaf its gradient, None where none arrived. `fresh` memory, that nobody else sees,
+        need not be copied.
+        """
+        variable = leaf.variable
+        meta = variable.meta or meta_of(variable)
+        if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:
+            if gradient is not None:
+                settle(leaf, gradient, fresh, self.deferred)
+            return
+        if meta.hooks:
+            gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
+        if leaf.extra is not None:
+            gradient = self._serve_extra(leaf, gradient)
+        if self.targets is not None:
+            self.captured[leaf, 0] = gradient
+            if not self.accumulate:
+                return
+        if leaf.extra is not None and leaf.extra.prehooks:
+            gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
+        # It may have been told otherwise after the graph was made.
+        if variable.requires_grad and gradient is not None:
+            accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
+            left = meta.grad
+            assert left is not None
+            if type(left.array) in DEFERRED:
+                self.deferred.append(left)
+        if meta.accumulated_hooks:
+            for hook in list(meta.accumulated_hooks.values()):
+                hooks.check_no_result(hook(variable))
+        if leaf.extra is not None and leaf.extra.hooks:
+            hooks.call_node_hooks(leaf.extra.hooks, (), gradient)
+
+    # --- what few nodes have --------------------------------------------------------------------
+
+    def _before(self, node: Node, grads: Any) -> Any:
+        """What a node runs with, once hooks and those who asked for the gradient have seen it; None
+        where it does not run.
+        """
+        asked, runs = node in self.wanted, self.needed is None or node in self.needed
+        if asked and runs:  # PyTorch hands out what arrived; the hooks' gradient goes on
+            self._capture(node, grads)
+        extra = node.extra
+        if extra is not None:
+            self.unseen = False
+            grads = self._serve_extra(node, grads)
+        if not runs:
+            self._capture(node, grads)
+            return None
+        if extra is not None and extra.prehooks:
+            grads = hooks.call_prehooks(extra.prehooks, forced(grads), node.outputs)
+            if grads is None:  # a prehook took it away
+                grads = [None]
+        return grads
+
+    def _after(self, node: Node, grads: Any, gradients: Any) -> Any:
+        """A node's gradients, once hooks and the recorder have seen them."""
+        if node.extra is not None and node.extra.hooks:
+            gradients = tuple(self._fitted(node, gradients))
+            reached = self.reached
+            if reached is not None:  # the hooks see what the pass asks for
+                pairs = zip(node.next_nodes, gradients, strict=True)
+                gradients = tuple([g if n is None or n in reached else None for n, g in pairs])
+            gradients = hooks.call_node_hooks(node.extra.hooks, gradients, grads, node.outputs)
+        if self.recorder is not None and len(gradients) == len(node.next_nodes):
+            fitted = self._fitted(node, gradients)
+            self.recorder.step(node, grads, gradients, fitted)
+            gradients = tuple(fitted)
+        return gradients
+
+    def _serve_extra(self, node: Node, grads: Any) -> Any:
+        """Call the hooks before a node runs, and keep the gradients of tensors that retain them."""
+        extra = node.extra
+        assert extra is not None
+        grads = forced(grads)
+        for output_nr, of_tensor in extra.tensor_hooks.items():
+            if isinstance(grads, list):
+                grads[output_nr] = hooks.call_tensor_hooks(of_tensor, grads[output_nr])
+            else:
+                grads = hooks.call_tensor_hooks(of_tensor, grads)
+        for output_nr, reference in extra.retained.items():
+            tensor = reference()
+            gradient = grads[output_nr] if isinstance(grads, list) else grads
+            if tensor is not None and gradient is not None:
+                old = tensor.grad
+                if old is not None:
+                    new = gradient if self.create_graph else Tensor(gradient)
+                    new = fitting.add(old, new)
+                else:
+                    new = fitting.clone(gradient) if self.create_graph else Tensor(own(gradient))
+                meta_of(tensor).grad = new
+        return grads
+
+    def _capture(self, node: Node, grads: Any) -> None:
+        assert self.targets is not None
+        for target, output_nr in self.targets:
+            if target is node:
+                gradient = grads[output_nr] if isinstance(grads, list) else grads
+                self.captured[target, output_nr] = gradient

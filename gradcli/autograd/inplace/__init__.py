@@ -1,0 +1,1 @@
+"""Writes in place, aliasing, and views that are made again."""

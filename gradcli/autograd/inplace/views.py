@@ -1,0 +1,125 @@
+"""Views made anew: where a view lies in its base, so that the same view can be made of another
+value of the base.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.arrays.lazy_conjugation import PLAIN, reflected
+from gradcli.autograd.inplace.geometry import geometry
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, not_installed
+
+# Installed by gradcli.ops.
+as_strided: Callable[[Tensor, tuple[int, ...], tuple[int, ...], int], Tensor] = not_installed
+conj: Callable[[Tensor], Tensor] = not_installed
+negated: Callable[[Tensor], Tensor] = not_installed
+view_as_complex: Callable[[Tensor], Tensor] = not_installed
+view_as_real: Callable[[Tensor], Tensor] = not_installed
+
+
+def storage_offset(tensor: Tensor) -> int:
+    """How many elements of the memory that the tensor shows lie before its first."""
+    return 0 if tensor.base is None else ViewPlace(tensor.base, tensor).geometry[2]
+
+
+class ViewPlace:
+    """Where in its base's memory a view lies, and how it shows that.
+
+    Attributes:
+        dtype: the view's: it may show complex numbers as real ones, or pairs as complex ones.
+        geometry: its shape, strides and offset.
+        reflection: whether it shows the memory conjugated or negated.
+    """
+
+    __slots__ = (
+        "_reflected_last",
+        "_reflected_twice",
+        "_windows",
+        "dtype",
+        "geometry",
+        "reflection",
+    )
+
+    def __init__(self, base: Tensor, view: Tensor) -> None:
+        array, self.reflection = view.array, PLAIN
+        self._reflected_last = self._reflected_twice = False
+        mirrors = None if view.storage is None else view.storage.mirrors
+        if mirrors is not None:
+            of_base, of_view = mirrors.reflection(base.array), mirrors.reflection(array)
+            node = view.grad_fn
+            if of_base == of_view:
+                self._reflected_twice = node is not None and node.node_name == "ConjBackward0"
+            else:
+                self.reflection = (of_base[0] != of_view[0], of_base[1] != of_view[1])
+                array = mirrors.shown(array, of_base)
+                self._reflected_last = node is None or node.node_name in _REFLECTING
+        self.dtype = array.dtype
+        self.geometry = geometry(base.array, array)
+        plain = self.dtype is base.array.dtype and self.reflection == PLAIN
+        self._windows = 1 if plain else _windows_of(view.grad_fn)
+
+    def shown_in(self, base: Tensor) -> Tensor:
+        """The view at this place of a base, made by the steps that PyTorch makes it by."""
+        kind, kind_of_base = self.dtype.kind, base.array.dtype.kind
+        if kind == kind_of_base:
+            if self._reflected_last:
+                return self._reflected(self._window(base))
+            if self._reflected_twice:
+                return conj(conj(self._window(base)))
+            return self._windowed(self._reflected(base))
+        if kind == "c":
+            return self._reflected(view_as_complex(self._window(base)))
+        conjugated, turned = self.reflection
+        pairs = view_as_real(conj(base) if conjugated else base)
+        return self._windowed(negated(pairs) if turned else pairs)
+
+    def _windowed(self, whole: Tensor) -> Tensor:
+        """The view of what shows all of the base; PyTorch keeps each of the views in between."""
+        for _ in range(self._windows - 1):
+            whole = as_strided(whole, *geometry(whole.array, whole.array))
+        return as_strided(whole, *self.geometry)
+
+    def _window(self, base: Tensor) -> Tensor:
+        """The part of the base that the view shows, or the base where that is all of it."""
+        shape, strides, offset = self.geometry
+        if self.dtype.kind != base.array.dtype.kind:
+            steps = tuple(2 * step for step in strides)
+            shape, strides, offset = (*shape, 2), (*steps, 1), 2 * offset
+        if (shape, strides, offset) == geometry(base.array, base.array):
+            return base
+        return as_strided(base, shape, strides, offset)
+
+    def _reflected(self, tensor: Tensor) -> Tensor:
+        conjugated, turned = self.reflection
+        tensor = conj(tensor) if conjugated else tensor
+        return negated(tensor) if turned else tensor
+
+    def reflect(self, memory: Any, dtype: Any) -> None:
+        """Conjugate or negate the bytes of a value of the base, of the given dtype, in place: what
+        the view shows is then the same place of it, plainly.
+        """
+        if self.reflection != PLAIN:
+            dtype = self.dtype if self.dtype.kind == "c" else dtype
+            values = memory[: memory.size - memory.size % dtype.itemsize].view(dtype)
+            values[...] = reflected(values, self.reflection)
+
+
+def _windows_of(node: Node | None) -> int:
+    """How many views were taken since the memory is shown in another way: 1 where it is not."""
+    count = 0
+    while node is not None and node.next_nodes:
+        if node.node_name in _SHOWING_OTHERWISE:
+            return max(count, 1)
+        count += 1
+        node = node.next_nodes[0]
+    return 1
+
+
+_REFLECTING = frozenset({"ConjBackward0", "NegViewBackward0"})
+"""The nodes of views that show memory conjugated or negated."""
+
+_SHOWING_OTHERWISE = _REFLECTING | {"ViewAsRealBackward0"}
+"""The nodes of views that show memory in another way than by strides."""

@@ -1,0 +1,370 @@
+"""Writing to tensors: what may be written, what a write does to histories, and views.
+
+A write to a tensor replaces its grad_fn by the writing node. A write to a view changes its base:
+the base's grad_fn becomes a `CopySlices`, which runs the writing node on the part of the gradient
+that the view shows, and every view of the base makes its grad_fn anew, an `AsStridedBackward0`,
+when it is next asked for.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.executor import assign
+from gradcli.autograd import tensor as tensors
+from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
+from gradcli.autograd.inplace.geometry import extent, shown
+from gradcli.autograd.inplace.views import ViewPlace
+from gradcli.autograd.node import Node, extra_of, freed
+from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
+from gradcli.errors import GradcliError
+from gradcli.state import active
+
+# Installed by gradcli.ops.
+clone: Callable[[Tensor], Tensor] = not_installed
+copied: Callable[[Tensor, Tensor], Tensor] = not_installed
+
+
+class CopySlices(Node):
+    """The node of a base that was written to through a view.
+
+    Its first edge leads to the base's old history; the others are the writing node's. That runs on
+    the part of the gradient that the view shows, and its answer takes that part's place.
+    """
+
+    __slots__ = ("base_strides", "place_of_view", "renewed", "writer")
+
+    node_name = "CopySlices"
+
+    renewed: weakref.ref[Node] | None
+    """What the written view's history begins with since; it leads here, so it is not kept."""
+
+    def __init__(self, base: Tensor, view: Tensor, writer: Node) -> None:
+        base_node, base_nr = gradient_edge(base)
+        state = active.state
+        state.sequence_nr += 1
+        self.next_nodes = (base_node, *writer.next_nodes[1:])
+        self.input_nrs = (base_nr, *writer.input_nrs[1:])
+        self.metadata = ((base.array.shape, base.array.dtype),)
+        self.sequence_nr = state.sequence_nr
+        self.place = state.place
+        self.assigned = None
+        self.extra = None
+        self.writer: Node | None = writer
+        self.renewed = None
+        self.place_of_view = ViewPlace(base, view)
+        self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
+
+    def _writer(self, keep: bool) -> Node:
+        """The writing node, let go unless `keep`; raises E403 where it already is.
+
+        It keeps its saved values: in the graph of a gradient it may stand on its own too.
+        """
+        writer = self.writer
+        if writer is None:
+            raise freed(self)
+        if not keep:
+            self.writer = None
+        return writer
+
+    def _copied(self, grads: Any) -> tuple[Any, Any, Any]:
+        """A copy of the gradient that lies in memory as the base does, the view of its part, and
+        the memory.
+        """
+        shape, dtype = self.metadata[0]
+        memory = module_of(grads).empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
+        gradient = shown(memory, dtype, (shape, self.base_strides, 0))
+        gradient[...] = grads
+        part = shown(memory, self.place_of_view.dtype, self.place_of_view.geometry)
+        # PyTorch lets an expanded view be filled, but not be written to by the gradient.
+        check_places(part)
+        return gradient, part, memory
+
+    def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        gradient, part, memory = self._copied(grads)
+        self.place_of_view.reflect(memory, gradient.dtype)
+        first, *others = self._writer(keep).run(part.copy()[()], True)
+        part[...] = 0 if first is None else first
+        self.place_of_view.reflect(memory, gradient.dtype)
+        return gradient, *others
+
+    def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
+        # PyTorch's steps, so that the graph of the gradient has its nodes.
+        gradient = Tensor(self._copied(grads.array)[0])
+        write(gradient, copied(gradient, grads))
+        part = self.place_of_view.shown_in(gradient)
+        writer = self._writer(keep)
+        extra_of(writer).renewed = self.renewed
+        first, *others = writer.run_recorded(clone(part), True)
+        if first is None:
+            first = Tensor(module_of(part.array).zeros((), part.array.dtype))
+        write(part, copied(part, first))
+        return gradient, *others
+
+
+def base_array(tensor: Tensor) -> Any:
+    """The array of the tensor that a view shows, or the tensor's own."""
+    storage_of(tensor)
+    return tensor.array if tensor.base is None else tensor.base.array
+
+
+def check_inplace(tensor: Tensor, *operands: Any) -> bool:
+    """Raise E405 where PyTorch refuses to write to the tensor what is computed from it and the
+    operands, of which those that are tensors count. Returns what `check_memory` does.
+    """
+    overlapping = check_memory(tensor, *operands)
+    check_graph(tensor)
+    return overlapping
+
+
+def check_graph(tensor: Tensor, *operands: Any) -> None:
+    """Raise E405 where the tensor's place in the graph forbids a write, and outside the mode for a
+    tensor of inference mode. Memory may be shared, by the operands too.
+    """
+    if not active.state.grad_enabled:
+        return
+    if tensor.requires_grad:
+        _check_history(tensor)
+    elif tensor.base is not None and tensor.base.requires_grad:
+        # Until someone asks for the history of such a view, PyTorch takes it for a leaf.
+        _check_creation(tensor, "is changed in place")
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} is a view whose base got a history after it was made",
+            help="take the view anew before writing to it",
+        )
+
+
+def check_distinct(tensor: Tensor, *operands: Any) -> None:
+    """`check_inplace` for writes that read an operand after they began: it must not share any
+    memory with the tensor, not even all of it.
+    """
+    check_apart(tensor, *operands)
+    check_inplace(tensor)
+
+
+def _check_history(tensor: Tensor) -> None:
+    """Raise E405 where the tensor cannot take part in a history that is rewritten."""
+    base = tensor.base
+    if base is not None:
+        _check_creation(tensor, "is changed in place")
+        refresh(tensor)
+        if tensor.requires_grad and base.grad_fn is None:
+            raise GradcliError(
+                "E405",
+                f"the tensor is a view of {_named(base)}, a leaf that requires grad, and cannot be"
+                " changed in place",
+                help="write under `with torch.no_grad():`, or clone() the leaf first",
+            )
+    if tensor.requires_grad and tensor.grad_fn is None:
+        raise GradcliError(
+            "E405",
+            f"{_named(tensor)} is a leaf that requires grad, and cannot be changed in place",
+            help="write under `with torch.no_grad():`, or build a new tensor: `x = x + 1`",
+        )
+
+
+def _check_creation(view: Tensor, what: str) -> None:
+    """Raise E405 where a view was made in a way that lets no history follow a write."""
+    assert view.meta is not None
+    creation = view.meta.creation
+    if creation == "multi_output":
+        made_by = view.grad_fn.node_name if view.grad_fn else "an op"
+        raise GradcliError(
+            "E405",
+            f"a view {what}, and it is one of several that {made_by} returned",
+            help="take the part with an index or narrow(), or clone() it before writing",
+        )
+    if creation == "custom_function":
+        raise GradcliError(
+            "E405",
+            f"a view {what}, and a custom function returned it: the change would go past the"
+            " function's own backward",
+            help="clone() what the function returned",
+        )
+    if creation == "no_grad":
+        raise GradcliError(
+            "E405",
+            f"a view that was made under no_grad {what} while gradients are recorded",
+            help="make the view and the change both inside, or both outside no_grad",
+        )
+
+
+def _named(tensor: Tensor) -> str:
+    return f"`{tensor.name}`" if tensor.name else "the tensor"
+
+
+def is_recorded(*tensors: Tensor) -> bool:
+    """Whether an operation on the tensors would be recorded, in the graph or for whoever asked."""
+    state = active.state
+    if state.recorder is not None:
+        return True
+    if not state.grad_enabled:
+        return False
+    for tensor in tensors:
+        base = tensor.base
+        if tensor.requires_grad or (base is not None and base.requires_grad):
+            return True
+    return False
+
+
+def overwrite(tensor: Tensor, array: Any) -> None:
+    """Write an array, or a number, of the tensor's dtype where nothing is recorded: what `write`
+    does, without a result in between. Raises E301 where the shape does not fit.
+    """
+    storage = storage_of(tensor)
+    try:
+        assign(tensor.array, array)
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"values of shape {tuple(array.shape)} cannot be written to a tensor of shape"
+            f" {tuple(tensor.array.shape)}",
+        ) from None
+    storage.count_write()
+
+
+def write(tensor: Tensor, result: Tensor) -> None:
+    """Make a result computed from a tensor the tensor's new value, with the result's history.
+
+    The caller has called `check_inplace`. Raises E301 and E203 where the result's shape or dtype
+    does not fit.
+    """
+    array = result.array
+    if array.shape != tensor.array.shape:
+        raise misshapen(tensor, array.shape)
+    if array.dtype is not tensor.array.dtype:
+        if not dtypes.can_cast(result.dtype, tensor.dtype):
+            raise unfit(result.dtype, tensor)
+        array = dtypes.cast(array, tensor.dtype)
+    storage = storage_of(tensor)
+    node = result.grad_fn
+    if node is not None:
+        if not tensor.requires_grad:
+            _check_history(tensor)
+        if tensor.base is not None and node.next_nodes[0] is not gradient_edge(tensor)[0]:
+            # Several nodes made the result: the write is one more, which CopySlices can take.
+            result = copied(tensor, result)
+            node = result.grad_fn
+            assert node is not None
+        _keep_old_value(node, tensor)
+    if array is not tensor.array:
+        assign(tensor.array, array)
+    storage.count_write()
+    if active.state.recorder is not None:
+        active.state.recorder.write(tensor, result)
+    if node is None:
+        return
+    node.metadata = ((tensor.array.shape, tensor.array.dtype),)
+    node.save_result_storage(0, storage, tensor.array)
+    rebase(tensor, node)
+
+
+def misshapen(tensor: Tensor, shape: Any) -> GradcliError:
+    """The error of a result whose shape is not that of the tensor it should be written to."""
+    return GradcliError(
+        "E301",
+        f"the result has shape {tuple(shape)} and cannot be written to a tensor of shape"
+        f" {tuple(tensor.array.shape)}",
+    )
+
+
+def unfit(dtype: dtypes.DType, tensor: Tensor) -> GradcliError:
+    """The error of a result whose dtype the tensor cannot take that it should be written to."""
+    return GradcliError(
+        "E203", f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}"
+    )
+
+
+def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
+    """Give a tensor the shape and strides of a result that shows the same memory, and its history:
+    what `t_` and its like do. Returns the tensor.
+
+    Raises E405 where the tensor may not be changed.
+    """
+    check_graph(tensor)
+    storage = storage_of(tensor)
+    array = result.array
+    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
+    storage.count_write()
+    if result.grad_fn is not None:
+        if tensor.meta is not None:
+            tensor.meta.attr_version = storage.version
+        _replace_history(tensor, result.grad_fn)
+    return tensor
+
+
+def _keep_old_value(node: Any, tensor: Tensor) -> None:
+    """Let a node that saved the value it is about to overwrite keep a copy, as PyTorch's in-place
+    ops do.
+    """
+    if getattr(node, "saved_self", None) is tensor:
+        node.saved_self = _unseen(clone, tensor)
+        node.version_self = 0
+
+
+def rebase(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
+    """Put a node that wrote to a tensor on top of its history, or of its base's."""
+    base = tensor.base
+    if base is not None:
+        slices = CopySlices(base, tensor, node)
+        _replace_history(base, slices)
+        refresh(tensor)
+        if tensor.grad_fn is not None:
+            slices.renewed = weakref.ref(tensor.grad_fn)
+    else:
+        _replace_history(tensor, node, output_nr)
+
+
+def _replace_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
+    old = tensor.grad_fn
+    if tensor.retains_grad and old is not None:
+        reference = extra_of(old).retained.pop(tensor.output_nr)
+        extra_of(node).retained[output_nr] = reference
+    if old is not None and node.assigned is None:
+        node.assigned = old.assigned
+    tensor.grad_fn = node
+    tensor.output_nr = output_nr
+    tensor.requires_grad = True
+
+
+def _regenerate(view: Tensor) -> None:
+    """Make a view's history anew where its base has another one than when it was last made."""
+    meta, storage = view.meta, view.storage
+    assert meta is not None
+    assert meta.base is not None
+    assert storage is not None
+    base = meta.base
+    if not base.requires_grad:
+        if meta.loose and view.grad_fn is None:
+            view.requires_grad = False
+        return
+    if not view.requires_grad:
+        view.requires_grad = meta.loose = True
+    if meta.attr_version == storage.version:
+        return
+    _check_creation(view, "is used after a write to its memory")
+    renewed = _unseen(ViewPlace(base, view).shown_in, base)
+    view.grad_fn = renewed.grad_fn
+    view.output_nr = 0
+    meta.attr_version = storage.version
+
+
+def _unseen(step: Callable[..., Tensor], *args: Any) -> Tensor:
+    """The result of an op that the program did not ask for: in the graph, but in no record."""
+    state = active.state
+    before = state.grad_enabled, state.recorder
+    state.grad_enabled, state.recorder = True, None
+    try:
+        return step(*args)
+    finally:
+        state.grad_enabled, state.recorder = before
+
+
+tensors.regenerate = _regenerate

@@ -1,0 +1,1 @@
+"""Who hears what ran: the recorder and its listeners."""

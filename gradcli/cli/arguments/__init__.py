@@ -1,0 +1,1 @@
+"""What stands on a command line: options, `NAME=VALUE` bindings, files."""

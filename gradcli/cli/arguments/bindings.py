@@ -1,0 +1,141 @@
+"""The arguments of a run and how they meet its program: they supply a name that it reads, or
+replace the first value that it gives one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, INSIDE, READ, mentions
+from gradcli.cli.arguments.values import Argument, as_input, taking_kind, value_of
+from gradcli.errors import Warned
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.cli.arguments.options import Options
+    from gradcli.cli.process.terminal import Terminal
+    from gradcli.language.tree import Statement
+    from gradcli.session import Session
+
+_MOST_NAMES = 10
+
+
+class Binding:
+    """An argument and what became of it.
+
+    Attributes:
+        argument: the argument.
+        value: what it stands for.
+        bound: what its name was bound to, None while it is not.
+        settled: whether the program has mentioned its name where it runs.
+        useless: whether the program gives the name a value that cannot be replaced.
+    """
+
+    __slots__ = ("argument", "bound", "settled", "useless", "value")
+
+    def __init__(self, argument: Argument, value: Any) -> None:
+        self.argument = argument
+        self.value = value
+        self.bound: Any = None
+        self.settled = False
+        self.useless = False
+
+
+class Bindings:
+    """The arguments of one run.
+
+    Args:
+        arguments: the arguments, of different names.
+        session: where the program runs.
+        options: what the command line asks for.
+
+    Raises:
+        GradcliError: E501, E502 from a value.
+    """
+
+    __slots__ = ("bindings", "names", "session", "wrt")
+
+    def __init__(self, arguments: Sequence[Argument], session: Session, options: Options) -> None:
+        self.session = session
+        self.wrt = options.wrt
+        self.bindings: dict[str, Binding] = {}
+        self.names: dict[str, None] = {}
+        for argument in arguments:
+            binding = Binding(argument, value_of(argument, session, options.dtype))
+            self.bindings[argument.name] = binding
+
+    def meet(self, statements: Iterable[Statement]) -> Iterator[Statement]:
+        """The statements, each after the arguments that it is the first to mention were bound."""
+        if not self.bindings:
+            yield from statements
+            return
+        for statement in statements:
+            for name, how in mentions(statement).items():
+                self.names.setdefault(name)
+                binding = self.bindings.get(name)
+                if binding is not None and not binding.settled:
+                    # A function's body runs later: by then the program may have assigned the name.
+                    binding.settled = how != INSIDE
+                    binding.useless = how == BOUND and binding.bound is None
+                    self._bind(name, binding, how)
+            yield statement
+
+    def _bind(self, name: str, binding: Binding, how: str) -> None:
+        session = self.session
+        differentiable = self.wrt is None or name in self.wrt
+        argument = binding.argument
+        if how in (READ, INSIDE) and binding.bound is None:
+            with session.running(argument.span):
+                binding.bound = as_input(argument, binding.value, differentiable)
+            session.bind(name, binding.bound)
+
+        def replace(old: Any) -> Any:
+            binding.bound = taking_kind(argument, binding.value, old, differentiable)
+            return binding.bound
+
+        session.override(name, replace if how in (ASSIGNED, INSIDE) else None)
+
+    def inputs(self) -> list[tuple[str, Tensor]]:
+        """The arguments that were bound to tensors."""
+        from gradcli.autograd.tensor import Tensor
+
+        return [
+            (name, binding.bound)
+            for name, binding in self.bindings.items()
+            if type(binding.bound) is Tensor
+        ]
+
+    def warn_unused(self, terminal: Terminal, statements: Iterable[Statement] = ()) -> None:
+        """Say which arguments the program never mentions.
+
+        `statements` are those that did not run since an error came before them.
+        """
+        for statement in statements if self.bindings else ():
+            self.names.update(dict.fromkeys(mentions(statement)))
+        for name, binding in self.bindings.items():
+            if name not in self.names or binding.useless:
+                warned = unused(binding.argument, self.names, self.bindings)
+                if binding.useless:
+                    warned.help = "it sets the name itself, and not by an assignment"
+                terminal.warning(warned)
+
+
+def unused(argument: Argument, names: Iterable[str], given: Container[str]) -> Warned:
+    """The warning of an argument that a program does not use.
+
+    Args:
+        argument: the argument.
+        names: the names that the program mentions.
+        given: the names of all arguments.
+    """
+    from gradcli.language.hints.spelling import closest
+    from gradcli.language.library.namespace import table_of
+
+    own = [name for name in names if table_of(name) is None]
+    near = closest(argument.name, [name for name in own if name not in given])
+    help = f"did you mean `{near}`?" if near is not None else None
+    if near is None and own:
+        help = f"its names are {', '.join(own[:_MOST_NAMES])}"
+    message = f"the program does not use `{argument.name}`"
+    return Warned("W009", message, argument.span, help)

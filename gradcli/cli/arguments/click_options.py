@@ -1,0 +1,215 @@
+"""The options that commands share, and what they demand of the other words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from gradcli.cli.arguments.options import (
+    DTYPES,
+    FORMATS,
+    PICTURES,
+    TRACES,
+    Options,
+    is_device,
+    read_size,
+)
+from gradcli.cli.arguments.values import Argument
+from gradcli.cli.process.terminal import ERROR_FORMATS
+
+Decorator = Callable[[Any], Any]
+
+
+def _size(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> int | None:
+    """A size in bytes."""
+    if text is None:
+        return None
+    size = read_size(text)
+    if size is None:
+        raise click.BadParameter(f"{text!r} is no size such as 500MB or 2GB", param=parameter)
+    return size
+
+
+def _device(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    """A device's name."""
+    if text is not None and not is_device(text):
+        raise click.BadParameter(f"{text!r} is none of cpu, cuda and cuda:N", param=parameter)
+    return text
+
+
+_LIMITS: list[Decorator] = [
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, 10**6, min_open=True),
+        metavar="SECONDS",
+        help="The longest that a program may run; no limit by default.",
+    ),
+    click.option(
+        "--max-memory",
+        metavar="SIZE",
+        callback=_size,
+        help="The memory that a program may take, as 500MB or 2GB; by default half of what there"
+        " is, at most 4GB.",
+    ),
+    click.option(
+        "--max-elements",
+        type=click.IntRange(1),
+        metavar="N",
+        help="The elements of one tensor, list or string; 100 million by default.",
+    ),
+    click.option(
+        "--max-steps",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Loop rounds and calls; 10 million by default.",
+    ),
+    click.option("--sandbox", is_flag=True, help="Let the program read and write no files."),
+]
+
+_OUTPUT: list[Decorator] = [
+    click.option("--seed", metavar="VALUE", help="The gradient that backward starts from."),
+    click.option("--of", metavar="NAME", help="The output: the tensor assigned last by default."),
+    click.option("--wrt", metavar="A,B", help="The inputs whose gradients are wanted."),
+]
+
+_RESULT: list[Decorator] = [
+    click.option(
+        "--trace", type=click.Choice(TRACES), help="Print the backward graph in this style."
+    ),
+    click.option("--no-trace", is_flag=True, help="Print no trace."),
+    click.option(
+        "--format",
+        type=click.Choice([*FORMATS, *PICTURES]),
+        help="Print the result as text, as a JSON document, as one on a single line, or as a table"
+        " of names, shapes, dtypes, values and gradients; or the graph for Mermaid or Graphviz."
+        " `run` prints a result when one of the"
+        " last three is asked for, and its JSON is on a line per file.",
+    ),
+    click.option("--json", is_flag=True, help="Short for --format json."),
+]
+
+_NUMBERS: list[Decorator] = [
+    click.option(
+        "--precision",
+        type=click.IntRange(0, 100),
+        metavar="N",
+        help="Digits behind the point of printed tensors: 4. JSON and files have them all.",
+    ),
+    click.option("--full", is_flag=True, help="Print large tensors whole, without `...`."),
+]
+
+_FILES: list[Decorator] = [
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="Write the result to a file: output and gradients as .npz, .safetensors or .json,"
+        " gradients as the columns of a .csv, one gradient as .npy.",
+    ),
+    click.option(
+        "--inputs",
+        metavar="FILE",
+        help="Run the program for each record of a file of JSON Lines, or of csv with a header;"
+        " `-` is standard input. A result in JSON is printed on a line per record.",
+    ),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1, 256),
+        default=1,
+        metavar="N",
+        help="How many processes share the records of --inputs, or the files of `run`.",
+    ),
+]
+
+_DEVICE: Decorator = click.option(
+    "--device",
+    metavar="DEVICE",
+    callback=_device,
+    help="Where inputs and new tensors are: cpu, cuda or cuda:N.",
+)
+
+_DRESS: list[Decorator] = [
+    click.option(
+        "--dtype",
+        type=click.Choice(list(DTYPES)),
+        metavar="DTYPE",
+        help="The dtype of inputs: float16, bfloat16, float32 or float64.",
+    ),
+    _DEVICE,
+    click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
+    click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        default="auto",
+        help="Whether text is coloured.",
+    ),
+    click.option(
+        "--error-format",
+        type=click.Choice(ERROR_FORMATS),
+        default="full",
+        help="Errors and warnings with their source, on one line, or as JSON.",
+    ),
+    click.option("--strict", is_flag=True, help="Exit with 1 where there were warnings."),
+]
+
+
+def with_options(command: Any) -> Any:
+    """Give a command the options that one-shot and batch share."""
+    options = [*_OUTPUT, *_RESULT, *_NUMBERS, *_FILES, *_DRESS, *_LIMITS]
+    return _with(command, options)
+
+
+def with_program(command: Any) -> Any:
+    """Give a command the options of one that runs a program in order to explain it: where the
+    program is, what its output is, and how text and numbers look.
+    """
+    file = click.option("--file", metavar="FILE", help="The file that the program is in.")
+    return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
+
+
+def with_device(command: Any) -> Any:
+    """Give a command the option that says where tensors are."""
+    return _with(command, [_DEVICE])
+
+
+def with_limits(command: Any) -> Any:
+    """Give a command the options that set limits."""
+    return _with(command, _LIMITS)
+
+
+def _with(command: Any, options: Sequence[Decorator]) -> Any:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def check_inputs(given: dict[str, Any]) -> None:
+    """Raise a usage error for what `--inputs` leaves no room for."""
+    if given["format"] in ("text", "table", *PICTURES):
+        raise click.UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
+    if given["output"] is not None:
+        raise click.UsageError("--inputs prints JSON Lines; -o holds the result of one run")
+
+
+def stdin_options(options: Options) -> list[str]:
+    """The options that read standard input."""
+    if options.inputs is None:
+        return []
+    from gradcli.files.reading import reads_stdin
+
+    return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
+
+
+def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
+    """Raise a usage error where standard input is asked for twice: it can be read once."""
+    files = [each for each in arguments if each.file]
+    if len(files) + len(others) < 2:
+        return
+    from gradcli.files.reading import reads_stdin
+
+    readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
+    readers += others
+    if len(readers) > 1:
+        raise click.UsageError(f"{' and '.join(readers)} both read standard input")

@@ -1,0 +1,168 @@
+"""The options that one-shot and batch share, as they were given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.limits import ELEMENTS, STEPS, Limits
+
+FORMATS = ("text", "json", "jsonl", "table")
+
+PICTURES = ("mermaid", "dot")
+"""Formats of the graph itself."""
+
+TRACES = ("tree", "next", "steps")
+
+DTYPES = {
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float32": "float32",
+    "float64": "float64",
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+}
+"""The words for `--dtype` and what they stand for."""
+
+
+def is_device(text: str) -> bool:
+    """Whether a text names a device that tensors can be on."""
+    kind, colon, number = text.partition(":")
+    return text == "cpu" or (kind == "cuda" and (not colon or number.isdecimal()))
+
+
+_UNITS = {"": 1, "B": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12} | {
+    f"{letter}{ending}": base**power
+    for power, letter in enumerate("KMGT", 1)
+    for ending, base in (("B", 1000), ("IB", 1024))
+}
+
+
+def read_size(text: str) -> int | None:
+    """The bytes that a size such as `500MB`, `1.5G` or `2GiB` stands for, None if it is none."""
+    number = text.rstrip(" abBgGiIkKmMtT")
+    unit = text[len(number) :].strip().upper()
+    try:
+        size = float(number) * _UNITS[unit]
+        return int(size) if size >= 1 else None
+    except (KeyError, ValueError, OverflowError):
+        return None
+
+
+def limits_of(given: dict[str, Any]) -> Limits:
+    """The limits that the options set, taken out of them; the defaults of the command line for the
+    others.
+    """
+    from gradcli.cli.process.memory import default_memory
+
+    memory = given.pop("max_memory", None)
+    return Limits(
+        elements=given.pop("max_elements", None) or ELEMENTS,
+        steps=given.pop("max_steps", None) or STEPS,
+        memory=default_memory() if memory is None else memory,
+        timeout=given.pop("timeout", None),
+        files=not given.pop("sandbox", False),
+    )
+
+
+class Options:
+    """What the command line asks for.
+
+    Attributes:
+        seed: the text of the gradient that backward starts from, None for 1.
+        of: the name of the output, None for the tensor assigned last.
+        wrt: the inputs whose gradients are wanted, None for all.
+        trace: `tree`, `next`, `steps`, `none`, or None where nothing was said.
+        format: how the result is printed, one of `FORMATS` or `PICTURES`.
+        precision: the digits behind the point of printed tensors, None for 4.
+        full: whether large tensors are printed whole.
+        inputs: the file of records that the program runs for, or None.
+        jobs: how many processes work.
+        output: the file that the result is written to, or None.
+        dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
+            those as they are.
+        device: where inputs and new tensors are, None for the CPU.
+        quiet: whether traces, warnings and notes are kept back.
+        keep_going: whether further files run after one failed.
+        limits: how much a run may use.
+    """
+
+    __slots__ = (
+        "device",
+        "dtype",
+        "format",
+        "full",
+        "inputs",
+        "jobs",
+        "keep_going",
+        "limits",
+        "of",
+        "output",
+        "precision",
+        "quiet",
+        "seed",
+        "trace",
+        "wrt",
+    )
+
+    def __init__(
+        self,
+        *,
+        seed: str | None = None,
+        of: str | None = None,
+        wrt: str | None = None,
+        trace: str | None = None,
+        no_trace: bool = False,
+        json: bool = False,
+        format: str | None = None,
+        precision: int | None = None,
+        full: bool = False,
+        inputs: str | None = None,
+        jobs: int = 1,
+        output: str | None = None,
+        dtype: str | None = None,
+        device: str | None = None,
+        quiet: bool = False,
+        keep_going: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
+        self.seed = seed
+        self.of = of
+        self.wrt = None if wrt is None else [name.strip() for name in wrt.split(",")]
+        self.trace = "none" if no_trace else trace
+        if inputs is not None:  # a document on a line per record
+            json, format = True, "jsonl"
+        self.format = format or ("json" if json else "text")
+        self.precision = precision
+        self.full = full
+        self.inputs = inputs
+        self.jobs = jobs
+        self.output = output
+        self.dtype = None if dtype is None else DTYPES[dtype]
+        self.device = None if device == "cpu" else device
+        self.quiet = quiet
+        self.keep_going = keep_going
+        self.limits = limits or Limits()
+
+    @property
+    def json(self) -> bool:
+        """Whether the result is printed as JSON, and what the program prints is part of it."""
+        return self.format in ("json", "jsonl")
+
+    @property
+    def wants_result(self) -> bool:
+        """Whether anything beyond what the program itself prints is asked for."""
+        asked: list[Any] = [self.seed, self.of, self.wrt, self.output]
+        return self.format != "text" or any(each is not None for each in asked) or self.traces
+
+    @property
+    def traces(self) -> bool:
+        """Whether a trace is asked for."""
+        return self.trace not in (None, "none")
+
+    @property
+    def record(self) -> str:
+        """What the session has to record for it."""
+        if self.format in PICTURES:
+            return "all"
+        return "steps" if self.trace == "steps" else "graph"

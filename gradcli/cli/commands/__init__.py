@@ -1,0 +1,1 @@
+"""One file per command: its click declaration and its body."""

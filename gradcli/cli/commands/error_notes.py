@@ -1,0 +1,175 @@
+"""What `why` would say, beside an error or a gradient that is missing.
+
+The program is run once more, recorded whole. That is done only for a program that writes no files
+and that ran for a moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.errors import GradcliError, Label, Span
+
+if TYPE_CHECKING:
+    from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.program.run import Run
+    from gradcli.explain.recorded_run import Recorded
+    from gradcli.explain.why.detachments import Cut
+    from gradcli.explain.why.why import Why
+    from gradcli.language.tree import Statement
+
+_LONGEST = 0.5
+"""Seconds that a program may have run."""
+
+_MOST = 3
+"""Cuts that are shown beside an error."""
+
+
+def prove(
+    error: GradcliError,
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+) -> None:
+    """Label the places where the graph was cut: for the error of a tensor without a graph, and for
+    that of an operation on a `.grad` that is None.
+    """
+    if error.span is None:
+        return
+    missing = _missing_gradient(error)
+    if (error.code != "E402" and missing is None) or not _repeatable(run, statements):
+        return
+    found = _again(run, statements, arguments)
+    if found is None:
+        return
+    with run.session.running():
+        if missing is not None:
+            proof = _of_gradient(found, missing)
+        else:
+            proof = _of_graph(found, error.span)
+    if proof is None:
+        return
+    from gradcli.explain.why.detachments import holds
+
+    error.notes = (*error.notes, proof.reason)
+    if proof.cuts:
+        outside = [c for c in proof.cuts if c.place is not None and not holds(error.span, c.place)]
+        error.labels = (*error.labels, *_labels(proof.cuts if proof.kind == "cut" else outside))
+        error.help = proof.cuts[0].help or error.help
+
+
+def _missing_gradient(error: GradcliError) -> str | None:
+    """The variable whose `.grad` an operation found to be None."""
+    if error.code == "E202":
+        for label in error.labels:
+            name, dot, attribute = label.span.text.partition(".")
+            if dot and attribute == "grad" and name.isidentifier() and "is None" in label.text:
+                return name
+    return None
+
+
+def _of_gradient(found: Recorded, name: str) -> Why | None:
+    """Why a variable has no gradient."""
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.explain.why.why import why
+
+    tensor = found.values.get(name)
+    return why(found, name, tensor, "grad") if type(tensor) is Tensor else None
+
+
+def _of_graph(found: Recorded, place: Span) -> Why | None:
+    """Why the tensor at a place has no graph."""
+    from gradcli.explain.why.why import without_grad
+
+    tensor = _tensor_at(found, place)
+    return None if tensor is None else without_grad(found, "", tensor.name or "it", tensor)
+
+
+def note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]) -> None:
+    """Say of the arguments that got no gradient where the graph was cut on the way from them."""
+    if run.bindings is None or run.terminal.quiet:
+        return
+    missing = [
+        name
+        for name, tensor in run.bindings.inputs()
+        if tensor.requires_grad and tensor.grad is None
+    ]
+    if not missing or not _repeatable(run, statements):
+        return
+    found = _again(run, statements, arguments, differentiated=True)
+    if found is None:
+        return
+    from gradcli.explain.why.why import why
+    from gradcli.render.diagnostics.snippet import location
+
+    for name in missing:
+        tensor = found.inputs.get(name)
+        if tensor is None:
+            continue
+        with run.session.running():
+            proof = why(found, name, tensor, "grad")
+        if proof.kind == "cut":
+            places = [
+                f"\n  {location(cut.place)}: {cut.text}" for cut in proof.cuts[:_MOST] if cut.place
+            ]
+            run.terminal.note(f"{name}.grad is None: {proof.reason}{''.join(places)}")
+
+
+def _repeatable(run: Run, statements: Sequence[Statement]) -> bool:
+    """Whether running a program again is cheap, and changes nothing."""
+    from gradcli.language import tree
+
+    if not statements or run.seconds > _LONGEST or run.reading:
+        return False
+    for node in tree.nodes_of(list(statements)):
+        if isinstance(node, tree.Command):
+            return False
+        if isinstance(node, tree.Call):
+            name = node.function
+            called = name.name if isinstance(name, (tree.Name, tree.Attribute)) else ""
+            if called.startswith("save"):
+                return False
+    return True
+
+
+def _again(
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+    differentiated: bool = False,
+) -> Recorded | None:
+    """The same run recorded whole, up to where it fails."""
+    from gradcli.cli.commands.ask import recorded
+    from gradcli.cli.program.run import Run as Again
+
+    again = Again(run.terminal, run.options, "values")
+    again.muted = True
+    value = None
+    try:
+        with again.limited():
+            value = again.execute(list(statements), arguments)
+    except GradcliError:
+        differentiated = False
+    try:
+        found = recorded(again, statements, value, differentiated)
+    except GradcliError:
+        return None
+    found.inputs = {} if again.bindings is None else dict(again.bindings.inputs())
+    return found
+
+
+def _tensor_at(found: Recorded, place: Span) -> Any:
+    """The tensor without a graph that an expression at a place was about."""
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.explain.why.detachments import holds
+
+    for evaluation in reversed(found.followed.evaluations):
+        value = evaluation.value
+        if type(value) is Tensor and not value.requires_grad and holds(place, evaluation.node.span):
+            return value
+    return None
+
+
+def _labels(cuts: Sequence[Cut]) -> tuple[Label, ...]:
+    return tuple([Label(cut.place, cut.text) for cut in cuts[:_MOST] if cut.place is not None])

@@ -1,0 +1,125 @@
+"""Dot-commands that look at the session: `.help .vars .grads .trace`, and `name?`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcli.cli.arguments.options import TRACES
+from gradcli.cli.dot_commands.line import Line
+from gradcli.cli.dot_commands.naming import tensor_named
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.cli.program.run import Run
+
+
+def help(run: Run, line: Line) -> None:
+    """Show the commands, or help on a topic: a command, an op, a code, a name of the session."""
+    from gradcli.cli.dot_commands.table import TABLE
+    from gradcli.render.help.pages import page
+
+    wanted = line.argument(1)
+    if wanted is None:
+        run.show(_overview())
+        return
+    command = TABLE.get(wanted)
+    if command is not None:
+        run.show(f"{command.usage}\n  {command.summary}\n")
+        return
+    text = None if wanted in run.session.values else page(wanted, run.terminal.style)
+    if text is None:
+        explain(run, line, wanted)
+    else:
+        run.show(text)
+
+
+def _overview() -> str:
+    from gradcli.cli.dot_commands.table import TABLE
+    from gradcli.render.help.topics import SUMMARIES
+
+    width = max(len(command.usage) for command in TABLE.values()) + 2
+    rows = [f"  {command.usage.ljust(width)}{command.summary}" for command in TABLE.values()]
+    asked = "NAME?"
+    rows.append(f"  {asked.ljust(width)}what a value, an op or a module is")
+    topics = ", ".join(SUMMARIES)
+    return "\n".join([*rows, "", f"topics: {topics},\n  any op, any code such as E301\n"])
+
+
+def explain(run: Run, line: Line, name: str) -> None:
+    """Show what a name stands for; raises E101 for one without a value."""
+    from gradcli.cli.dot_commands.describe import answer
+
+    text = answer(run, name)
+    if text is None:
+        from gradcli.language.library.namespace import unknown_name
+
+        start = line.source.text.rindex(name)
+        place = line.place(start, start + len(name))
+        error = unknown_name(name, run.session.values, place)
+        error.help = error.help or "`.help` lists the topics"
+        raise error
+    run.show(text)
+
+
+def variables(run: Run, _line: Line) -> None:
+    """Show the names of the session, each with what it holds."""
+    from gradcli.cli.dot_commands.describe import kind_of, preview
+
+    rows = [(name, kind_of(value), preview(value)) for name, value in run.session.values.items()]
+    if not rows:
+        run.terminal.note("no name has a value yet")
+        return
+    names, kinds = (max(len(row[column]) for row in rows) + 2 for column in (0, 1))
+    width = (run.terminal.style.width or 100) - names - kinds
+    for name, kind, text in rows:
+        shown = text if len(text) <= width else f"{text[: max(width - 1, 8)]}…"
+        run.show(f"{name.ljust(names)}{kind.ljust(kinds)}{shown}".rstrip() + "\n")
+
+
+def grads(run: Run, _line: Line) -> None:
+    """Show the gradient of every leaf that requires one and of what retains its own."""
+    from gradcli.arrays.printing import format_tensor
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.render.style import block
+
+    found = False
+    for name, value in run.session.values.items():
+        if type(value) is not Tensor or not value.requires_grad:
+            continue
+        if value.is_leaf or value.retains_grad:
+            found = True
+            gradient = value.grad
+            text = "None" if gradient is None else format_tensor(gradient.array)
+            run.show(block(f"{name}.grad = ", text) + "\n")
+    if not found:
+        run.terminal.note("no name holds a leaf that requires grad")
+
+
+def trace(run: Run, line: Line) -> None:
+    """Show the backward graph of a tensor: of the one assigned last if none is named."""
+    from gradcli.cli.dot_commands.table import TABLE
+    from gradcli.language.events import Traced
+
+    first = line.argument(1)
+    only_style = len(line.words) == 2 and first in TRACES and first not in run.session.values
+    if first is None or only_style:
+        last = run.session.last_tensor()
+        if last is None:
+            raise line.wrong("no tensor has been assigned yet", line.words[0])
+        name, tensor = last
+        style = first or TRACES[0]
+    else:
+        name, tensor = tensor_named(run, line, 1)
+        style = TABLE[".trace"].choice(line, 2) or TRACES[0]
+    if not tensor.requires_grad:
+        raise GradcliError(
+            "E402", f"`{name}` does not require grad, so it has no graph", span=line.words[-1]
+        )
+    if style == "steps" and tensor.array.size != 1:
+        raise GradcliError(
+            "E401",
+            f"the steps of `{name}` need a gradient to start from, since it is no scalar",
+            span=line.words[-1],
+            help=f"sum it first: s = {name}.sum()",
+        )
+    run.session.emit(Traced(tensor, style))

@@ -1,0 +1,1 @@
+"""The process around a run: terminal, signals, memory ceiling, workers."""

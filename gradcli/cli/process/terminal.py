@@ -1,0 +1,161 @@
+"""Standard output and error: the only place of gradcli that prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, TextIO
+
+from gradcli.errors import GradcliError, Warned
+from gradcli.render.style import Style
+
+ERROR_FORMATS = ("full", "short", "json")
+"""The forms of errors, warnings and notes."""
+
+
+class Terminal:
+    """Where a run shows things: data on standard output, everything else on standard error.
+
+    Args:
+        color: "always", "never" or "auto": where the stream is a terminal, unless `NO_COLOR` or
+            `FORCE_COLOR` say otherwise.
+        quiet: whether warnings and notes are kept back.
+        error_format: how errors, warnings and notes are written: "full", "short" or "json".
+        strict: whether a run with warnings fails.
+
+    Attributes:
+        warnings: how many warnings there were, shown or not.
+    """
+
+    __slots__ = ("_form", "error_style", "quiet", "strict", "style", "warnings")
+
+    def __init__(
+        self,
+        color: str = "auto",
+        quiet: bool = False,
+        error_format: str = "full",
+        strict: bool = False,
+    ) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            # A program may print what the locale's encoding cannot hold.
+            reconfigure = getattr(stream, "reconfigure", None)
+            if reconfigure is not None:
+                reconfigure(errors="backslashreplace")
+        self.style = style_of(sys.stdout, color)
+        self.error_style = style_of(sys.stderr, color)
+        self.quiet = quiet
+        self.strict = strict
+        self.warnings = 0
+        self._form = error_format
+
+    def write(self, text: str) -> None:
+        """Put text on standard output; raises E603 where that cannot take it."""
+        try:
+            sys.stdout.write(text)
+        except BrokenPipeError:
+            raise  # whoever listened has gone: the run ends quietly
+        except OSError as error:
+            raise output_lost(error) from error
+
+    def flush(self) -> None:
+        """See to it that what was written is on its way."""
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise output_lost(error) from error
+
+    def error(self, error: GradcliError) -> None:
+        """Report an error, after all that came before it."""
+        self._report(self._forms().diagnostic(error, self.error_style))
+        if error.code == "E901" and os.environ.get("GRADCLI_DEBUG"):
+            import traceback
+
+            self._report("".join(traceback.format_exception(error)))
+
+    def usage_error(self, message: str, help: str | None = None) -> None:
+        """Report a mistake in the words of the command line."""
+        self._report(self._forms().usage_error(message, help, self.error_style))
+
+    def warning(self, warned: Warned) -> None:
+        """Report what is likely a slip."""
+        self.warnings += 1
+        if not self.quiet:
+            self._report(self._forms().warning(warned, self.error_style))
+
+    def checked(self, code: int) -> int:
+        """The exit code of a run: under `--strict` 1 where all went well but for warnings."""
+        if code or not self.warnings or not self.strict:
+            return code
+        count = "a warning" if self.warnings == 1 else f"{self.warnings} warnings"
+        self.usage_error(f"there was {count}, and --strict is given", None)
+        return 1
+
+    def note(self, text: str) -> None:
+        """Say something beside the data."""
+        if not self.quiet:
+            self._report(self._forms().note(text, self.error_style))
+
+    def pass_on(self, text: str) -> None:
+        """Put on standard error what another process would have put there."""
+        if text:
+            self._report(text.removesuffix("\n"))
+
+    def _forms(self) -> Any:
+        """The module that writes diagnostics in the form asked for."""
+        if self._form == "short":
+            from gradcli.render.diagnostics import short
+
+            return short
+        if self._form == "json":
+            from gradcli.render.diagnostics import json
+
+            return json
+        from gradcli.render.diagnostics import human
+
+        return human
+
+    def _report(self, text: str) -> None:
+        self.flush()
+        try:
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+        except OSError:
+            return  # nobody listens
+
+
+def error_format_of(words: list[str]) -> str:
+    """The form that a command line asks for, also one that could not be read."""
+    chosen = "full"
+    for word, behind in zip(words, [*words[1:], ""], strict=False):
+        if word == "--":
+            break
+        name, _, value = word.partition("=")
+        if name == "--error-format":
+            chosen = value or behind
+    return chosen if chosen in ERROR_FORMATS else "full"
+
+
+def style_of(stream: TextIO, color: str) -> Style:
+    """How text for a stream is dressed."""
+    try:
+        is_terminal = stream.isatty()
+        width = os.get_terminal_size(stream.fileno()).columns if is_terminal else None
+    except (OSError, ValueError):
+        is_terminal, width = False, None
+    if color == "auto":
+        if os.environ.get("NO_COLOR"):
+            colored = False
+        elif os.environ.get("FORCE_COLOR"):
+            colored = True
+        else:
+            colored = is_terminal and os.environ.get("TERM") != "dumb"
+    else:
+        colored = color == "always"
+    return Style(colored, width or None)
+
+
+def output_lost(error: OSError) -> GradcliError:
+    """The error of a standard output that cannot take what is written: a full disk, say."""
+    return GradcliError("E603", f"standard output cannot be written: {error.strerror}")

@@ -1,0 +1,1 @@
+"""One run of one program: `Run`, its report, and running it again."""

@@ -1,0 +1,269 @@
+"""The result of a program: found, differentiated and shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli.arguments.options import PICTURES, Options
+from gradcli.cli.arguments.values import Argument, evaluate
+from gradcli.cli.process.terminal import Terminal
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.autograd.graph import Graph, GraphNode
+    from gradcli.autograd.recording.recorder import Recorder
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.explain.gradients import Gradient
+    from gradcli.explain.result import Result
+    from gradcli.render.style import Style
+    from gradcli.session import Session
+
+_LARGEST_TREE = 100
+"""A graph of more nodes is drawn only when that is asked for."""
+
+
+def result_of(
+    session: Session, options: Options, inputs: list[tuple[str, Tensor]], value: Any
+) -> Result | None:
+    """Find the output of a program that has run, run backward from it, and collect what came of it.
+
+    Args:
+        session: the session that ran it.
+        options: what the command line asks for.
+        inputs: the tensors that arguments were bound to.
+        value: the value of the last statement, None unless it is an expression.
+
+    Returns:
+        The result, None for a program without a tensor.
+
+    Raises:
+        GradcliError: E401 where a seed is missing, E406 where it does not fit, E501 where it
+            cannot be read, and what the backward pass raises.
+        click.UsageError: there is no tensor of the name that was asked for.
+    """
+    from gradcli.explain.gradients import Gradient
+    from gradcli.explain.result import Result
+
+    found = find_output(session, options, value)
+    if found is None:
+        return None
+    name, output = found
+    graph = session.graph(output)
+    wanted = _wanted(session, options, inputs, graph)
+    recorder = session.state.recorder
+    assert recorder is not None
+    seed = None
+    first_event = 0
+    root = graph.root
+    if root is not None and (options.seed is not None or not _has_run(root, recorder)):
+        if recorder.events is not None:
+            first_event = len(recorder.events)
+        if options.seed is not None:
+            argument = Argument("seed", True, options.seed, 0)
+            argument.source.name = "option --seed"
+            seed = seed_of(session, argument, output)
+        _backward(session, output, seed)
+    called = name or "the output"
+    with session.running():
+        gradients = [Gradient(each, tensor, graph, called) for each, tensor in wanted]
+    events = () if recorder.events is None else recorder.events[first_event:]
+    return Result(name, output, seed, gradients, graph, events)
+
+
+def _has_run(root: GraphNode, recorder: Recorder) -> bool:
+    """Whether the program ran backward itself, so that its gradients are there already."""
+    if root.leaf is not None:
+        return root.leaf.grad is not None
+    return root.node in recorder.ran
+
+
+def find_output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:
+    from gradcli.autograd.tensor import Tensor
+
+    if options.of is not None:
+        found = session.values.get(options.of)
+        if type(found) is not Tensor:
+            raise click.UsageError(f"--of: {_no_tensor(session, options.of)}")
+        return options.of, found
+    if type(value) is Tensor:
+        return _name_of(session, value), value
+    return session.last_tensor()
+
+
+def _name_of(session: Session, tensor: Tensor) -> str | None:
+    """The variable that holds a tensor, if one does."""
+    for name, value in session.values.items():
+        if value is tensor:
+            return name
+    return None
+
+
+def _no_tensor(session: Session, name: str) -> str:
+    from gradcli.autograd.tensor import Tensor
+
+    if name in session.values:
+        return f"`{name}` is no tensor"
+    from gradcli.language.hints.spelling import closest
+
+    tensors = [each for each, value in session.values.items() if type(value) is Tensor]
+    near = closest(name, tensors)
+    ending = "" if near is None else f"; did you mean `{near}`?"
+    return f"the program has no `{name}`{ending}"
+
+
+def _wanted(
+    session: Session, options: Options, inputs: list[tuple[str, Tensor]], graph: Graph
+) -> list[tuple[str | None, Tensor]]:
+    """The tensors whose gradients are shown: bound inputs, the leaves that the program made, and
+    what it retains; with `--wrt`, those named.
+    """
+    from gradcli.autograd.engine.backward import retain_grad
+    from gradcli.autograd.tensor import Tensor
+
+    if options.wrt is not None:
+        named = dict(inputs)
+        for name in options.wrt:
+            tensor = named.get(name, session.values.get(name))
+            if type(tensor) is not Tensor:
+                raise click.UsageError(f"--wrt: {_no_tensor(session, name)}")
+            if tensor.requires_grad:
+                retain_grad(tensor)
+            named[name] = tensor
+        return [(name, named[name]) for name in options.wrt]
+    wanted: list[tuple[str | None, Tensor]] = [*inputs]
+    seen = {tensor for _, tensor in inputs}
+    for node in graph.nodes:
+        if node.leaf is not None and node.leaf not in seen:
+            wanted.append((node.variable, node.leaf))
+            seen.add(node.leaf)
+    for name, value in session.values.items():
+        if type(value) is Tensor and value.retains_grad and value not in seen:
+            wanted.append((name, value))
+            seen.add(value)
+    return wanted
+
+
+def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
+    """The gradient to start from: an expression whose numbers take the output's dtype."""
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.ops.binding.catalogue import modules
+
+    value = evaluate(argument, session)
+    if type(value) is Tensor:
+        return value
+    with session.running(argument.span):
+        try:
+            made: Tensor = modules["torch"]["tensor"](value, dtype=output.dtype)
+        except GradcliError as error:
+            raise argument.wrong(error.message, error.help) from error
+        if made.array.ndim == 0 and output.array.size == 1:
+            made = Tensor(made.array.reshape(output.array.shape))
+        return made
+
+
+def _backward(session: Session, output: Tensor, seed: Tensor | None) -> None:
+    try:
+        session.backward(output, seed)
+    except GradcliError as error:
+        if error.code in ("E401", "E406"):
+            sizes = ", ".join(map(str, output.array.shape))
+            error.help = f"give the gradient to start from: --seed 'ones({sizes})'"
+        raise
+
+
+# --- showing ------------------------------------------------------------------------------------
+
+
+def show_output(terminal: Terminal, name: str | None, output: Any, remark: str = "") -> None:
+    """Print a value under its name."""
+    terminal.write(output_text(terminal.style, name, output, remark))
+
+
+def output_text(style: Style, name: str | None, output: Any, remark: str = "") -> str:
+    """A value under its name, with its line end."""
+    from gradcli.language.objects.repr import display
+    from gradcli.render.style import block
+
+    lead = "" if name is None else f"{style.paint(name, 'variable')} = "
+    plain = "" if name is None else f"{name} = "
+    text = block(plain, display(output))
+    return f"{lead}{text[len(plain) :]}{remark}\n"
+
+
+def show(terminal: Terminal, session: Session, options: Options, result: Result) -> None:
+    """Print a result: value, seed, gradients and trace."""
+    with session.running():
+        if options.format in PICTURES:
+            terminal.write(picture_text(session, options.format, result))
+            return
+        if options.format == "table":
+            from gradcli.render.result_table import table
+
+            terminal.write(table(result, terminal.style, full=options.full))
+            return
+        show_output(terminal, result.name, result.output)
+        if result.seed is not None:
+            show_output(terminal, "seed", result.seed)
+        if result.graph.root is None:
+            terminal.note(
+                f"{result.name or 'the output'} does not require grad, so there is no gradient"
+            )
+        elif result.gradients:
+            terminal.write("\n")
+            for gradient in result.gradients:
+                terminal.write(gradient_text(terminal.style, gradient))
+        _show_trace(terminal, options, result)
+
+
+def gradient_text(style: Style, gradient: Gradient) -> str:
+    """The gradient of an input, and why there is none."""
+    remark = style.paint(f"  ({gradient.reason})", "quiet") if gradient.reason else ""
+    name = f"{gradient.name or f'#{gradient.node}'}.grad"
+    return output_text(style, name, gradient.tensor.grad, remark)
+
+
+def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
+    graph = result.graph
+    if options.trace == "none" or graph.root is None:
+        return
+    if options.trace is None:
+        if options.quiet:
+            return
+        if len(graph.nodes) > _LARGEST_TREE:
+            terminal.note(f"the graph has {len(graph.nodes):,} nodes: --trace prints it")
+            return
+    terminal.write(f"\n{trace_text(terminal, options.trace or 'tree', result)}\n")
+
+
+def picture_text(session: Session, format: str, result: Result) -> str:
+    """The backward graph with values and gradients, for Mermaid or Graphviz."""
+    from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+
+    recorder = session.state.recorder
+    operations = () if recorder is None else recorder.operations or ()
+    annotated = AnnotatedGraph(result.graph, result.events, operations)
+    if format == "dot":
+        from gradcli.render.graph.dot import dot
+
+        return f"{dot(annotated)}\n"
+    from gradcli.render.graph.mermaid import mermaid
+
+    return f"{mermaid(annotated)}\n"
+
+
+def trace_text(terminal: Terminal, style: str, result: Result) -> str:
+    """The trace of a result in one of the styles."""
+    if style == "steps":
+        from gradcli.render.graph.steps import steps
+
+        return steps(result.graph, result.events, terminal.style)
+    if style == "next":
+        from gradcli.render.graph.steps import next_functions
+
+        return next_functions(result.graph, result.name, terminal.style)
+    from gradcli.render.graph.tree import tree
+
+    unnamed = [gradient.node for gradient in result.gradients if gradient.name is None]
+    return tree(result.graph, terminal.style, frozenset(id for id in unnamed if id is not None))

@@ -1,0 +1,203 @@
+"""Running a program again, with another text, other values or another dtype, and nothing shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli.arguments.values import Argument
+from gradcli.cli.program.run import Run
+from gradcli.errors import GradcliError, Source
+from gradcli.explain.blame.verification import Outcome
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.cli.arguments.options import Options
+    from gradcli.cli.process.terminal import Terminal
+    from gradcli.explain.result import Result
+    from gradcli.language.tree import Statement
+
+Arrays = Mapping[str, Any]
+
+_NONE: Arrays = {}
+
+
+class Executed:
+    """A program that has run, before any backward pass but its own.
+
+    Attributes:
+        run: the run.
+        output: the output, None where it computes no tensor.
+        leaves: the tensors by whose elements it can be differentiated, by name.
+    """
+
+    __slots__ = ("leaves", "output", "run", "value")
+
+    def __init__(self, run: Run, value: Any) -> None:
+        from gradcli.cli.program.report import find_output
+
+        self.run = run
+        self.value = value
+        found = find_output(run.session, run.options, value)
+        self.output: Tensor | None = None if found is None else found[1]
+        self.leaves: dict[str, Tensor] = {}
+        if self.output is not None and run.bindings is not None:
+            graph = run.session.graph(self.output)
+            named = [(node.variable, node.leaf) for node in graph.nodes if node.leaf is not None]
+            for name, leaf in [*run.bindings.inputs(), *named]:
+                if name is not None and leaf.requires_grad and leaf.dtype.is_floating_point:
+                    self.leaves.setdefault(name, leaf)
+
+    def gradients(self, seed: Any) -> dict[str, Any]:
+        """The gradient of `(output * seed).sum()` by each leaf, 0 where there is none; that of the
+        program's own backward pass where it ran one.
+        """
+        import numpy as np
+
+        from gradcli.autograd.tensor import Tensor
+
+        assert self.output is not None
+        root = self.output.grad_fn
+        if root is not None and root not in self.run.session.state.recorder.ran:
+            self.run.session.backward(self.output, Tensor(seed))
+        return {
+            name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)
+            for name, leaf in self.leaves.items()
+        }
+
+    def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:
+        """The gradients again, in a way that can be differentiated; with `second` the gradient of
+        their product with some directions.
+        """
+        import numpy as np
+
+        from gradcli.autograd.engine.backward import grad
+        from gradcli.autograd.tensor import Tensor
+
+        assert self.output is not None
+        leaves = list(self.leaves.values())
+        with self.run.session.running():
+            first = grad(self.output, leaves, Tensor(seed), create_graph=second, allow_unused=True)
+            if second:
+                used = [
+                    (gradient, Tensor(directions[name]))
+                    for name, gradient in zip(self.leaves, first, strict=True)
+                    if gradient is not None and gradient.requires_grad
+                ]
+                first = (None,) * len(leaves)
+                if used:
+                    outputs, seeds = zip(*used, strict=True)
+                    first = grad(outputs, leaves, seeds, allow_unused=True)
+        return {
+            name: np.zeros_like(leaf.array) if found is None else np.asarray(found.array)
+            for (name, leaf), found in zip(self.leaves.items(), first, strict=True)
+        }
+
+
+class Rerun:
+    """Runs a program again.
+
+    Args:
+        terminal: what a run needs, though nothing is written to it.
+        text: the program.
+        name: what diagnostics call it.
+        arguments: the values of its names.
+        options: what the command line asks for.
+
+    Attributes:
+        statements: the statements of the text, once they have been read.
+    """
+
+    __slots__ = ("arguments", "name", "options", "statements", "terminal", "text")
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        text: str,
+        name: str,
+        arguments: Sequence[Argument],
+        options: Options,
+    ) -> None:
+        self.terminal = terminal
+        self.text = text
+        self.name = name
+        self.arguments = arguments
+        self.options = options
+        self.statements: Sequence[Statement] = ()
+
+    def __call__(
+        self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
+    ) -> Outcome | None:
+        """What the program comes to with a backward pass; None where it ends with an error or
+        computes no tensor.
+
+        Args:
+            text: a text in place of the program's.
+            values: arrays for names, in place of the arguments or of what the program assigns.
+            dtype: the dtype of floating inputs and of new tensors.
+        """
+        try:
+            executed = self.execute(text, values, dtype)
+            result = executed.run.result(executed.value)
+        except GradcliError:
+            return None
+        return None if result is None else outcome_of(result)
+
+    def execute(
+        self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
+    ) -> Executed:
+        """Run the program; the arguments are those of a call.
+
+        Raises:
+            GradcliError: what the program raises.
+        """
+        options = self.options
+        before, options.dtype = options.dtype, dtype or options.dtype
+        try:
+            run = Run(self.terminal, options, "graph")
+            run.muted = True
+            arguments = [a for a in self.arguments if a.name not in values]
+            arguments += [held(name, array) for name, array in values.items()]
+            with run.limited():
+                if text is not None:
+                    statements = run.session.parse(text, self.name)
+                else:
+                    if not self.statements:
+                        self.statements = run.session.parse(self.text, self.name)
+                    statements = list(self.statements)
+                return Executed(run, run.execute(statements, arguments))
+        finally:
+            options.dtype = before
+
+
+def evaluate(executed: Executed, expression: str) -> Any:
+    """The array of an expression in the names of a program that has run."""
+    import numpy as np
+
+    from gradcli.autograd.tensor import Tensor
+
+    value = executed.run.session.evaluate(Source("option --equals", expression))
+    return np.asarray(value.array if isinstance(value, Tensor) else value, float)
+
+
+def held(name: str, array: Any) -> Argument:
+    """An argument whose value is an array."""
+    from gradcli.autograd.tensor import Tensor
+
+    argument = Argument(name, False, f"{name}=", len(name) + 1)
+    argument.held = Tensor(array)
+    return argument
+
+
+def outcome_of(result: Result) -> Outcome:
+    """The numbers of a result."""
+    from gradcli.arrays.backend import to_host
+
+    gradients = {
+        gradient.name or f"#{gradient.node}": (
+            None if gradient.tensor.grad is None else to_host(gradient.tensor.grad.array)
+        )
+        for gradient in result.gradients
+    }
+    inputs = {each.name: to_host(each.tensor.array) for each in result.gradients if each.name}
+    return Outcome(to_host(result.output.array), inputs, gradients)

@@ -1,0 +1,98 @@
+"""What a session has run: the statements that succeeded, for `.save` and for `name?`."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from gradcli.errors import GradcliError, Span
+
+if TYPE_CHECKING:
+    from gradcli.language.tree import Statement
+
+_LAST = re.compile(r"(?<!\w)_(?!\w)")
+"""A mention of `_`, the value shown last."""
+
+
+class Transcript:
+    """The statements of a session in the order in which they succeeded.
+
+    Attributes:
+        failed: how many failed or were interrupted since the session began.
+        most: how many statements are kept, the oldest being forgotten first; None for all.
+    """
+
+    __slots__ = ("_forgotten", "_statements", "failed", "most")
+
+    def __init__(self) -> None:
+        self.failed = 0
+        self.most: int | None = None
+        self._statements: deque[tuple[Span, bool]] = deque()
+        self._forgotten = 0
+
+    def __len__(self) -> int:
+        return len(self._statements)
+
+    def add(self, span: Span, is_last: bool = False) -> None:
+        """Keep a statement; `is_last` if its value became `_`."""
+        self._statements.append((span, is_last))
+        if self.most is not None and len(self._statements) > self.most:
+            self._statements.popleft()
+            self._forgotten += 1
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._statements.clear()
+        self._forgotten = 0
+        self.failed = 0
+
+    def program(self) -> str:
+        """The statements as a program that leaves the same values, without relying on `_` being
+        kept: an expression whose value a later statement reads as `_` is assigned to it.
+
+        Raises E602 where some of them were forgotten.
+        """
+        if self._forgotten:
+            raise GradcliError(
+                "E602",
+                f"{self._forgotten + len(self):,} statements were read as they arrived, and only"
+                f" the last {len(self):,} are kept",
+                help="put the program into a file, and run that",
+            )
+        texts = [span.text for span, _ in self._statements]
+        last = None
+        for number, (_, is_last) in enumerate(self._statements):
+            if last is not None and _LAST.search(texts[number]):
+                texts[last] = f"_ = {texts[last]}"
+                last = None
+            if is_last:
+                last = number
+        return "".join(f"{text}\n" for text in texts)
+
+    def assignment(self, name: str) -> Span | None:
+        """The statement that gave a name its value last, None if none did."""
+        from gradcli.errors import Source
+        from gradcli.language.parser.parser import parse_program
+
+        word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+        for span, _ in reversed(self._statements):
+            if not word.search(span.text):
+                continue
+            if any(_gives(each, name) for each in parse_program(Source("", span.text))):
+                return span
+        return None
+
+
+def _gives(statement: Statement, name: str) -> bool:
+    """Whether a statement gives a name a value anywhere in it."""
+    from gradcli.language.tree import AugmentedAssign, Name
+
+    if isinstance(statement, AugmentedAssign):
+        return isinstance(statement.target, Name) and statement.target.name == name
+    from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, all_mentions
+
+    return any(
+        mention.name == name and mention.how in (ASSIGNED, BOUND)
+        for mention in all_mentions(statement)
+    )

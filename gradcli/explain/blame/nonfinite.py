@@ -1,0 +1,302 @@
+"""Where numbers that are not finite are born: watched while a program runs.
+
+An infinity that a program writes itself (a mask of `-inf`) is no fault; a NaN always is one. What
+is computed from a number that was not finite before is no birth but its consequence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.recording.listeners import Listener
+from gradcli.autograd.tensor import Tensor
+from gradcli.state import active
+
+if TYPE_CHECKING:
+    from gradcli.autograd.node import Node
+    from gradcli.errors import Span
+
+FORWARD = "forward"
+BACKWARD = "backward"
+DATA = "data"
+SEED = "seed"
+
+
+class Operand:
+    """An operand of the operation at the element in question.
+
+    Attributes:
+        name: its variable, or the operation's parameter.
+        value: its number there, None where no single element belongs to it.
+        low, high: its least and its greatest number.
+    """
+
+    __slots__ = ("high", "low", "name", "value")
+
+    def __init__(self, name: str, value: Any, low: Any, high: Any) -> None:
+        self.name = name
+        self.value = value
+        self.low = low
+        self.high = high
+
+
+class Birth:
+    """A number that is not finite, made from finite ones.
+
+    Attributes:
+        phase: `forward`, `backward`, `data` or `seed`.
+        op: the entry of the catalogue, None for data, a seed, or a node without one.
+        called: the name of the operation or node.
+        place: its source text.
+        element: the index of the first such element.
+        value: what stands there.
+        operands: what the operation was given.
+        incoming: the gradient that arrived there, None in the forward pass.
+        output: the tensor that holds it; in the backward pass the one whose gradient it is.
+        node: the node, in the backward pass.
+        dtype: the dtype of what was computed.
+    """
+
+    __slots__ = (
+        "called",
+        "dtype",
+        "element",
+        "incoming",
+        "node",
+        "op",
+        "operands",
+        "output",
+        "phase",
+        "place",
+        "value",
+    )
+
+    def __init__(
+        self,
+        phase: str,
+        op: Any,
+        called: str,
+        place: Span | None,
+        array: Any,
+        operands: list[Operand],
+        output: Any = None,
+        incoming: Any = None,
+        node: Node | None = None,
+        element: tuple[int, ...] | None = None,
+    ) -> None:
+        self.phase = phase
+        self.op = op
+        self.called = called
+        self.place = place
+        self.element = first_bad(array) if element is None else element
+        self.value = array[self.element]
+        self.operands = operands
+        self.output = output
+        self.incoming = incoming
+        self.node = node
+        self.dtype = array.dtype
+
+
+class Watch(Listener):
+    """Listens for births.
+
+    Attributes:
+        births: all of them, in order.
+        arrived: the leaves whose gradient is not finite.
+    """
+
+    __slots__ = ("_calls", "_given", "_known", "arrived", "births")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.births: list[Birth] = []
+        self.arrived: list[Tensor] = []
+        # Tensors by identity, kept so that the numbers stay theirs.
+        self._known: dict[int, Tensor] = {}
+        self._given: dict[int, Tensor] = {}
+        self._calls: dict[Node, tuple[Any, dict[str, Any]]] = {}
+
+    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        """A call of an op: see whether what it gave is finite."""
+        super().operation(op, given, out)
+        outputs = out if type(out) is tuple else (out,)
+        first = outputs[0] if outputs else None
+        if type(first) is not Tensor:
+            return
+        node = first.grad_fn
+        if node is not None:
+            self._calls[node] = op, given
+        tensors = [each for each in _flat(given) if type(each) is Tensor]
+        for tensor in tensors:
+            self._meet(tensor)
+        for output in outputs:
+            if not is_finite(output.array):
+                self._judge(op, given, tensors, output)
+
+    def _meet(self, tensor: Tensor) -> None:
+        """A tensor that an operation reads: data, unless an operation made it."""
+        if id(tensor) in self._known or id(tensor) in self._given or is_finite(tensor.array):
+            return
+        if tensor.grad_fn is not None:
+            return
+        if not _has_nan(tensor.array):
+            self._given[id(tensor)] = tensor
+            return
+        self._known[id(tensor)] = tensor
+        if self.births:  # a gradient, or a copy of what was computed
+            return
+        name = tensor.name or "the data"
+        place = active.state.place
+        self.births.append(Birth(DATA, None, name, place, _held(tensor.array), [], tensor))
+
+    def _judge(self, op: Any, given: dict[str, Any], tensors: list[Tensor], out: Tensor) -> None:
+        if any(id(tensor) in self._known for tensor in tensors):
+            self._known[id(out)] = out
+            return
+        infinite = any(id(tensor) in self._given for tensor in tensors) or any(
+            isinstance(each, (float, np.floating)) and not np.isfinite(each)
+            for each in _flat(given)
+        )
+        if infinite and not _has_nan(out.array):
+            self._given[id(out)] = out
+            return
+        self._known[id(out)] = out
+        array = _held(out.array)
+        element = first_bad(array, nan=infinite)
+        place = active.state.place
+        operands = operands_of(op, given, element, array.shape)
+        self.births.append(
+            Birth(FORWARD, op, op.name, place, array, operands, out, element=element)
+        )
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran: see whether what it passed on is finite."""
+        super().step(node, grads, gradients, fitted)
+        arrived = [_array(g) for g in (grads if isinstance(grads, list) else [grads])]
+        if not all(is_finite(each) for each in arrived if each is not None):
+            if not any(birth.phase == BACKWARD for birth in self.births):
+                self._seeded(node, arrived)
+            return
+        for number, gradient in enumerate(gradients):
+            array = _array(gradient)
+            if array is None or is_finite(array) or node.next_nodes[number] is None:
+                continue
+            op, given = self._calls.get(node, (None, {}))
+            array = _held(array)
+            element = first_bad(array)
+            incoming = arrived[0] if len(arrived) == 1 else None
+            shape = array.shape if incoming is None else incoming.shape
+            operands = [] if op is None else operands_of(op, given, element, shape)
+            operand = None
+            if op is not None and number < len(op.inputs):
+                operand = given.get(op.inputs[number])
+            self.births.append(
+                Birth(
+                    BACKWARD,
+                    op,
+                    node.node_name,
+                    node.place,
+                    array,
+                    operands,
+                    operand if type(operand) is Tensor else None,
+                    None if incoming is None else at(incoming, element, array.shape),
+                    node,
+                )
+            )
+
+    def _seeded(self, node: Node, arrived: list[Any]) -> None:
+        """A gradient that was not finite before any node ran: the seed."""
+        if any(birth.phase == SEED for birth in self.births):
+            return
+        for array in arrived:
+            if array is not None and not is_finite(array):
+                self.births.append(
+                    Birth(SEED, None, "the seed", node.place, _held(array), [], node=node)
+                )
+
+    def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that reached a leaf."""
+        super().leaf(node, old, incoming, new)
+        if not is_finite(_array(new)):
+            self.arrived.append(node.variable)
+
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+def _held(array: Any) -> Any:
+    """An array with its numbers computed, in the host's memory."""
+    return to_host(forced(array))
+
+
+def is_finite(array: Any) -> bool:
+    """Whether all numbers of an array are finite."""
+    array = _held(array)
+    if array.dtype.kind not in "fcV":
+        return True
+    return bool(np.isfinite(_plain(array)).all())
+
+
+def _has_nan(array: Any) -> bool:
+    return bool(np.isnan(_plain(_held(array))).any())
+
+
+def _plain(array: Any) -> Any:
+    """An array that NumPy's tests take: bfloat16 as float32."""
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
+
+
+def first_bad(array: Any, nan: bool = False) -> tuple[int, ...]:
+    """The index of the first number that is not finite; with `nan` of the first NaN."""
+    plain = np.asarray(_plain(array))
+    bad = np.isnan(plain) if nan else ~np.isfinite(plain)
+    return tuple(int(n) for n in np.unravel_index(int(np.argmax(bad)), plain.shape))
+
+
+def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
+    """The number of an array that belongs to an element of an array of a shape that it broadcasts
+    to; None where it does not.
+    """
+    array = _held(array)
+    if array.ndim > len(shape):
+        return None
+    tail = shape[len(shape) - array.ndim :]
+    if any(have not in (1, want) for have, want in zip(array.shape, tail, strict=True)):
+        return None
+    index = element[len(element) - array.ndim :] if array.ndim else ()
+    picked = tuple(0 if n == 1 else i for i, n in zip(index, array.shape, strict=True))
+    return array[picked]
+
+
+def operands_of(
+    op: Any, given: dict[str, Any], element: tuple[int, ...], shape: tuple[int, ...]
+) -> list[Operand]:
+    """The operands of an operation at an element of its result."""
+    found = []
+    for name, value in given.items():
+        if type(value) is Tensor:
+            array = _held(value.array)
+            if array.size:
+                there = at(array, element, shape)
+                low, high = (
+                    (array.min(), array.max()) if array.dtype.kind in "fiu" else (None, None)
+                )
+                found.append(Operand(value.name or name, there, low, high))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found.append(Operand(name, value, value, value))
+    return found
+
+
+def _array(gradient: Any) -> Any:
+    return gradient.array if type(gradient) is Tensor else gradient
+
+
+def _flat(given: dict[str, Any]) -> list[Any]:
+    found: list[Any] = []
+    for value in given.values():
+        found += value if isinstance(value, (list, tuple)) else [value]
+    return found

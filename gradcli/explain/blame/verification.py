@@ -1,0 +1,141 @@
+"""The proof of a rewrite: the changed program is run, and its numbers are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.explain.blame.nonfinite import is_finite
+
+if TYPE_CHECKING:
+    from gradcli.explain.blame.rewrites import Rewrite
+
+
+class Outcome:
+    """What a program came to.
+
+    Attributes:
+        output: the array of its output, None without one.
+        inputs: the array of each input by name.
+        gradients: that of its gradient, None where there is none.
+    """
+
+    __slots__ = ("gradients", "inputs", "output")
+
+    def __init__(self, output: Any, inputs: dict[str, Any], gradients: dict[str, Any]) -> None:
+        self.output = output
+        self.inputs = inputs
+        self.gradients = gradients
+
+    def arrays(self) -> dict[str, Any]:
+        """The output under "", and the gradients under `NAME.grad`."""
+        named = {f"{name}.grad": array for name, array in self.gradients.items()}
+        found = {"": self.output, **named}
+        return {name: array for name, array in found.items() if array is not None}
+
+    def is_finite(self) -> bool:
+        """Whether every number is."""
+        return all(is_finite(array) for array in self.arrays().values())
+
+
+class Cure:
+    """A rewrite that was run.
+
+    Attributes:
+        rewrite: the change.
+        agree: how many numbers agree with those that were finite before, or are in double
+            precision.
+        chosen: how many have no other run to compare with: there the rewrite chooses.
+        elsewhere: whether it was compared at other inputs, where the program is finite.
+    """
+
+    __slots__ = ("agree", "chosen", "elsewhere", "rewrite")
+
+    def __init__(self, rewrite: Rewrite, agree: int, chosen: int, elsewhere: bool) -> None:
+        self.rewrite = rewrite
+        self.agree = agree
+        self.chosen = chosen
+        self.elsewhere = elsewhere
+
+
+Rerun = Callable[..., Outcome | None]
+"""Runs the program again: `rerun(text=None, values={}, dtype=None)` takes another text, arrays for
+its names, and a dtype; None where that is an error.
+"""
+
+_CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
+
+
+def find_cure(
+    rewrites: Sequence[Rewrite], former: Outcome, exact: Outcome | None, rerun: Rerun
+) -> Cure | None:
+    """The first rewrite whose numbers are finite, and right wherever the right number is known.
+
+    Args:
+        rewrites: the changes to try, the best first.
+        former: what the program came to.
+        exact: what it comes to in double precision.
+        rerun: runs a changed program.
+    """
+    tame = _tame(former)
+    reference = rerun(values=tame, dtype="float64") if tame else None
+    if reference is not None and not reference.is_finite():
+        reference = None
+    for rewrite in rewrites:
+        outcome = rerun(rewrite.program(), dtype=rewrite.dtype)
+        if outcome is None or outcome.output is None or not outcome.is_finite():
+            continue
+        compared = _compared(outcome, former, exact, rewrite.guards)
+        if compared is None:
+            continue
+        if reference is not None:
+            there = rerun(rewrite.program(), tame, "float64")
+            if there is None or _compared(there, reference, None) is None:
+                continue
+        return Cure(rewrite, *compared, reference is not None)
+    return None
+
+
+def _tame(outcome: Outcome) -> dict[str, Any]:
+    """Values for the inputs that most functions are finite at: different ones between 0 and 1."""
+    generator = np.random.default_rng(0)
+    return {
+        name: generator.uniform(0.3, 0.9, array.shape)
+        for name, array in outcome.gradients.items()
+        if array is not None and name.isidentifier() and array.dtype.kind != "c"
+    }
+
+
+def _compared(
+    outcome: Outcome, former: Outcome, exact: Outcome | None, guards: bool = False
+) -> tuple[int, int] | None:
+    """How many numbers agree with a known one, and how many are known nowhere; None where one
+    disagrees, with `guards` also where an output that is infinite became finite.
+    """
+    agree = chosen = 0
+    references = [each.arrays() for each in (exact, former) if each is not None]
+    for name, array in outcome.arrays().items():
+        array = np.asarray(array)
+        known = np.zeros(array.shape, bool)
+        data = former.inputs.get(name.removesuffix(".grad"))
+        # Where the data is no number, its gradient means nothing.
+        counts = np.ones(array.shape, bool) if data is None else np.isfinite(np.asarray(data))
+        for reference in references:
+            right = reference.get(name)
+            if right is None or right.shape != array.shape:
+                continue
+            right = np.asarray(right)
+            if guards and not name and np.isinf(right).any():
+                return None
+            here = np.isfinite(right) & ~known & counts
+            close = _CLOSE.get(array.dtype.char, 1e-4)
+            kind = complex if array.dtype.kind == "c" else float
+            a, b = array[here].astype(kind), right[here].astype(kind)
+            if not np.allclose(a, b, rtol=close, atol=close):
+                return None
+            known |= here
+        agree += int(known.sum())
+        chosen += int(known.size - known.sum())
+    return agree, chosen

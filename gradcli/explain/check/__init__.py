@@ -1,0 +1,1 @@
+"""`check`: gradients against differences and against a derivation."""

@@ -1,0 +1,1 @@
+"""`derive`: the gradient as a program and as a formula."""

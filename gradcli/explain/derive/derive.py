@@ -1,0 +1,119 @@
+"""From a recorded run to the formulas of its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.engine.backward import grad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.explain.derive.program import Derivation, derivation
+from gradcli.explain.result import Result
+from gradcli.explain.symbols.text import text_of
+from gradcli.explain.tape import Tape
+from gradcli.state import active
+
+Program = Callable[[str, dict[str, Any]], dict[str, Any]]
+"""Runs a program of the language on inputs and gives the arrays that its names hold."""
+
+_CLOSE = {"float16": 1e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
+
+
+def derive(result: Result, tape: Tape, run: Program) -> Derivation:
+    """The formulas of the gradients of a result, checked by running them.
+
+    Args:
+        result: the run; what its nodes saved is still there.
+        tape: the tape of the run.
+        run: runs a program.
+
+    Raises:
+        GradcliError: E413 where an op has no formula, or where the formulas give other numbers.
+    """
+    wanted = _wanted(result)
+    forward = len(tape.values)
+    inputs = {name: tape.find(tensor) for name, tensor in wanted.items()}
+    for name, tensor in _named(tape).items():
+        inputs.setdefault(name, tape.find(tensor))
+    seed = result.seed
+    if seed is not None:
+        seed = Tensor(np.array(seed.array)[()])
+        inputs["seed"] = tape.find(seed)
+        forward = max(forward, len(tape.values))
+    state = active.state
+    before = state.recorder, state.defer_from, tape.keeps
+    state.recorder, state.defer_from, tape.keeps = tape, 1 << 62, False
+    try:
+        tensors = list(wanted.values())
+        found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
+    except GradcliError as error:
+        if error.code != "E404":
+            raise
+        raise GradcliError(
+            "E413",
+            f"the program changed a value in place that its gradient needs: {error.message}",
+            help="derive the gradient of a program that ends before the change",
+        ) from error
+    finally:
+        state.recorder, state.defer_from, tape.keeps = before
+    gradients = {
+        name: tape.find(gradient)
+        for name, gradient in zip(wanted, found, strict=True)
+        if gradient is not None
+    }
+    made = derivation(tape, inputs, gradients, forward)
+    _check(made, run)
+    return made
+
+
+def _wanted(result: Result) -> dict[str, Tensor]:
+    """The inputs whose gradients are derived, by name."""
+    wanted = {
+        gradient.name: gradient.tensor
+        for gradient in result.gradients
+        if gradient.name is not None and gradient.node is not None
+    }
+    if not wanted:
+        raise GradcliError("E402", "no input with a name requires grad")
+    return wanted
+
+
+def _named(tape: Tape) -> dict[str, Tensor]:
+    """The tensors with names that no step computed: what the formulas may take from outside."""
+    return {
+        value.tensor.name: value.tensor
+        for value in tape.values
+        if value.call is None and value.tensor.name and value.array.ndim
+    }
+
+
+def _check(made: Derivation, run: Program) -> None:
+    """Run the formulas, and raise E413 where they give other numbers than the engine."""
+    program = "\n".join(f"{line.name} = {text_of(line.formula)}" for line in made.lines)
+    try:
+        values = run(program, made.inputs)
+    except GradcliError as error:
+        raise _disagreement(f"they cannot be run: {error.message}") from error
+    for name, expected in made.values.items():
+        array = values.get(made.gradients[name])
+        close = _CLOSE.get(expected.dtype.name, 1e-4)
+        scale = float(np.max(np.abs(expected), initial=0.0, where=np.isfinite(expected)))
+        if (
+            array is None
+            or array.shape != expected.shape
+            or not np.allclose(
+                array, expected, rtol=close, atol=close * max(scale, 1e-30), equal_nan=True
+            )
+        ):
+            raise _disagreement(f"that of {name} is another number than the engine's")
+
+
+def _disagreement(what: str) -> GradcliError:
+    return GradcliError(
+        "E413",
+        f"the gradient's formulas were not confirmed: {what}",
+        help="`gradcli explain` shows the numbers",
+    )

@@ -1,0 +1,382 @@
+"""The gradient as a program: straight-line formulas for the gradient of each input.
+
+The formulas are the steps of a backward pass that recorded its own graph, without those that do not
+lead to a gradient. What is simplified leaves every bit as it is: factors of 1, terms of 0, double
+signs, double transposes, copies, shapes that broadcasting brings about by itself; and what is
+computed twice is computed once.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.explain.derive.simplify import Simplification
+from gradcli.explain.derive.spellings import Unwritten, dtype_argument
+from gradcli.explain.derive.written_instructions import written
+from gradcli.explain.symbols.substitution import rebuilt, substituted
+from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.explain.tape import Step, Tape, Value, values_in
+
+_LONGEST = 60
+"""A formula that would be longer than this is not put into another one."""
+
+_MOST_ELEMENTS = 1000
+"""A constant of more elements is not written down."""
+
+
+class Line:
+    """`name = formula`.
+
+    Attributes:
+        name: the name that is computed.
+        formula: from what.
+        array: what it came to in the run.
+    """
+
+    __slots__ = ("array", "formula", "name")
+
+    def __init__(self, name: str, formula: Symbol, array: Any) -> None:
+        self.name = name
+        self.formula = formula
+        self.array = array
+
+
+class Derivation:
+    """Gradients as formulas.
+
+    Attributes:
+        inputs: the names that the formulas start from, with their values; `seed` is among them
+            where a seed was given.
+        lines: the formulas, each of names above it.
+        gradients: for each input, the name of its gradient.
+        values: for each input, its gradient.
+    """
+
+    __slots__ = ("gradients", "inputs", "lines", "values")
+
+    def __init__(
+        self,
+        inputs: dict[str, Any],
+        lines: list[Line],
+        gradients: dict[str, str],
+        values: dict[str, Any],
+    ) -> None:
+        self.inputs = inputs
+        self.lines = lines
+        self.gradients = gradients
+        self.values = values
+
+
+def derivation(
+    tape: Tape,
+    inputs: dict[str, Value],
+    gradients: dict[str, Value],
+    forward: int,
+) -> Derivation:
+    """The formulas of gradients on a tape.
+
+    Args:
+        tape: the tape of the run and of a backward pass that recorded a graph.
+        inputs: what the formulas may start from, by name.
+        gradients: the gradient of each input.
+        forward: how many values the tape had before the backward pass.
+
+    Raises:
+        GradcliError: E413 where an op on the way has no expression in the language.
+    """
+    return _Writer(tape, inputs, forward).derivation(gradients)
+
+
+def without_expression(op: str) -> GradcliError:
+    """The error of an op that formulas do not cover."""
+    return GradcliError(
+        "E413",
+        f"there is no formula for {op}, which the gradient needs",
+        help="`gradcli explain` shows its numbers",
+    )
+
+
+class _Writer:
+    """One derivation being written."""
+
+    def __init__(self, tape: Tape, inputs: dict[str, Value], forward: int) -> None:
+        self.tape = tape
+        self.inputs = inputs
+        self.forward = forward
+        self.names = {value.number: name for name, value in inputs.items()}
+        self.known: dict[int, Symbol] = {value.number: Name(n) for n, value in inputs.items()}
+        self.formulas: dict[str, Symbol] = {}
+        self.arrays: dict[str, Any] = {name: value.array for name, value in inputs.items()}
+        self.simplification = Simplification(self.formulas, self.arrays)
+        self.by_text: dict[str, str] = {}
+        self.alike: dict[int, Value] = {}
+        self.varying: dict[int, bool] = {value.number: True for value in inputs.values()}
+        self.numbers = {
+            float(each)
+            for value in tape.values[:forward]
+            if value.call is not None
+            for each in value.call.given.values()
+            if type(each) in (int, float)
+        }
+
+    def derivation(self, gradients: dict[str, Value]) -> Derivation:
+        for value in self._in_order(list(gradients.values())):
+            self._write(value)
+        wanted = {name: self._symbol(value) for name, value in gradients.items()}
+        return _Layout(self, wanted, gradients).derivation()
+
+    # --- which values ----------------------------------------------------------------------------
+
+    def _in_order(self, wanted: Sequence[Value]) -> list[Value]:
+        """The values that others are computed from, and they themselves."""
+        needed: set[int] = set()
+        stack = list(wanted)
+        while stack:
+            value = stack.pop()
+            if value.number not in needed and value.number not in self.known:
+                needed.add(value.number)
+                if value.call is not None:
+                    stack += value.call.operands
+                elif value.number >= self.forward:
+                    alike = self._alike(value)
+                    if alike is not None:
+                        self.alike[value.number] = alike
+                        stack.append(alike)
+        return [self.tape.values[number] for number in sorted(needed)]
+
+    def _alike(self, value: Value) -> Value | None:
+        """The value of the forward pass that an op saved aside under another identity."""
+        array = value.array
+        if array.size < 2 or (array == array.reshape(-1)[0]).all():
+            return None
+        for each in self.tape.values[: self.forward]:
+            other = each.array
+            if other.dtype == array.dtype and np.array_equal(other, array):
+                return each
+        return None
+
+    def _write(self, value: Value) -> None:
+        alike = self.alike.get(value.number)
+        if alike is not None:
+            self.known[value.number] = self.known[alike.number]
+            self.varying[value.number] = self.varying[alike.number]
+            return
+        step = value.call
+        varies = step is not None and any(self.varying[v.number] for v in step.operands)
+        self.varying[value.number] = varies
+        if step is None and value.number >= self.forward and not self._is_number(value):
+            # What an op computed aside and saved depends on the inputs in a way that is not told.
+            raise without_expression(self._consumer(value))
+        if not varies:
+            self.known[value.number] = self._constant(value)
+            return
+        assert step is not None
+        self.known[value.number] = self._formula(value, step)
+
+    def _is_number(self, value: Value) -> bool:
+        """Whether a value is a number of the program, or a count, or zeros or ones of a rule."""
+        array = value.array
+        if array.dtype.kind == "c" or not array.size:
+            return False
+        if array.ndim == 0:
+            return float(array) in self.numbers or float(array).is_integer()
+        return bool((array == 0).all() or (array == 1).all())
+
+    def _consumer(self, value: Value) -> str:
+        for each in self.tape.values:
+            if each.call is not None and any(v is value for v in each.call.operands):
+                return each.call.op.name
+        return "this"
+
+    # --- one value -------------------------------------------------------------------------------
+
+    def _formula(self, value: Value, step: Step) -> Symbol:
+        given = {name: self._given(each) for name, each in step.given.items()}
+        try:
+            formula = written(step, given, value.output_nr)
+        except Unwritten:
+            raise without_expression(step.op.name) from None
+        formula = self.simplification.of(self._sized(formula), value.array)
+        if isinstance(formula, (Name, Constant)):
+            return formula
+        key = f"{value.array.dtype} {value.array.shape} {formula!r}"
+        name = self.by_text.get(key)
+        if name is None:
+            name = f"_{value.number}"
+            self.by_text[key] = name
+            self.formulas[name] = formula
+            self.arrays[name] = value.array
+            self.names.setdefault(value.number, name)
+        return Name(name)
+
+    def _sized(self, formula: Symbol) -> Symbol:
+        """A formula with numbers of elements counted."""
+        parts = tuple(self._sized(part) for part in formula.parts)
+        if isinstance(formula, Call) and formula.function == "numel":
+            array = self.simplification.kind(parts[0])
+            return formula if array is None else Constant(int(array.size))
+        if isinstance(formula, Call) and formula.function == "max" and not formula.method:
+            values = [part.value for part in parts if isinstance(part, Constant)]
+            return Constant(max(values)) if len(values) == len(parts) > 1 else formula
+        return rebuilt(formula, parts) if parts else formula
+
+    def _given(self, given: Any) -> Any:
+        if isinstance(given, Value):
+            return self._symbol(given)
+        if isinstance(given, (tuple, list)) and any(True for _ in values_in(given)):
+            return [self._given(each) for each in given]
+        return given
+
+    def _symbol(self, value: Value) -> Symbol:
+        return self.known[value.number]
+
+    def _constant(self, value: Value) -> Symbol:
+        """A value that no input changes: a number where all its elements are alike."""
+        array = np.asarray(value.array)
+        if array.size > _MOST_ELEMENTS:
+            raise GradcliError(
+                "E413",
+                f"a constant of {array.size:,} elements is too long to be written down",
+                help="bind it to a name behind the program",
+            )
+        name = value.tensor.name
+        if value.call is None and name and name not in self.arrays and array.ndim != 0:
+            self.arrays[name] = array
+            self.inputs[name] = value
+            return Name(name)
+        if array.ndim == 0:
+            return Constant(_plain(shortest(array)))
+        kind = () if array.dtype.kind in "ib" else dtype_argument(value.tensor.dtype.name)
+        flat = array.reshape(-1)
+        if array.size and (flat == flat[0]).all():
+            number = _plain(shortest(flat[0]))
+            known = None
+            if array.dtype.kind == "f" and number in (0, 1):
+                known = "ones" if number else "zeros"
+            text = f"_{value.number}"
+            filled = (Constant(array.shape), Constant(number), *kind)
+            symbol: Symbol = Call("full", filled)
+            if known is not None:
+                symbol = Call(known, (Constant(array.shape), *kind))
+            self.formulas[text], self.arrays[text] = symbol, array
+            return Name(text)
+        text = f"_{value.number}"
+        self.formulas[text] = Call("tensor", (Constant(shortest(array)), *kind))
+        self.arrays[text] = array
+        return Name(text)
+
+
+def shortest(array: Any) -> Any:
+    """The numbers of an array with no more digits than its dtype needs, in lists of Python."""
+    if array.dtype.kind in "fV" and array.dtype.itemsize < 8:
+        if array.ndim:
+            return [shortest(each) for each in array]
+        return float(str(array[()]))
+    return array.tolist()
+
+
+def _plain(number: Any) -> Any:
+    """A whole floating number as the integer that it is."""
+    is_whole = type(number) is float and number.is_integer() and abs(number) < 1e6
+    return int(number) if is_whole else number
+
+
+def _qualified(symbol: Symbol, names: set[str]) -> Symbol:
+    """A formula whose functions are told apart from names that are spelled like them."""
+    parts = tuple(_qualified(part, names) for part in symbol.parts)
+    if isinstance(symbol, Call) and not symbol.method and symbol.function in names:
+        return Call(f"torch.{symbol.function}", parts)
+    return rebuilt(symbol, parts) if parts else symbol
+
+
+class _Layout:
+    """From formulas to lines: which are put into others, and what the others are called."""
+
+    def __init__(
+        self, writer: _Writer, wanted: dict[str, Symbol], gradients: dict[str, Value]
+    ) -> None:
+        self.writer = writer
+        self.wanted = wanted
+        self.gradients = gradients
+        self.taken = set(writer.inputs)
+
+    def derivation(self) -> Derivation:
+        formulas = self.writer.formulas
+        uses = Counter(
+            part.name for f in formulas.values() for part in f.walk() if isinstance(part, Name)
+        )
+        uses.update(symbol.name for symbol in self.wanted.values() if isinstance(symbol, Name))
+        live = self._live()
+        replaced: dict[str, Symbol] = {}
+        lines: list[Line] = []
+        final = {
+            symbol.name: f"grad_{name}"
+            for name, symbol in reversed(self.wanted.items())
+            if isinstance(symbol, Name) and symbol.name in formulas
+        }
+        self.taken.update(final.values())
+        for name, formula in formulas.items():
+            if name not in live:
+                continue
+            formula = substituted(formula, replaced)
+            program_name = self._program_name(name)
+            short = len(repr(formula)) <= _LONGEST
+            if uses[name] == 1 and name not in final and program_name is None and short:
+                replaced[name] = formula
+                continue
+            called = final.get(name) or self._free(program_name or "t")
+            replaced[name] = Name(called)
+            lines.append(Line(called, formula, self.writer.arrays[name]))
+        found: dict[str, str] = {}
+        for name, symbol in self.wanted.items():
+            symbol = substituted(symbol, replaced)
+            if not (isinstance(symbol, Name) and symbol.name == f"grad_{name}"):
+                called = self._free(f"grad_{name}")
+                if isinstance(symbol, Constant):
+                    symbol = Call("tensor", (Constant(float(symbol.value)),))
+                lines.append(Line(called, symbol, self.gradients[name].array))
+                symbol = Name(called)
+            found[name] = symbol.name
+        names = {*self.taken, *found.values()}
+        for line in lines:
+            line.formula = _qualified(line.formula, names)
+        inputs = {name: value.array for name, value in self.writer.inputs.items()}
+        used = {p.name for line in lines for p in line.formula.walk() if isinstance(p, Name)}
+        used |= set(found.values()) | set(found)
+        inputs = {name: array for name, array in inputs.items() if name in used}
+        values = {name: value.array for name, value in self.gradients.items()}
+        return Derivation(inputs, lines, found, values)
+
+    def _live(self) -> set[str]:
+        """The formulas that lead to a gradient, after simplification."""
+        live: set[str] = set()
+        stack = list(self.wanted.values())
+        while stack:
+            for part in stack.pop().walk():
+                if isinstance(part, Name) and part.name not in live:
+                    live.add(part.name)
+                    if part.name in self.writer.formulas:
+                        stack.append(self.writer.formulas[part.name])
+        return live
+
+    def _program_name(self, name: str) -> str | None:
+        """The variable that the program gave a value of its own."""
+        value = self.writer.tape.values[int(name[1:])]
+        node = value.tensor.grad_fn
+        if value.number >= self.writer.forward or value.call is None:
+            return None
+        return value.tensor.name or (None if node is None else node.assigned)
+
+    def _free(self, wanted: str) -> str:
+        """A name that nothing has yet."""
+        name, number = wanted, 1
+        while name in self.taken or name == "t":
+            name = f"{wanted}{number}"
+            number += 1
+        self.taken.add(name)
+        return name

@@ -1,0 +1,103 @@
+"""Steps of a tape written in the language: which function or method computes them.
+
+Ops that the language has under another name than their entry's are in `gradcli.explain.derive.spellings`;
+the others have the name of their entry, or are opened up: their forward function is read with
+symbols.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.explain.derive.spellings import SEVERAL, WRITERS, Given, Unwritten
+from gradcli.explain.symbols.notation import call_of, in_language, shown
+from gradcli.explain.symbols.reading import Reading
+from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol, Unreadable, lifted
+from gradcli.explain.tape import Step
+from gradcli.ops.definition.op import registry
+
+_GRADIENTS = ("_backward", "_backward_data")
+"""How the ops are called that compute gradients alone."""
+
+
+def written(step: Step, given: Given, output_nr: int) -> Symbol:
+    """The expression of an output of a step.
+
+    Args:
+        step: the step.
+        given: its operands as symbols, and its arguments.
+        output_nr: which output.
+
+    Raises:
+        Unwritten: there is none.
+    """
+    name = step.op.name
+    array = step.outputs[output_nr].array
+    shape = tuple(array.shape)
+    if name in SEVERAL:
+        return SEVERAL[name](given, output_nr)
+    if len(step.outputs) > 1:
+        raise Unwritten(name)
+    writer = WRITERS.get(name)
+    if writer is not None:
+        return writer({**given, "": array.dtype.name}, shape)
+    return _by_entry(step, given)
+
+
+def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
+    """A formula that is the call of an op for gradients alone, written in the language's functions;
+    any other as it is.
+
+    Args:
+        formula: what a rule wrote down.
+        shape: the shape of its value.
+        dtype: the name of its dtype.
+    """
+    if not isinstance(formula, Call) or not formula.function.endswith(_GRADIENTS):
+        return formula
+    writer = WRITERS.get(formula.function)
+    if writer is None or formula.function not in registry:
+        return formula
+    given: dict[str, Any] = {"": dtype}
+    for name, part in zip(registry[formula.function].parameters, formula.arguments, strict=False):
+        given[name] = part.value if isinstance(part, Constant) else part
+        if name == "self_sizes":
+            given[name] = shape
+    try:
+        return writer(given, shape)
+    except (Unwritten, Unreadable, KeyError):
+        return formula
+
+
+def _by_entry(step: Step, given: Given) -> Symbol:
+    """A step as a call of its entry, or as the formula that its forward function is."""
+    op, arguments = step.op, [_argument(value) for value in given.values()]
+    tensors = [value for name, value in given.items() if name in (*op.tensors, *op.lists)]
+    rest = [value for name, value in given.items() if name not in (*op.tensors, *op.lists)]
+    if all(value is None for value in rest):
+        known = shown(op.name, tensors)
+        if known is not None:
+            return known
+        call = call_of(op.name, tensors)
+        if in_language(call):
+            return call
+    if not (op.pointwise or op.name.endswith(_GRADIENTS)):
+        raise Unwritten(op.name)
+    try:
+        reading = Reading()
+        made = [reading.name(each.name) if isinstance(each, Name) else each for each in arguments]
+        found = lifted(reading.call(op.forward, *made))
+    except (Unreadable, GradcliError):
+        raise Unwritten(op.name) from None
+    if not in_language(found):
+        raise Unwritten(op.name)
+    return found
+
+
+def _argument(value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        raise Unwritten("an array that was computed aside")
+    return value

@@ -1,0 +1,1 @@
+"""`explain`: every number of a backward pass and where it comes from."""

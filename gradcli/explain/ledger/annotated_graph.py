@@ -1,0 +1,60 @@
+"""A backward graph with the value and the gradient of each node, for pictures of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Arrival, Event, Operation, Step
+from gradcli.explain.ledger.ledger import last_pass
+
+
+class AnnotatedGraph:
+    """A graph and its numbers.
+
+    Attributes:
+        graph: the graph.
+    """
+
+    __slots__ = ("_gradients", "_passed", "_values", "graph")
+
+    def __init__(
+        self, graph: Graph, events: Sequence[Event] = (), operations: Sequence[Operation] = ()
+    ) -> None:
+        self.graph = graph
+        self._values: dict[Node, Any] = {}
+        self._gradients: dict[Node, Any] = {}
+        self._passed: dict[tuple[Node, int], Any] = {}
+        for operation in operations:
+            if operation.node is not None and type(operation.output) is not tuple:
+                self._values[operation.node] = operation.output.array
+        for event in last_pass(graph, events):
+            if isinstance(event, Step):
+                if len(event.grads) == 1:
+                    self._gradients[event.node] = event.grads[0]
+                for number, gradient in enumerate(event.fitted):
+                    self._passed[event.node, number] = gradient
+            elif isinstance(event, Arrival):
+                self._gradients[event.node] = event.new
+
+    def value(self, node: GraphNode) -> Any:
+        """The value that a node stands for, None where it was not recorded."""
+        if node.leaf is not None:
+            return node.leaf.array
+        if node is self.graph.root and len(node.node.metadata) == 1:
+            return self.graph.tensor.array
+        return self._values.get(node.node)
+
+    def gradient(self, node: GraphNode) -> Any:
+        """The gradient that arrived at a node, None where none did, or where it has several
+        outputs.
+        """
+        if node.leaf is not None and node.leaf.grad is not None:
+            return node.leaf.grad.array
+        return self._gradients.get(node.node)
+
+    def passed(self, node: GraphNode, number: int) -> Any:
+        """What a node passed on along an edge, None where it passed on nothing."""
+        return self._passed.get((node.node, number))

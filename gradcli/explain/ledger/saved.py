@@ -1,0 +1,101 @@
+"""What the nodes of a graph saved for the backward pass, and when it is freed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import FREED
+from gradcli.autograd.recording.recorder import Event, Step
+from gradcli.autograd.tensor import Tensor
+from gradcli.explain.ledger.ledger import last_pass
+
+
+class Saved:
+    """One value that a node saved.
+
+    Attributes:
+        node: the node.
+        name: PyTorch's name of it: `_saved_self`.
+        array: the value.
+        held_by: the variable of the program that holds the same memory, None if only the graph
+            does.
+        shared: whether a node above saved the same memory.
+        step: the number of the step of the backward pass that frees it; 0 if none ran.
+    """
+
+    __slots__ = ("array", "held_by", "name", "node", "shared", "step")
+
+    def __init__(
+        self, node: GraphNode, name: str, array: Any, held_by: str | None, shared: bool, step: int
+    ) -> None:
+        self.node = node
+        self.name = name
+        self.array = array
+        self.held_by = held_by
+        self.shared = shared
+        self.step = step
+
+    @property
+    def size(self) -> int:
+        """The bytes that the graph alone keeps: none for what a variable or another node holds."""
+        return 0 if self.shared or self.held_by else int(self.array.nbytes)
+
+
+class SavedValues:
+    """All that a graph saved.
+
+    Attributes:
+        values: the saved values, in the order of the backward pass.
+        peak: the bytes that the graph alone keeps when the backward pass begins, which is the most:
+            each step frees what its node saved.
+    """
+
+    __slots__ = ("peak", "values")
+
+    def __init__(self, values: Sequence[Saved]) -> None:
+        self.values = values
+        self.peak = sum(value.size for value in values)
+
+
+def saved_values(
+    graph: Graph, events: Sequence[Event], variables: dict[str, Tensor]
+) -> SavedValues:
+    """What the nodes saved.
+
+    Args:
+        graph: the graph; its nodes still hold what they saved.
+        events: the events of the backward pass.
+        variables: the tensors that the program's names hold.
+    """
+    holders = {id(_memory(tensor.array)): name for name, tensor in reversed(variables.items())}
+    steps: dict[int, int] = {}
+    for event in last_pass(graph, events):
+        node = graph.find(event.node)
+        if isinstance(event, Step) and node is not None:
+            steps.setdefault(node.id, len(steps) + 1)
+    ordered = sorted(graph.nodes, key=lambda node: steps.get(node.id, len(graph.nodes) + 1))
+    seen: set[int] = set()
+    found: list[Saved] = []
+    for node in ordered:
+        for slot in type(node.node).__slots__:
+            if not slot.startswith("saved_"):
+                continue
+            value = getattr(node.node, slot, None)
+            array = value.array if isinstance(value, Tensor) else value
+            if value is FREED or not hasattr(array, "nbytes"):
+                continue
+            memory = id(_memory(array))
+            step = steps.get(node.id, 0)
+            held_by = holders.get(memory)
+            found.append(Saved(node, f"_{slot}", array, held_by, memory in seen, step))
+            seen.add(memory)
+    return SavedValues(found)
+
+
+def _memory(array: Any) -> Any:
+    """The array that owns the memory."""
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array

@@ -1,0 +1,86 @@
+"""One element of a gradient worked out: which numbers it is the sum of products of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.engine.backward import grad as gradient_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.explain.ledger.ledger import Share, Visit
+from gradcli.state import active
+
+_MOST_TERMS = 3
+
+
+class Worked:
+    """An element of what a node passed on: the sum over the terms of `gradient in * factor`.
+
+    Attributes:
+        index: which element.
+        terms: the largest terms: an element of the gradient that came in, and its factor.
+        left_out: how many more terms there are.
+        value: the element.
+    """
+
+    __slots__ = ("index", "left_out", "terms", "value")
+
+    def __init__(
+        self, index: tuple[int, ...], terms: list[tuple[Any, Any]], left_out: int, value: Any
+    ) -> None:
+        self.index = index
+        self.terms = terms
+        self.left_out = left_out
+        self.value = value
+
+
+def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) -> Worked | None:
+    """An element of a share worked out.
+
+    A rule is linear in the gradient that it is given, so the derivative of one element of its
+    answer with respect to that gradient is the row of factors. None for a node whose rule does not
+    read tensors, that has several outputs, or whose gradients are complex: a rule conjugates those.
+
+    Args:
+        visit: the node.
+        share: what it passed on.
+        element: which element; the first where None, or where the gradient has no such element.
+    """
+    product = share.product
+    if len(visit.grads) != 1 or visit.grads[0] is None or not product.size:
+        return None
+    if product.dtype.kind == "c" or visit.grads[0].dtype.kind == "c":
+        return None
+    index = (
+        element if element is not None and _fits(element, product.shape) else (0,) * product.ndim
+    )
+    incoming = Tensor(visit.grads[0], True)
+    state = active.state
+    before = state.grad_enabled, state.recorder
+    state.grad_enabled, state.recorder = True, None
+    try:
+        answer = visit.node.node.run_recorded(incoming, True)[share.number]
+        one = np.zeros_like(forced(answer.array))
+        one[index] = 1
+        (factors,) = gradient_of(answer, incoming, Tensor(one if one.ndim else one[()]), True)
+    except GradcliError:
+        return None
+    finally:
+        state.grad_enabled, state.recorder = before
+    if factors is None:
+        return None
+    row, given = forced(factors.array).reshape(-1), visit.grads[0].reshape(-1)
+    wanted = np.flatnonzero(row)
+    order = wanted[np.argsort(-np.abs(row[wanted] * given[wanted]), kind="stable")]
+    shown = np.sort(order[:_MOST_TERMS])
+    terms = [(given[i], row[i]) for i in shown]
+    return Worked(index, terms, len(wanted) - len(shown), product[index])
+
+
+def _fits(index: tuple[int, ...], shape: tuple[int, ...]) -> bool:
+    return len(index) == len(shape) and all(
+        -size <= i < size for i, size in zip(index, shape, strict=True)
+    )

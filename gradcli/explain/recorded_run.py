@@ -1,0 +1,98 @@
+"""A run that was recorded whole, and the ways through its graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import AccumulateGrad, Node
+from gradcli.autograd.recording.recorder import Recorder
+from gradcli.autograd.tensor import Tensor
+from gradcli.explain.dataflow import Dataflow
+from gradcli.language import tree
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.language.provenance import Followed
+
+
+class Recorded:
+    """A run that was recorded whole.
+
+    Attributes:
+        program: its statements.
+        values: what its names hold at its end.
+        recorder: its operations and backward passes.
+        followed: what its expressions gave.
+        output: the tensor whose gradient is meant, None where there is none.
+        output_name: its variable.
+        inputs: the tensors that arguments were bound to, by name.
+        flow: which values were made from which.
+    """
+
+    __slots__ = (
+        "flow",
+        "followed",
+        "inputs",
+        "output",
+        "output_name",
+        "program",
+        "recorder",
+        "values",
+    )
+
+    def __init__(
+        self,
+        program: Sequence[tree.Statement],
+        values: dict[str, Any],
+        recorder: Recorder,
+        followed: Followed,
+        output: Tensor | None,
+        output_name: str | None,
+    ) -> None:
+        self.program = program
+        self.values = values
+        self.recorder = recorder
+        self.followed = followed
+        self.output = output
+        self.output_name = output_name
+        self.inputs: dict[str, Tensor] = {}
+        self.flow = Dataflow(recorder, followed)
+
+    def creation(self, tensor: Tensor) -> Span | None:
+        """Where a tensor came to be."""
+        for evaluation in self.followed.evaluations:
+            if evaluation.value is tensor and not isinstance(evaluation.node, tree.Name):
+                return evaluation.node.span
+        return None
+
+
+def graph_of(node: Node) -> Graph:
+    """The graph below a node."""
+    if isinstance(node, AccumulateGrad):
+        return Graph(node.variable)
+    tensor = Tensor(None, True)
+    tensor.grad_fn = node
+    return Graph(tensor)
+
+
+def path_to(graph: Graph, goal: GraphNode | None) -> list[GraphNode]:
+    """The shortest way from the root to a node, or to the nearest leaf."""
+    if graph.root is None:
+        return []
+    came: dict[int, GraphNode | None] = {graph.root.id: None}
+    waiting = [graph.root]
+    for node in waiting:
+        if node is goal or (goal is None and node.leaf is not None):
+            path: list[GraphNode] = []
+            at: GraphNode | None = node
+            while at is not None:
+                path.insert(0, at)
+                at = came[at.id]
+            return path
+        for edge in node.edges:
+            if edge.node is not None and edge.node.id not in came:
+                came[edge.node.id] = node
+                waiting.append(edge.node)
+    return []

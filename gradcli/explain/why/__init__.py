@@ -1,0 +1,1 @@
+"""`why`: why a tensor has a gradient, or none."""

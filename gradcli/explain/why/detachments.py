@@ -1,0 +1,202 @@
+"""Why a step of a run carries no gradient, in words, with its place and the mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Label, Span
+from gradcli.language import tree
+
+if TYPE_CHECKING:
+    from gradcli.explain.dataflow import Flow
+
+_MODES = ("no_grad", "inference_mode", "set_grad_enabled")
+
+_NUMBERS = ("item", "tolist")
+
+
+class Cut:
+    """A place where a gradient ends.
+
+    Attributes:
+        place: the source text, None where the run has none.
+        text: what happens there.
+        help: the mend, None where there is none.
+        labels: further places that belong to it.
+    """
+
+    __slots__ = ("help", "labels", "place", "text")
+
+    def __init__(
+        self,
+        place: Span | None,
+        text: str,
+        help: str | None = None,
+        labels: tuple[Label, ...] = (),
+    ) -> None:
+        self.place = place
+        self.text = text
+        self.help = help
+        self.labels = labels
+
+
+def cut_of(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]) -> Cut:
+    """What ends the gradient at a step that carries none."""
+    if flow.operation is not None:
+        return _operation_cut(flow, values, program)
+    if flow.evaluation is not None:
+        return _language_cut(flow, values)
+    return Cut(None, "a value without history is written in place")
+
+
+def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]) -> Cut:
+    operation = flow.operation
+    assert operation is not None
+    op, place = operation.op, operation.place
+    source = values.get(flow.source)
+    called = op.name.partition(".")[0].strip("_") or "the operation"
+    if not op.node_name:
+        return Cut(place, *_without_derivative(op.name, called, values.get(flow.target)))
+    if type(source) is not Tensor:
+        return Cut(
+            place,
+            "what goes in here is a number of Python's, which has no history",
+            "compute on with the tensor instead of `.item()` or `float()`",
+        )
+    if flow.operand not in (*op.inputs, *op.lists):
+        return Cut(
+            place,
+            f"{called}() takes `{flow.operand}` as it is: no gradient flows to it",
+            "only what is selected or weighted gets a gradient, not what selects",
+        )
+    if not operation.grad_enabled:
+        return _no_grad_cut(operation, program)
+    if source.meta is not None and source.meta.loose and source.grad_fn is None:
+        return Cut(
+            place,
+            "what goes in is a view that was made where nothing was recorded",
+            "take the view where gradients are on, after its base requires grad",
+        )
+    if operation.node is None or not _had_edge(flow):
+        return Cut(
+            place,
+            "when this ran, what goes in did not require grad yet",
+            "call `requires_grad_()` before the first use",
+        )
+    return Cut(place, f"this output of {called}() carries no gradient", _SMOOTH)
+
+
+def _had_edge(flow: Flow) -> bool:
+    operation = flow.operation
+    assert operation is not None
+    assert operation.node is not None
+    inputs = operation.op.inputs
+    if flow.operand not in inputs:
+        return True
+    return operation.node.next_nodes[inputs.index(flow.operand)] is not None
+
+
+def _no_grad_cut(operation: Any, program: Sequence[tree.Statement]) -> Cut:
+    places = [operation.place, *(place for _, place in operation.stack)]
+    mode = "no_grad()"
+    labels: tuple[Label, ...] = ()
+    for place in places:
+        around = None if place is None else switched_off(program, place)
+        if around is not None:
+            mode = around.text.removeprefix("torch.").removeprefix("@torch.")
+            labels = (Label(around, "gradients are off from here"),)
+            break
+    return Cut(
+        operation.place,
+        f"this runs under {mode}, and nothing is recorded",
+        "move it out of the block",
+        labels,
+    )
+
+
+_SMOOTH = "a smooth relative has a gradient: softmax for argmax, sigmoid for a comparison"
+
+# fmt: off
+_COMPARISONS = frozenset((
+    "eq", "ge", "gt", "isfinite", "isinf", "isnan", "le", "logical_and", "logical_not",
+    "logical_or", "lt", "ne",
+))
+# fmt: on
+
+_PICKS = ("argmax", "argmin", "argsort", "bucketize", "multinomial", "nonzero", "searchsorted")
+
+
+def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str | None]:
+    dtype = output.dtype if type(output) is Tensor else "its result"
+    if name.startswith("_to_copy"):
+        return (
+            f"this makes it {dtype}, and integers and booleans carry no gradient",
+            "keep it floating",
+        )
+    if called in _COMPARISONS:
+        return "a comparison gives booleans, which carry no gradient", _SMOOTH
+    if called in _PICKS:
+        return f"{called}() gives positions, which carry no gradient", _SMOOTH
+    return f"{called}() has no derivative: its result carries no gradient", None
+
+
+def _language_cut(flow: Flow, values: dict[int, Any]) -> Cut:
+    evaluation = flow.evaluation
+    assert evaluation is not None
+    node = evaluation.node
+    place, name, function = node.span, "", ""
+    if isinstance(node, tree.Call):
+        if isinstance(node.function, tree.Attribute):
+            name = node.function.name
+        function = node.function.span.text
+    elif isinstance(node, tree.Attribute):
+        name = node.name
+    if name in ("detach", "data"):
+        shown = "`.detach()`" if name == "detach" else "`.data`"
+        return Cut(place, f"{shown} gives the values outside the graph", f"leave {shown} out here")
+    if name in _NUMBERS or function in ("float", "int", "bool", "round"):
+        shown = f"`.{name}()`" if name else f"`{function}()`"
+        return Cut(
+            place,
+            f"{shown} makes a number of Python's, which has no history",
+            "compute on with the tensor itself",
+        )
+    last = function.rpartition(".")[2]
+    if last in ("tensor", "as_tensor", "FloatTensor", "Tensor", "new_tensor"):
+        return Cut(
+            place,
+            f"`{function}()` copies numbers: the copy has no history",
+            "join tensors with `torch.stack()`, or use the tensor itself",
+        )
+    if last == "Parameter":
+        return Cut(place, "a Parameter is a new leaf, without the history of its value", None)
+    if type(values.get(flow.target)) is Tensor:
+        return Cut(place, f"`{node.span.text}` gives a tensor without history", None)
+    return Cut(place, "here it is a value of Python's, which has no history", None)
+
+
+# --- where in the program -----------------------------------------------------------------------
+
+
+def holds(outer: Span, inner: Span) -> bool:
+    """Whether a place is inside another one."""
+    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
+
+
+def switched_off(program: Iterable[tree.Statement], place: Span) -> Span | None:
+    """The innermost `with torch.no_grad()`, or the decorator, that a place is under."""
+    found = None
+    for node in tree.nodes_of(list(program)):
+        if not holds(node.span, place):
+            continue
+        contexts: list[tree.Syntax] = []
+        if isinstance(node, tree.With):
+            contexts = [context for context, _ in node.items]
+        elif isinstance(node, tree.Def):
+            contexts = list(node.decorators)
+        for context in contexts:
+            if any(mode in context.span.text for mode in _MODES):
+                found = context.span
+    return found

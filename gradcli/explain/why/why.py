@@ -1,0 +1,382 @@
+"""`why`: the proof that a tensor has a gradient, requires one, or is a leaf, or does not."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
+from gradcli.explain.recorded_run import Recorded, graph_of, path_to
+from gradcli.explain.why.detachments import Cut, cut_of
+from gradcli.language import tree
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+
+ATTRIBUTES = ("grad", "requires_grad", "is_leaf")
+"""What can be asked of a tensor."""
+
+
+class Why:
+    """The answer to a question.
+
+    Attributes:
+        question: such as `x.grad`.
+        value: the value asked about.
+        kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
+        reason: why it is so, in a sentence.
+        cuts: the places that prove it.
+        path: the nodes that carry the gradient, from the output to the tensor.
+    """
+
+    __slots__ = ("cuts", "kind", "path", "question", "reason", "value")
+
+    def __init__(
+        self,
+        question: str,
+        value: Any,
+        kind: str,
+        reason: str,
+        cuts: Sequence[Cut] = (),
+        path: Sequence[GraphNode] = (),
+    ) -> None:
+        self.question = question
+        self.value = value
+        self.kind = kind
+        self.reason = reason
+        self.cuts = cuts
+        self.path = path
+
+
+def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:
+    """The answer for `NAME.grad`, `NAME.requires_grad` or `NAME.is_leaf`."""
+    if attribute == "grad":
+        return _Gradients(run, name, tensor).answer()
+    if attribute == "requires_grad":
+        return _requires_grad(run, name, tensor)
+    return _is_leaf(run, name, tensor)
+
+
+# --- requires_grad and is_leaf ------------------------------------------------------------------
+
+
+def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
+    question = f"{name}.requires_grad"
+    place = run.creation(tensor)
+    if tensor.requires_grad and tensor.is_leaf:
+        text = "the leaf is made here" if place is not None else "it is a bound input"
+        cuts = [] if place is None else [Cut(place, text)]
+        loose = tensor.meta is not None and tensor.meta.loose
+        reason = "is a view of a tensor that does" if loose else "is a leaf that was asked to"
+        return Why(question, True, "leaf", f"{name} {reason}", cuts)
+    if tensor.requires_grad:
+        path = path_to(Graph(tensor), None)
+        leaf = path[-1].variable or "a leaf"
+        return Why(
+            question, True, "carried", f"it is computed from {leaf}, which requires grad", (), path
+        )
+    return without_grad(run, question, name, tensor)
+
+
+def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why:
+    """The answer for a tensor that does not require grad."""
+    flow = run.flow
+    place = run.creation(tensor)
+    ingredients = flow.ingredients([id(tensor)])
+    leaves = [
+        id(each)
+        for each in flow.tensors()
+        if id(each) in ingredients and each is not tensor and each.requires_grad
+    ]
+    cuts = [cut_of(f, flow.values, run.program) for f in flow.cuts(leaves, [id(tensor)])]
+    if cuts:
+        names = sorted({leaf.name for leaf in flow.tensors() if id(leaf) in leaves and leaf.name})
+        reason = f"every way to {name} from {' and '.join(names)} leaves the graph"
+        return Why(question, False, "cut", reason, cuts)
+    if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        cut = Cut(place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`")
+        return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [cut])
+    made = [f.operation for f in flow.back.get(id(tensor), ()) if f.operation is not None]
+    if made:
+        inputs = sorted(
+            {
+                each.name
+                for each in flow.tensors()
+                if id(each) in ingredients and id(each) not in flow.back and each.name
+            }
+        )
+        shown = ", ".join(inputs) or "nothing with a name"
+        cut = Cut(made[0].place, f"computed from {shown}", _ask(inputs))
+        reason = f"nothing that it is computed from requires grad: {shown}"
+        return Why(question, False, "constant", reason, [cut])
+    cut = Cut(place, "nobody asked for a gradient here", _ask([name]))
+    return Why(question, False, "constant", f"{name} is a leaf that was never asked to", [cut])
+
+
+def _ask(names: Sequence[str]) -> str | None:
+    if not names:
+        return None
+    return f"make `{names[0]}` with `requires_grad=True`, or call `{names[0]}.requires_grad_()`"
+
+
+def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
+    question = f"{name}.is_leaf"
+    place = run.creation(tensor)
+    if not tensor.is_leaf:
+        node = tensor.grad_fn
+        assert node is not None
+        cut = Cut(node.place or place, f"{node.node_name} made it")
+        return Why(
+            question,
+            False,
+            "recorded",
+            "a recorded operation made it",
+            [cut],
+            path_to(Graph(tensor), None),
+        )
+    if tensor.requires_grad:
+        cuts = [] if place is None else [Cut(place, "made here")]
+        return Why(question, True, "leaf", f"{name} requires grad, and no operation made it", cuts)
+    found = without_grad(run, question, name, tensor)
+    reason = "a tensor that does not require grad is a leaf: " + found.reason
+    return Why(question, True, found.kind, reason, found.cuts)
+
+
+# --- grad ---------------------------------------------------------------------------------------
+
+
+class _Gradients:
+    """The answer for `NAME.grad`."""
+
+    def __init__(self, run: Recorded, name: str, tensor: Tensor) -> None:
+        self.run = run
+        self.name = name
+        self.tensor = tensor
+        self.question = f"{name}.grad"
+        self.passes = [each for each in run.recorder.passes if each.accumulate]
+        self.events = run.recorder.events or []
+        self.output = run.output_name or "the output"
+
+    def answer(self) -> Why:
+        tensor = self.tensor
+        if tensor.grad is not None:
+            return self._carried()
+        if not tensor.requires_grad:
+            found = without_grad(self.run, self.question, self.name, tensor)
+            reason = f"{self.name} does not require grad: {found.reason}"
+            return self._none(found.kind, reason, found.cuts)
+        if tensor.grad_fn is not None:
+            return self._not_a_leaf(tensor.grad_fn)
+        return self._cleared() or self._no_pass() or self._replaced() or self._not_reached()
+
+    def _none(self, kind: str, reason: str, cuts: Sequence[Cut] = ()) -> Why:
+        return Why(self.question, None, kind, reason, cuts)
+
+    # --- there is one ---------------------------------------------------------------------------
+
+    def _carried(self) -> Why:
+        tensor, name = self.tensor, self.name
+        assert tensor.grad is not None
+        node = gradient_edge(tensor)[0]
+        graph, path = self._path(node)
+        arrivals = [e for e in self.events if isinstance(e, Arrival) and e.node is node]
+        output = self._output_name(graph)
+        if graph is None:
+            return Why(self.question, tensor.grad, "set", "the program set it itself")
+        kind = Gradient(name, tensor, graph, output).kind
+        if kind in (STRUCTURAL_ZERO, ZERO) and not tensor.grad.array.any():
+            cuts = self._zeros(path, kind)
+            if cuts:
+                why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
+                return Why(self.question, tensor.grad, kind, f"it is zero {why}", cuts, path)
+        reason = f"the gradient flows from {output} to {name}"
+        if len(arrivals) > 1:
+            reason += f"; {len(arrivals)} backward passes were added up"
+        return Why(self.question, tensor.grad, "carried", reason, (), path)
+
+    def _path(self, node: Node | None) -> tuple[Graph | None, list[GraphNode]]:
+        for each in reversed(self.passes):
+            for root, _ in each.roots:
+                graph = graph_of(root)
+                found = None if node is None else graph.find(node)
+                if found is not None:
+                    return graph, path_to(graph, found)
+        return None, []
+
+    def _output_name(self, graph: Graph | None) -> str:
+        root = None if graph is None else graph.root
+        return (root.variable if root is not None else None) or self.output
+
+    def _zeros(self, path: Sequence[GraphNode], kind: str) -> list[Cut]:
+        """The nodes of the path that take a gradient in and pass nothing on."""
+        steps = {event.node: event for event in self.events if isinstance(event, Step)}
+        found = []
+        for node, following in pairwise(path):
+            step = steps.get(node.node)
+            if step is None:
+                continue
+            number = next((n for n, edge in enumerate(node.edges) if edge.node is following), None)
+            if number is None:
+                continue
+            came = any(g is not None and g.any() for g in step.grads)
+            passed = step.fitted[number]
+            if came and (passed is None or not passed.any()):
+                if kind == STRUCTURAL_ZERO or flat(node, number):
+                    text = f"{node.name} has slope 0 everywhere"
+                    help = "straight-through: `x + (x.round() - x).detach()` keeps the slope 1"
+                else:
+                    text, help = f"the derivative of {node.name} is 0 at these values", None
+                found.append(Cut(node.place, text, help))
+        return found
+
+    # --- there is none --------------------------------------------------------------------------
+
+    def _not_a_leaf(self, node: Node) -> Why:
+        name = self.name
+        place = node.place
+        earlier = self._leaf_of_this_name(node)
+        if earlier is not None:
+            statement = self.run.followed.last_assignment(name)
+            at = place if statement is None else statement.span
+            value = "None" if earlier.grad is None else "a gradient"
+            cut = Cut(
+                at,
+                f"from here on `{name}` is a new tensor, made by {node.node_name}",
+                f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
+            )
+            reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
+            return self._none("rebound", reason, [cut])
+        cut = Cut(
+            place,
+            f"{node.node_name} makes `{name}` here",
+            f"call `{name}.retain_grad()` before the backward pass",
+        )
+        reason = f"{name} is no leaf: gradients pass through it and are not kept"
+        return self._none("non-leaf", reason, [cut])
+
+    def _leaf_of_this_name(self, node: Node) -> Tensor | None:
+        for each in graph_of(node).nodes:
+            if each.leaf is not None and each.leaf.name == self.name:
+                return each.leaf
+        return None
+
+    def _cleared(self) -> Why | None:
+        """A gradient that arrived and was taken away again."""
+        node = gradient_edge(self.tensor)[0]
+        if not any(isinstance(e, Arrival) and e.node is node for e in self.events):
+            return None
+        cut = Cut(self._clearing(), "this forgets it", "read it before it is cleared")
+        return self._none("cleared", "a gradient arrived, and was cleared afterwards", [cut])
+
+    def _clearing(self) -> Span | None:
+        for evaluation in reversed(self.run.followed.evaluations):
+            node = evaluation.node
+            if isinstance(node, tree.Call) and node.function.span.text.endswith(".zero_grad"):
+                return node.span
+        for statement in tree.nodes_of(list(reversed(self.run.program))):
+            if isinstance(statement, tree.Assign) and any(
+                isinstance(target, tree.Attribute) and target.name == "grad"
+                for target in statement.targets
+            ):
+                return statement.span
+        return None
+
+    def _no_pass(self) -> Why | None:
+        """No backward pass that writes gradients."""
+        if self.passes:
+            return None
+        if self.run.recorder.passes:
+            cut = Cut(
+                self.run.recorder.passes[-1].place,
+                "grad() returns the gradients and leaves every .grad alone",
+                "use what it returns, or call `backward()`",
+            )
+            return self._none("returned", "no backward pass wrote to .grad", [cut])
+        output = self.run.output
+        if output is not None and not output.requires_grad and output is not self.tensor:
+            return self._cut([id(output)], self.output)
+        place, help = None, "call `.backward()` on the output"
+        if self.run.output_name is not None:
+            statement = self.run.followed.last_assignment(self.run.output_name)
+            place = None if statement is None else statement.span
+            help = f"call `{self.run.output_name}.backward()`"
+        cut = Cut(place, "the last tensor that is computed; nothing differentiates it", help)
+        return self._none("no backward", "backward() was never called", [cut])
+
+    def _replaced(self) -> Why | None:
+        """The name stands for another tensor than the one that was used."""
+        name = self.name
+        for each in self.passes:
+            for root, _ in each.roots:
+                for node in graph_of(root).nodes:
+                    leaf = node.leaf
+                    if leaf is None or leaf is self.tensor or leaf.name != name:
+                        continue
+                    statement = self.run.followed.last_assignment(name)
+                    cut = Cut(
+                        None if statement is None else statement.span,
+                        f"from here on `{name}` is another tensor",
+                        "give the new tensor a name of its own",
+                    )
+                    reason = f"the backward pass reached an earlier tensor called `{name}`"
+                    return self._none("rebound", reason, [cut])
+        return None
+
+    def _not_reached(self) -> Why:
+        flow = self.run.flow
+        roots = [root for each in self.passes for root in each.roots]
+        graphs = [graph_of(root) for root, _ in roots]
+        output = self._output_name(graphs[-1] if graphs else None)
+        node = gradient_edge(self.tensor)[0]
+        if node is not None and any(graph.find(node) is not None for graph in graphs):
+            return self._stopped(output)
+        return self._cut(flow.outputs_of(roots), output)
+
+    def _cut(self, goals: Collection[int], output: str) -> Why:
+        """What ends every way from the tensor to the output, or where it goes instead."""
+        run, tensor, name = self.run, self.tensor, self.name
+        flow = run.flow
+        cuts = [cut_of(f, flow.values, run.program) for f in flow.cuts([id(tensor)], goals)]
+        if cuts:
+            ways = "the only way" if len(cuts) == 1 else "every way"
+            reason = f"{ways} from {name} to {output} leaves the graph"
+            return self._none("cut", reason, cuts)
+        used = flow.onward.get(id(tensor), [])
+        if used:
+            found = [
+                Cut(step.place, f"`{name}` is used here, and {output} is not computed from it")
+                for step in used
+            ]
+            return self._none("unused", f"{output} is not computed from {name}", found[:3])
+        cut = Cut(run.creation(tensor), "made here, and read nowhere")
+        return self._none("unused", f"nothing is computed from {name}", [cut])
+
+    def _stopped(self, output: str) -> Why:
+        """A node on the way gave None."""
+        cuts = []
+        for event in self.events:
+            if not isinstance(event, Step):
+                continue
+            for number, following in enumerate(event.node.next_nodes):
+                if following is not None and event.fitted[number] is None:
+                    cuts.append(
+                        Cut(
+                            event.node.place,
+                            f"{event.node.node_name} returned None for input {number}",
+                            "let backward() return a gradient for it",
+                        )
+                    )
+        if cuts:
+            reason = f"a node between {output} and {self.name} returned no gradient"
+            return self._none("undefined", reason, cuts)
+        cut = Cut(
+            self.passes[-1].place,
+            f"this pass writes to the tensors in `inputs=`, and not to {self.name}",
+            f"add `{self.name}` to `inputs`, or leave `inputs` out",
+        )
+        return self._none("left out", f"the backward pass left {self.name} out", [cut])

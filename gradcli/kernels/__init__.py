@@ -1,0 +1,1 @@
+"""Functions of arrays, to the contract of exactness; they know no tensor."""

@@ -1,0 +1,1 @@
+"""Matrix exponential, and the signs that decompositions leave open."""

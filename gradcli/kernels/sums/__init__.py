@@ -1,0 +1,1 @@
+"""Sums in PyTorch's order, variances, norms, fused multiply-add."""

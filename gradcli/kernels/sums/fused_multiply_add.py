@@ -1,0 +1,57 @@
+"""total + factor · term with one rounding, as PyTorch's kernels compute it.
+
+The product is taken in the next wider format, where it is exact or nearly so, and the sum is
+rounded when it is written.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.gpu.array import GPUArray
+
+_DOUBLE = np.dtype(np.float64)
+_EXTENDED = np.dtype(np.longdouble)
+_HOST = (np.ndarray, np.generic)
+
+
+def widened(number: float, array: Any) -> Any:
+    """A number as it is in an array's format, in the next wider one."""
+    if array.dtype is _DOUBLE:
+        return number if type(array) is GPUArray else np.longdouble(number)
+    return np.float64(array.dtype.type(number))
+
+
+def multiply_add_wide(total: Any, term: Any, factor: Any) -> Any:
+    """total + term · factor, a widened number or an array, in the wider format.
+
+    Cast by hand, since a ufunc on operands of two formats takes several times as long.
+    """
+    # A GPU has no wider format than double.
+    wide = _EXTENDED if total.dtype is _DOUBLE and type(total) is not GPUArray else _DOUBLE
+    result = term.astype(wide) * factor
+    if result.shape != total.shape:
+        return result + total.astype(wide)
+    result += total.astype(wide)
+    return result
+
+
+def is_fused(total: Any, term: Any) -> bool:
+    """Whether PyTorch's kernels round total + factor · term once: both are single or double."""
+    return (
+        isinstance(total, _HOST)
+        and isinstance(term, _HOST)
+        and total.dtype is term.dtype
+        and total.dtype.kind == "f"
+        and total.dtype.itemsize > 2
+    )
+
+
+def multiply_add(total: Any, term: Any, factor: Any) -> Any:
+    """total + term · factor, rounded once where PyTorch does so."""
+    if not is_fused(total, term):
+        return total + term * factor
+    wide = multiply_add_wide(total, term, widened(factor, total))
+    return wide.astype(total.dtype)[()]

@@ -1,0 +1,215 @@
+"""Correlation of many channels, the bilinear map behind convolutions, read three ways.
+
+Every window over the input becomes a column of a matrix, which one product of matrices then meets
+for a block of samples. Where windows lie side by side, columns are cut out of the padded input in
+long pieces: rows follow each other in memory, so what one element of all windows meets is one piece
+from the first window to the last. Between two rows such a piece holds a few columns that belong to
+no window; the output leaves them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.kernels.windows.small_convolution import (
+    correlated_in_order,
+    is_ordered,
+    paired_in_order,
+    spread_in_order,
+)
+from gradcli.ops.spatial.unfold import Sizes, Windows
+
+_BLOCK = 1 << 19
+"""So many elements of columns are made at a time: they are larger than what they are made from by
+the size of the kernel.
+"""
+
+
+class Columns:
+    """Columns of all windows over inputs of some size.
+
+    Attributes:
+        windows: how the windows lie.
+        sizes: the sizes of the input.
+        counts: how many windows there are along each dimension.
+        reach: the sizes of the padded input.
+        steps: how many elements of the padded input lie between neighbours along each dimension.
+        side_by_side: whether a window begins at every element.
+        length: how many columns one sample makes.
+    """
+
+    __slots__ = ("counts", "length", "reach", "side_by_side", "sizes", "steps", "windows")
+
+    def __init__(self, windows: Windows, sizes: Sizes, counts: Sizes) -> None:
+        self.windows = windows
+        self.sizes = sizes
+        self.counts = counts
+        self.reach = windows.reach(sizes, counts)
+        self.steps = tuple(prod(self.reach[dim + 1 :]) for dim in range(len(sizes)))
+        self.side_by_side = all(stride == 1 for stride in windows.stride)
+        self.length = prod(counts)
+        if self.side_by_side:
+            self.length = 1 + sum(
+                (count - 1) * step for count, step in zip(counts, self.steps, strict=True)
+            )
+
+    def blocks(self, samples: int, channels: int) -> Iterator[slice]:
+        """Samples by blocks of which the columns have a bearable size."""
+        each = channels * prod(self.windows.kernel) * self.length
+        step = max(1, _BLOCK // max(1, each))
+        for start in range(0, samples, step):
+            yield slice(start, min(samples, start + step))
+
+    def made(self, input: Any) -> Any:
+        """The columns (C, elements of a window, N * length) of an input (N, C, *sizes)."""
+        samples, channels = input.shape[:2]
+        xp = module_of(input)
+        padded = xp.zeros((channels, samples, *self.reach), input.dtype)
+        padded[self.windows.inner(self.sizes)] = input.swapaxes(0, 1)
+        strides = padded.strides
+        windows = self.windows
+        offsets = [s * d for s, d in zip(strides[2:], windows.dilation, strict=True)]
+        if self.side_by_side:
+            shape: Sizes = (channels, *windows.kernel, samples, self.length)
+            along = [padded.itemsize]
+        else:
+            shape = (channels, *windows.kernel, samples, *self.counts)
+            along = [s * d for s, d in zip(strides[2:], windows.stride, strict=True)]
+        shown: Any = xp.ndarray(
+            shape, padded.dtype, padded, 0, (strides[0], *offsets, strides[1], *along)
+        )
+        return shown.reshape(channels, prod(windows.kernel), samples * self.length)
+
+    def added(self, columns: Any) -> Any:
+        """The reverse of `made`: an array (N, C, *sizes) of what each element was read for."""
+        channels, _, width = columns.shape
+        samples = width // self.length
+        xp = module_of(columns)
+        padded = xp.zeros((channels, samples, *self.reach), columns.dtype)
+        if self.side_by_side:
+            rows = padded.reshape(channels, samples, prod(self.reach))
+            pieces = columns.reshape(channels, -1, samples, self.length)
+            for number, (place, _) in enumerate(self.windows.elements(self.counts)):
+                start = sum(
+                    i * d * step
+                    for i, d, step in zip(place, self.windows.dilation, self.steps, strict=True)
+                )
+                rows[:, :, start : start + self.length] += pieces[:, number]
+        else:
+            pieces = columns.reshape(channels, -1, samples, *self.counts)
+            for number, (_, where) in enumerate(self.windows.elements(self.counts)):
+                padded[where] += pieces[:, number]
+        inside = padded[self.windows.inner(self.sizes)]
+        return xp.ascontiguousarray(inside.swapaxes(0, 1))
+
+    def placed(self, output: Any) -> Any:
+        """An output (N, O, *counts) as rows (O, N * length): zero where there is no window."""
+        samples, channels = output.shape[:2]
+        if not self.side_by_side:
+            return output.swapaxes(0, 1).reshape(channels, samples * self.length)
+        rows = module_of(output).zeros((channels, samples * self.length), output.dtype)
+        self.shown(rows)[...] = output
+        return rows
+
+    def shown(self, rows: Any) -> Any:
+        """Rows (O, N * length) as an output (N, O, *counts), on the same memory."""
+        channels, width = rows.shape
+        samples = width // self.length
+        if not self.side_by_side:
+            return rows.reshape(channels, samples, *self.counts).swapaxes(0, 1)
+        item = rows.itemsize
+        strides = (self.length * item, rows.strides[0], *[step * item for step in self.steps])
+        shape = (samples, channels, *self.counts)
+        return module_of(rows).ndarray(shape, rows.dtype, rows, 0, strides)
+
+
+def _stacked(matrix: Any, groups: int) -> Any:
+    """A matrix as one per group of its rows."""
+    return matrix.reshape(groups, matrix.shape[0] // groups, *matrix.shape[1:])
+
+
+def _weights(weight: Any, groups: int) -> Any:
+    """The weights (O, C / groups, *kernel) as a matrix per group."""
+    return _stacked(weight.reshape(weight.shape[0], prod(weight.shape[1:])), groups)
+
+
+def _grouped(columns: Any, groups: int) -> Any:
+    """Columns (C, elements, width) as (groups, elements of all its channels, width)."""
+    channels, elements, width = columns.shape
+    return columns.reshape(groups, channels // groups * elements, width)
+
+
+def correlated(
+    input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes, bias: Any = None
+) -> Any:
+    """Every window of the input (N, C, *sizes) times the weights (O, C / groups, *kernel), and a
+    number per channel: an array (N, O, *counts).
+    """
+    samples, channels = input.shape[:2]
+    outputs = weight.shape[0]
+    if is_ordered(input, (samples, outputs, *counts), prod(weight.shape[1:])):
+        return correlated_in_order(input, weight, windows, groups, counts, bias)
+    columns = Columns(windows, input.shape[2:], counts)
+    matrices = _weights(weight, groups)
+    output = module_of(input).empty((samples, outputs, *counts), input.dtype)
+    for block in columns.blocks(samples, channels):
+        rows = np.matmul(matrices, _grouped(columns.made(input[block]), groups))
+        output[block] = columns.shown(rows.reshape(outputs, -1))
+    if bias is not None:
+        output += bias.reshape(-1, *(1,) * len(counts))
+    return output
+
+
+def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) -> Any:
+    """The transpose of `correlated` in its input, whose last sizes are given."""
+    samples, outputs, *counts = grad.shape
+    channels = weight.shape[1] * groups
+    reach = windows.reach(sizes, tuple(counts))
+    if is_ordered(grad, (samples, channels, *reach), outputs // groups * prod(windows.kernel)):
+        return spread_in_order(grad, weight, windows, groups, sizes)
+    columns = Columns(windows, sizes, grad.shape[2:])
+    matrices = _weights(weight, groups).swapaxes(1, 2)
+    output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
+    for block in columns.blocks(samples, channels):
+        product = np.matmul(matrices, _stacked(columns.placed(grad[block]), groups))
+        output[block] = columns.added(product.reshape(channels, prod(windows.kernel), -1))
+    return output
+
+
+_FEW = 4096
+"""So many products that are not added in PyTorch's order are added line by line, and not by the
+BLAS: what is left where they cancel is then the same on every machine.
+"""
+
+
+def paired(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
+    """The transpose of `correlated` in its weights."""
+    samples, channels = input.shape[:2]
+    outputs, counts = grad.shape[1], grad.shape[2:]
+    shape = (outputs, channels // groups, *windows.kernel)
+    if is_ordered(input, shape, samples * prod(counts)):
+        return paired_in_order(input, grad, windows, groups).reshape(shape)
+    if samples * prod(counts) * prod(shape) <= _FEW:
+        return _paired_by_lines(input, grad, windows, groups).reshape(shape)
+    columns = Columns(windows, input.shape[2:], counts)
+    total: Any = 0
+    for block in columns.blocks(samples, channels):
+        made = _grouped(columns.made(input[block]), groups)
+        rows = _stacked(columns.placed(grad[block]), groups)
+        total = np.matmul(made, rows.swapaxes(1, 2)) + total
+    return module_of(total).ascontiguousarray(total.swapaxes(1, 2)).reshape(shape)
+
+
+def _paired_by_lines(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
+    samples, channels, *counts = grad.shape
+    columns = windows.columns(input, tuple(counts))
+    columns = columns.reshape(samples, groups, -1, prod(counts))
+    stack = grad.reshape(samples, groups, channels // groups, prod(counts))
+    terms = stack[:, :, :, None] * columns[:, :, None]
+    lines = terms.reshape(*terms.shape[:4], prod(counts[:-1]), counts[-1]).sum(-1)
+    return np.add.reduce(lines, axis=(0, -1))

@@ -1,0 +1,118 @@
+"""The largest element of every window of an array: what the max pools compute."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.tile_kernels import choose_block
+from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.ops.spatial.unfold import Sizes, Windows
+
+
+def _flat(places: list[Any], sizes: Sizes) -> Any:
+    """Places along each dimension as one place in row order, of all their combinations."""
+    ndim = len(sizes)
+    total: Any = np.zeros((1,) * ndim, np.int64)
+    for dim, along in enumerate(places):
+        shape = [1] * ndim
+        shape[dim] = -1
+        total = total + (np.asarray(along) * prod(sizes[dim + 1 :])).reshape(shape)
+    return total
+
+
+def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, Any]:
+    """The largest of every window, and its place in row order. Of ties it is the first; a nan is
+    larger than anything.
+    """
+    kernel, ndim = windows.kernel, len(windows.kernel)
+    sizes = self.shape[-ndim:]
+    counts = windows.counts(sizes, ceil_mode)
+    lowest = -np.inf if self.dtype.kind not in "iu" else np.iinfo(self.dtype).min
+    largest = windows.pad(self, counts, lowest)
+    with_nan = self.dtype.kind not in "iu" and (
+        type(self) is not np.ndarray or bool(np.isnan(np.max(self, initial=-np.inf)))
+    )  # a GPU is not waited for
+    # The number of the largest element in its window. The dimensions are gone through one by one,
+    # the last one first, so that numbers grow as the elements of a window follow one another.
+    chosen = None
+    count = np.uint8 if prod(kernel) < 256 else np.int32
+    for dim in reversed(range(ndim)):
+        first = slice(0, (counts[dim] - 1) * windows.stride[dim] + 1, windows.stride[dim])
+        largest, chosen = _largest_along(
+            [
+                _moved(first, number * windows.dilation[dim], ndim - 1 - dim)
+                for number in range(kernel[dim])
+            ],
+            largest,
+            chosen,
+            count(prod(kernel[dim + 1 :])),
+            with_nan,
+        )
+    places = [place for place, _ in windows.elements(counts)]
+    indices = _indices(chosen, windows, places, sizes, counts)
+    return in_format_of_images(largest, self, ndim), in_format_of_images(indices, self, ndim)
+
+
+def _moved(places: slice, by: int, behind: int) -> tuple[Any, ...]:
+    """An index for some places moved on along a dimension that has so many behind it."""
+    moved = slice(places.start + by, places.stop + by, places.step)
+    return (..., moved, *[slice(None)] * behind)
+
+
+def _largest_along(
+    elements: list[tuple[Any, ...]], values: Any, numbers: Any, step: Any, with_nan: bool
+) -> tuple[Any, Any]:
+    """The largest of the elements along one dimension of each window, and their numbers, which are
+    `step` more from element to element. Without numbers all are 0 so far.
+    """
+    largest = values[elements[0]].copy()
+    if numbers is None:
+        chosen = module_of(values).zeros(largest.shape, step.dtype)
+    else:
+        chosen = numbers[elements[0]].copy()
+    other = np.empty_like(largest)
+    for number, where in enumerate(elements[1:], 1):
+        element = values[where]
+        larger = element > largest
+        if with_nan:
+            larger |= element != element
+        choose_block(larger, element, largest, other)
+        largest, other = other, largest
+        later = step * type(step)(number)
+        if numbers is not None:
+            later = numbers[where] + later
+        np.maximum(chosen, larger.view(np.uint8) * later, out=chosen)
+    return largest, chosen
+
+
+def _indices(
+    chosen: Any, windows: Windows, places: list[Sizes], sizes: Sizes, counts: Sizes
+) -> Any:
+    """The places in row order of the elements that were chosen by their numbers in the windows.
+
+    Number 0 is the first element inside the tensor where the window begins before it.
+    """
+    firsts = [
+        np.arange(count) * s - p
+        for count, s, p in zip(counts, windows.stride, windows.padding, strict=True)
+    ]
+    steps = [
+        sum(
+            i * d * prod(sizes[dim + 1 :])
+            for dim, (i, d) in enumerate(zip(place, windows.dilation, strict=True))
+        )
+        for place in places
+    ]
+    indices = module_of(chosen).asarray(steps).take(chosen)
+    indices += _flat(firsts, sizes)
+    if any(windows.padding):
+        inside = [
+            np.where(first < 0, first % d, first)
+            for first, d in zip(firsts, windows.dilation, strict=True)
+        ]
+        indices = np.where(chosen == 0, _flat(inside, sizes), indices)
+    return indices

@@ -1,0 +1,129 @@
+"""What a failed operation met: a label at each operand with its source text, shape and dtype.
+
+Imported only when an operation failed: a program that runs pays nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError, Label
+from gradcli.language import tree
+from gradcli.language.hints.shapes import Operand, broadcast_note, mend
+from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.types import type_name
+
+_TENSORS = frozenset({"E203", "E204", "E301", "E302", "E401", "E406", "E408"})
+"""The codes whose errors the shapes and dtypes of the tensors explain."""
+
+_ALL = frozenset({"E202"})
+"""The codes whose errors the types of all operands explain."""
+
+_ARITHMETIC = frozenset({"+", "-", "*", "/", "//", "%", "**", "@"})
+
+_LONGEST = 24
+_MOST = 6
+
+
+def label_operands(
+    error: GradcliError, operands: Iterable[tuple[tree.Expression, Any]], operation: str
+) -> None:
+    """Label the operands of the operation that raised an error, and say how shapes can be made to
+    fit.
+
+    Args:
+        error: it is left alone if it has a place: it came out of an operation further in.
+        operands: the syntax and the value of each operand.
+        operation: the operator, or the text of the function that was called.
+    """
+    if error.span is not None or error.labels or error.code not in _TENSORS | _ALL:
+        return
+    met = list(_flat(operands))
+    shown = [
+        (node, value)
+        for node, value in met
+        if type(value) is Tensor or (error.code in _ALL and not isinstance(node, tree.Constant))
+    ]
+    error.labels = tuple(
+        Label(node.span, f"{_subject(node)} is {description(value)}")
+        for node, value in shown[:_MOST]
+    )
+    error.help = error.help or _habit(error, met, operation)
+    if error.code == "E401" and operation.endswith("grad"):
+        error.help = "pass a seed of the output's shape: `grad_outputs=…`"
+    if error.code == "E301":
+        tensors = [
+            Operand(node.span.text, _is_primary(node), tuple(value.array.shape))
+            for node, value in met
+            if type(value) is Tensor
+        ]
+        if len(tensors) == 2:
+            first, second = tensors
+            if "broadcast" in error.message:
+                note = broadcast_note(first, second)
+                error.notes = error.notes if note is None else (*error.notes, note)
+            error.help = error.help or mend(first, second, operation)
+
+
+def description(value: Any) -> str:
+    """What a value is, in few words: `(2, 3) float32`, `None`, `a str`."""
+    if type(value) is Tensor:
+        return f"{tuple(value.array.shape)} {str(value.dtype).removeprefix('torch.')}"
+    if value is None:
+        return "None"
+    kind = type_name(value)
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
+
+
+def _habit(
+    error: GradcliError, met: list[tuple[tree.Expression, Any]], operation: str
+) -> str | None:
+    """What to write where the operands show a habit of another language or tool."""
+    values = [value for _, value in met]
+    if operation in ("^", "^="):
+        return "a power is written `**`"
+    if any(
+        value is None and isinstance(node, tree.Attribute) and node.name == "grad"
+        for node, value in met
+    ):
+        return (
+            "a .grad is None until a backward pass reaches its tensor, which has to be a leaf that"
+            " requires grad, or to call retain_grad()"
+        )
+    if operation == "+" and any(isinstance(value, str) for value in values):
+        return "turn the other value into text first: `str(x)`, or use an f-string"
+    if operation in _ARITHMETIC and any(isinstance(value, (list, tuple)) for value in values):
+        return "arithmetic is for numbers and tensors: `tensor(…)` makes one of a list"
+    module, _, name = operation.rpartition(".")
+    if module == "math" and Tensor in map(type, values):
+        return f"math is for single numbers; `torch.{name}` works on tensors"
+    if error.code == "E202" and any(type(value) is Method for value in values):
+        return "this is a method: call it, with parentheses behind its name"
+    return None
+
+
+def _flat(
+    operands: Iterable[tuple[tree.Expression, Any]],
+) -> Iterator[tuple[tree.Expression, Any]]:
+    """The operands, with the elements of a list or tuple display in its place."""
+    for node, value in operands:
+        if isinstance(node, (tree.List, tree.Tuple)) and isinstance(value, (list, tuple)):
+            elements = node.elements
+            if len(elements) == len(value) and any(type(each) is Tensor for each in value):
+                yield from zip(elements, value, strict=True)
+                continue
+        yield node, value
+
+
+def _subject(node: tree.Expression) -> str:
+    """The operand's source text, where it is short enough to be read twice."""
+    text = node.span.text
+    return f"`{text}`" if len(text) <= _LONGEST and "\n" not in text else "this"
+
+
+def _is_primary(node: tree.Expression) -> bool:
+    """Whether a `.name` or `[index]` can follow the text without parentheses."""
+    kinds = (tree.Name, tree.Attribute, tree.Call, tree.Subscript)
+    return isinstance(node, kinds)

@@ -1,0 +1,1 @@
+"""Functions: calls, parameters, signatures, and how a block ends."""

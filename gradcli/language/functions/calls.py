@@ -1,0 +1,416 @@
+"""Calling: the functions that a program defines, how arguments find their parameters, and what
+goes wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import FunctionType
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.functions.parameters import Signature
+from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
+from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.descriptors import BoundMethod
+from gradcli.language.objects.exceptions import HOST_ERRORS, converted
+from gradcli.language.objects.repr import numbered
+from gradcli.language.objects.types import LanguageType, define, host_name, type_name
+from gradcli.language.tree.base import Statement
+from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.limits import Steps
+from gradcli.ops.binding import catalogue
+from gradcli.state import State
+
+
+class Function:
+    """A function of the program: `def` or `lambda`, with the variables around it.
+
+    It is called by `invoke` from compiled code and by the host's own call from everywhere else
+    (`sorted(key=…)`, hooks).
+
+    Attributes:
+        statements: its body as it is written; `body` is the same, compiled.
+        scope: which of the names in it are its own.
+    """
+
+    __slots__ = (
+        "body",
+        "defaults",
+        "name",
+        "number",
+        "parent",
+        "scope",
+        "signature",
+        "state",
+        "statements",
+        "steps",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        signature: Signature,
+        defaults: dict[str, Any],
+        statements: list[Statement],
+        scope: Scope,
+        body: Run,
+        parent: Variables,
+        state: State,
+        steps: Steps,
+    ) -> None:
+        self.name = name
+        self.signature = signature
+        self.defaults = defaults
+        self.statements = statements
+        self.scope = scope
+        self.body = body
+        self.parent = parent
+        self.state = state
+        self.steps = steps
+        self.number = 0
+
+    language_attributes = frozenset({"__name__"})
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """What a class's function is when it is read from an instance, or (None) from the class."""
+        return self if instance is None else BoundMethod(instance, self)
+
+    def __repr__(self) -> str:
+        return numbered(f"function {self.name}", self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        enter_host_call(self.steps)
+        try:
+            return self.invoke(args, kwargs)
+        finally:
+            self.steps.nested -= 1
+
+    def invoke(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run the body; raises E201 for arguments that do not fit, E601 for calls nested too
+        deeply.
+        """
+        signature = self.signature
+        count = signature.simple
+        if len(args) == count and not kwargs:
+            names = signature.positional
+            if count == 1:
+                variables = {names[0]: args[0], PARENT: self.parent}
+            elif count == 2:
+                variables = {names[0]: args[0], names[1]: args[1], PARENT: self.parent}
+            else:
+                variables = dict(zip(names, args, strict=True))
+                variables[PARENT] = self.parent
+        else:
+            variables = self._bind(args, kwargs)
+        steps = self.steps
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        state = self.state
+        stack = state.stack
+        place = state.place
+        if len(stack) >= DEEPEST_CALL:
+            raise _too_many_calls(self.name)
+        stack.append((self.name, place))
+        try:
+            signal = self.body(variables)
+        except GradcliError as error:
+            locate(error, state)
+            raise
+        except RecursionError as error:
+            raise locate(_too_many_calls(self.name), state) from error
+        finally:
+            stack.pop()
+            state.place = place
+        return None if signal is None else signal[0]
+
+    def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call in the order of the positional parameters, defaults included;
+        raises E201 for arguments that do not fit.
+        """
+        bound = self._bind(args, kwargs)
+        signature = self.signature
+        rest = bound[signature.rest] if signature.rest else ()
+        return (*[bound[name] for name in signature.positional], *rest)
+
+    def placed_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """The arguments of a call with those by keyword in their places, without defaults; raises
+        E201 for one that is left out before them, and for a keyword that has no place.
+        """
+        placed = list(args)
+        left = dict(kwargs)
+        for name in self.signature.positional[len(args) :]:
+            if not left:
+                break
+            if name not in left:
+                raise self._misfit(f"needs a value for {name!r}")
+            placed.append(left.pop(name))
+        for name in left:
+            raise self._unknown_keyword(name)
+        return tuple(placed)
+
+    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables:
+        """The variables that a call starts with."""
+        signature = self.signature
+        positional = signature.positional
+        if len(args) > len(positional) and not signature.rest:
+            raise self._misfit(f"takes {_count(len(positional))} by position and got {len(args)}")
+        variables = dict(zip(positional, args, strict=False))
+        variables[PARENT] = self.parent
+        if signature.rest:
+            variables[signature.rest] = tuple(args[len(positional) :])
+        more: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            if name in positional or name in signature.keyword_only:
+                if name in variables:
+                    raise self._misfit(f"got the argument {name!r} twice")
+                variables[name] = value
+            elif signature.keywords:
+                more[name] = value
+            else:
+                raise self._unknown_keyword(name)
+        if signature.keywords:
+            variables[signature.keywords] = more
+        for name in (*positional, *signature.keyword_only):
+            if name not in variables:
+                if name not in self.defaults:
+                    raise self._misfit(f"needs a value for {name!r}")
+                variables[name] = self.defaults[name]
+        return variables
+
+    def _misfit(self, problem: str) -> GradcliError:
+        return misfit(self.name, problem, self.signature.text(self.defaults))
+
+    def _unknown_keyword(self, name: str) -> GradcliError:
+        known = [*self.signature.positional, *self.signature.keyword_only]
+        return unknown_keyword(self.name, name, known, self.signature.text(self.defaults))
+
+
+define("function", Function)
+
+
+def _count(number: int) -> str:
+    return "1 argument" if number == 1 else f"{number or 'no'} arguments"
+
+
+def _too_many_calls(name: str) -> GradcliError:
+    return GradcliError("E601", f"{name}() was called {DEEPEST_CALL} calls deep")
+
+
+def locate(error: GradcliError, state: State) -> GradcliError:
+    """The error with the place of the operation at hand and the open calls, unless it has them
+    already.
+    """
+    if error.span is None:
+        error.span = state.place
+    if not error.stack:
+        error.stack = tuple(state.stack)
+    return error
+
+
+def misfit(name: str, problem: str, parameters: str) -> GradcliError:
+    """The error of a call whose arguments do not fit; `parameters` is the signature as it is
+    written.
+    """
+    return GradcliError("E201", f"{name}() {problem}", notes=(f"it is {name}{parameters}",))
+
+
+def unknown_keyword(name: str, keyword: str, known: list[str], parameters: str) -> GradcliError:
+    """The error of a keyword that a function does not have."""
+    from gradcli.language.hints.spelling import closest
+
+    error = misfit(name, f"has no argument {keyword!r}", parameters)
+    near = closest(keyword, known)
+    if near is not None:
+        error.help = f"did you mean `{near}`?"
+    return error
+
+
+def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """Call any value of a program; raises E202 for one that cannot be called."""
+    if type(function) is Function:
+        return function.invoke(args, kwargs)
+    if type(function) in (BoundMethod, Method):
+        args = (function.receiver, *args)
+        function = function.function
+        if type(function) is Function:
+            return function.invoke(args, kwargs)
+    for name in kwargs:
+        if name in _FLAGS and type(kwargs[name]) is not bool:
+            _check_flag(function, name, kwargs[name])
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        raise call_failed(error, function, args, kwargs) from error
+
+
+_FLAGS = frozenset(
+    {
+        "accumulate", "adjoint", "align_corners", "as_tuple", "assume_unique", "ceil_mode",
+        "check_errors", "compute_uv", "copy", "count_include_pad", "descending", "enable_gqa",
+        "equal_nan", "full", "full_matrices", "hermitian", "implicit", "include_self", "increasing",
+        "invert", "is_causal", "keepdim", "largest", "left", "log_input", "log_target",
+        "non_blocking", "normalized", "onesided", "out_int32", "periodic", "pivot", "replacement",
+        "requires_grad", "return_complex", "return_counts", "return_inverse", "right",
+        "scale_grad_by_freq", "some", "sorted", "sparse", "sparse_grad", "stable", "swap", "train",
+        "training", "transpose", "unbiased", "unitriangular", "unpack_data", "unpack_pivots",
+        "upper", "use_input_stats", "with_replacement", "wrap", "zero_infinity",
+    }
+)  # fmt: skip
+"""The keywords of ops for which PyTorch takes True and False alone, and no other value's truth."""
+
+
+def _check_flag(function: Any, name: str, value: Any) -> None:
+    """Raise E202 for a flag of an op that is no bool."""
+    if _is_catalogue(function):
+        from gradcli.language.hints.argument_types import wrong_flag
+
+        wrong = wrong_flag(_name(function), function, name, value)
+        if wrong is not None:
+            raise wrong
+
+
+def call_failed(
+    error: Exception, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Exception:
+    """What a program sees of an exception that came out of a call; a bug of ours as it is."""
+    if isinstance(error, GradcliError):
+        return _by_arguments(error, function, args, kwargs)
+    if not callable(function):
+        return GradcliError("E202", f"a value of type {type_name(function)} cannot be called")
+    if type(function) in (BoundMethod, Method):
+        return call_failed(error, function.function, (function.receiver, *args), kwargs)
+    if isinstance(error, TypeError):
+        bad_call = _bad_call(function, args, kwargs)
+        if bad_call is not None:
+            is_op = _is_catalogue(function)
+            return bad_call if is_op else offer_op(bad_call, _name(function), args)
+    if not _is_catalogue(function):
+        return converted(error) if isinstance(error, HOST_ERRORS) else error
+    if isinstance(error, (AttributeError, TypeError)):
+        # An op took a value for a tensor, or a tensor for a number. With tensors alone in its
+        # arguments the mistake is not the program's, unless one of them stands for a number.
+        values = [*args, *kwargs.values()]
+        if not values:
+            return GradcliError("E202", f"{_name(function)}() needs a tensor")
+        if all(type(value) is Tensor for value in values) and not (
+            (len(values) > 1 and "'Tensor'" in str(error)) or "not callable" in str(error)
+        ):
+            return error
+        kinds = ", ".join(type_name(value) for value in values)
+        return GradcliError("E202", f"{_name(function)}() does not take ({kinds})")
+    return converted(error) if isinstance(error, _OP_ERRORS) else error
+
+
+def _by_arguments(
+    error: GradcliError, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> GradcliError:
+    """The error itself, or that of an argument of a wrong type which an op of the catalogue met
+    further in.
+    """
+    if type(function) in (BoundMethod, Method):
+        args, function = (function.receiver, *args), function.function
+    if error.code not in _FURTHER_IN or error.raises == "ValueError":
+        return error  # a ValueError is about the very argument
+    of_layer = getattr(type(function), "function", None)
+    if type(of_layer) is str and error.code == "E202":
+        function = catalogue.modules["torch.nn.functional"][of_layer]
+    if not _is_catalogue(function):
+        return error
+    from gradcli.language.hints.argument_types import lacks_attribute, wrong_argument
+
+    if error.code == "E202":
+        if error.raises == "TypeError" and lacks_attribute(function, args, kwargs):
+            error.raises = "AttributeError"
+        return error
+    return wrong_argument(_name(function), function, args, kwargs) or error
+
+
+_FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302", "E405"})
+"""What an op raises over its arguments, of which one may be of a wrong type."""
+
+_OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryError, RecursionError)
+"""What the host may raise inside an op on the values of a program."""
+
+
+def _is_catalogue(function: Any) -> bool:
+    """Whether a function is the catalogue's rather than the language's own; generated ones
+    belong to no module.
+    """
+    home = getattr(function, "__module__", None) or ""
+    return isinstance(function, (FunctionType, type)) and not home.startswith("gradcli.language")
+
+
+def _name(function: Any) -> str:
+    if isinstance(function, LanguageType):
+        return function.name
+    if isinstance(function, type):
+        return host_name(function).rpartition(".")[2]
+    name = getattr(function, "name", None) or getattr(function, "__name__", "function")
+    return str(name)
+
+
+def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> GradcliError | None:
+    """The error of arguments that a host function has no parameters for, None if they fit."""
+    import inspect
+
+    host: Any = function.construct if isinstance(function, LanguageType) else function
+    try:
+        signature = inspect.signature(host)
+    except (TypeError, ValueError):
+        return None
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as misfitting:
+        problem = str(misfitting)
+    else:
+        return None
+    shown = [p for p in signature.parameters.values() if not p.name.startswith("_")]
+    written = ", ".join(_written(parameter) for parameter in shown)
+    known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
+    for keyword, value in kwargs.items():
+        if keyword not in known and not takes_all:
+            if keyword == "out" and _is_catalogue(function):
+                catalogue.refuse_out(_name(function), value, *args)
+            return unknown_keyword(_name(function), keyword, known, f"({written})")
+    return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
+
+
+def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str:
+    """The host's words on arguments that do not fit, in ours."""
+    _, quoted, name = problem.rstrip("'").rpartition("'")
+    if problem.startswith("missing") and quoted:
+        return f"needs a value for {name!r}"
+    if problem.startswith("multiple values") and quoted:
+        return f"got the argument {name!r} twice"
+    if problem.startswith("too many positional"):
+        most = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
+        return f"takes {_count(most)} by position and got {given}"
+    return f"cannot be called so: {problem}"
+
+
+def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliError:
+    """The error of a built-in function, which offers the op of the same name if it met a tensor."""
+    if name in catalogue.modules["torch"] and any(type(value) is Tensor for value in args):
+        error.help = f"this is Python's {name}(); the op on tensors is torch.{name}()"
+    return error
+
+
+def _written(parameter: Any) -> str:
+    """A parameter as it stands in a signature, without annotation; a default only if it is
+    plain.
+    """
+    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    name = f"{stars}{parameter.name}"
+    if parameter.default is parameter.empty:
+        return name
+    plain = isinstance(parameter.default, (int, float, str, type(None)))
+    return f"{name}={parameter.default!r}" if plain else f"{name}=…"

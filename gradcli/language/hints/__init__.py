@@ -1,0 +1,1 @@
+"""What an error message proposes: spelling, argument types, shapes that would fit."""

@@ -1,0 +1,1 @@
+"""What programs find ready: builtins and the modules that they import."""

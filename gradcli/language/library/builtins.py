@@ -1,0 +1,448 @@
+"""Python's built-in functions and classes, as far as the language has them.
+
+A function's own parameters are its signature in the language, so a wrong call is noticed by the
+host and explained from there.
+"""
+
+from __future__ import annotations
+
+import builtins as host
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.events import Asked, Explained, Printed, Traced
+from gradcli.language.functions.calls import offer_op
+from gradcli.language.library.iterators import ITERATORS
+from gradcli.language.library.load_save import FILES
+from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting
+from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
+from gradcli.language.objects.descriptors import ClassMethod, Property, StaticMethod
+from gradcli.language.objects.exceptions import Raised
+from gradcli.language.objects.formatting import ascii_of, format_value
+from gradcli.language.objects.instances import OBJECT, Super
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.methods import dict_of, set_of
+from gradcli.language.objects.operators import NUMBERS, binary
+from gradcli.language.objects.ordering import extreme, sort_values
+from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.types import (
+    EXCEPTIONS,
+    TYPE,
+    LanguageType,
+    define,
+    is_subclass,
+    type_name,
+    type_of,
+)
+from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.lints import check_constant
+from gradcli.state import active
+
+BUILTINS: dict[str, Any] = {**ITERATORS, **FILES}
+"""The built-in functions and classes by name."""
+
+_ABSENT: Any = object()
+
+
+def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Enter a function under its own name, without the `_` that keeps it apart from the host's."""
+    name = function.__name__.rstrip("_")
+    function.__name__ = function.__qualname__ = name
+    BUILTINS[name] = function
+    return function
+
+
+def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A built-in function that is easily taken for the op of the same name: its errors say so."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except GradcliError as error:
+            raise offer_op(error, function.__name__.rstrip("_"), args) from None
+
+    return call
+
+
+def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a class of the language whose constructor is the function decorated."""
+
+    def enter(construct: Callable[..., Any]) -> Callable[..., Any]:
+        construct.__name__ = construct.__qualname__ = full_name
+        BUILTINS[full_name] = define(full_name, *hosts, construct=construct)
+        return construct
+
+    return enter
+
+
+# --- showing ------------------------------------------------------------------------------
+
+
+@_builtin
+def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
+    separator = _text_or(sep, " ", "sep")
+    line_end = _text_or(end, "\n", "end")
+    active.state.emit(Printed(separator.join([text(value) for value in values]) + line_end))
+
+
+def _text_or(value: Any, default: str, name: str) -> str:
+    if value is None:
+        return default
+    if isinstance(value, str):
+        return value
+    raise GradcliError("E202", f"print(): {name} must be a string, not {type_name(value)}")
+
+
+@_builtin
+def trace(tensor: Any, style: str = "tree") -> None:
+    if type(tensor) is not Tensor:
+        raise GradcliError("E202", f"trace() shows the graph of a tensor, not {type_name(tensor)}")
+    if style not in ("tree", "next", "steps"):
+        raise GradcliError(
+            "E204", f"there is no trace style {display(style)}", help="tree, next or steps"
+        )
+    active.state.emit(Traced(tensor, style))
+
+
+@_builtin
+def explain(tensor: Any) -> None:
+    active.state.emit(Explained(_explicable(tensor, "explain"), False))
+
+
+@_builtin
+def derive(tensor: Any) -> None:
+    active.state.emit(Explained(_explicable(tensor, "derive"), True))
+
+
+@_builtin
+def why(question: str) -> None:
+    if not isinstance(question, str):
+        raise GradcliError("E202", 'why() takes a question in quotes: why("x.grad")')
+    active.state.emit(Asked("why", question))
+
+
+@_builtin
+def blame() -> None:
+    active.state.emit(Asked("blame"))
+
+
+@_builtin
+def check() -> None:
+    active.state.emit(Asked("check"))
+
+
+def _explicable(tensor: Any, what: str) -> Tensor:
+    """A tensor with gradients to explain; raises E202 and E402."""
+    if type(tensor) is not Tensor:
+        raise GradcliError("E202", f"{what}() explains a tensor, not {type_name(tensor)}")
+    if not tensor.requires_grad:
+        raise GradcliError("E402", f"{what}() needs a tensor that requires grad")
+    return tensor
+
+
+@_builtin
+def repr_(value: Any, /) -> str:
+    return display(value)
+
+
+@_builtin
+def ascii_(value: Any, /) -> str:
+    return ascii_of(display(value))
+
+
+@_builtin
+def format_(value: Any, spec: str = "", /) -> str:
+    if not isinstance(spec, str):
+        raise GradcliError("E202", f"a format spec is a string, not {type_name(spec)}")
+    return format_value(value, spec)
+
+
+# --- numbers ------------------------------------------------------------------------------
+
+
+@_builtin
+def abs_(x: Any, /) -> Any:
+    return catalogue.methods["abs"](x) if type(x) is Tensor else host.abs(x)
+
+
+@_builtin
+@_like_op
+def round_(number: Any, ndigits: Any = None) -> Any:
+    if type(number) is Tensor:
+        raise GradcliError("E202", "a tensor cannot be rounded to a number of Python's")
+    if isinstance(ndigits, int) and isinstance(number, int) and abs(ndigits) > LARGEST_FORMAT:
+        return number if ndigits > 0 else 0
+    return host.round(number, ndigits)
+
+
+@_builtin
+def pow_(base: Any, exp: Any, mod: Any = None) -> Any:
+    if mod is None:
+        return binary("**", base, exp)
+    if not all(isinstance(value, int) for value in (base, exp, mod)):
+        raise GradcliError("E202", "pow() with three arguments takes integers")
+    # Squaring takes a step for each bit of the exponent, and each step the square of the modulus'
+    # bits.
+    check_integer(exp.bit_length() * mod.bit_length() // 64)
+    return host.pow(base, exp, mod)
+
+
+@_builtin
+def divmod_(x: Any, y: Any, /) -> tuple[Any, Any]:
+    return binary("//", x, y), binary("%", x, y)
+
+
+@_builtin
+@_like_op
+def sum_(iterable: Any, /, start: Any = 0) -> Any:
+    if isinstance(start, str):
+        raise GradcliError("E202", "sum() adds no strings", help="join them: `''.join(values)`")
+    total = start
+    numbers = []
+    for value in bounded(iterable):
+        # Numbers are left to the host in one go, whose sum of floats may be more exact than
+        # adding them one by one.
+        if type(value) in NUMBERS and type(total) in NUMBERS:
+            numbers.append(value)
+            if len(numbers) == _SUMMED_AT_ONCE:
+                total = host.sum(numbers, total)
+                numbers.clear()
+        else:
+            total = binary("+", host.sum(numbers, total) if numbers else total, value)
+            numbers.clear()
+    return host.sum(numbers, total) if numbers else total
+
+
+_SUMMED_AT_ONCE = 1 << 16
+
+
+@_builtin
+def bin_(number: Any, /) -> str:
+    return host.bin(number)
+
+
+@_builtin
+def hex_(number: Any, /) -> str:
+    return host.hex(number)
+
+
+@_builtin
+def oct_(number: Any, /) -> str:
+    return host.oct(number)
+
+
+@_builtin
+def chr_(i: Any, /) -> str:
+    return host.chr(i)
+
+
+@_builtin
+def ord_(c: Any, /) -> int:
+    return host.ord(c)
+
+
+# --- collections --------------------------------------------------------------------------
+
+
+@_builtin
+def len_(collection: Any, /) -> int:
+    if not hasattr(type(collection), "__len__"):
+        raise GradcliError("E202", f"a value of type {type_name(collection)} has no length")
+    return len(collection)
+
+
+@_builtin
+def sorted_(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> list[Any]:
+    return sort_values(iterable, key, reverse)
+
+
+@_builtin
+@_like_op
+def any_(iterable: Any, /) -> bool:
+    return host.any(bounded(iterable))
+
+
+@_builtin
+@_like_op
+def all_(iterable: Any, /) -> bool:
+    return host.all(bounded(iterable))
+
+
+_builtin(_like_op(extreme("min", host.min)))
+_builtin(_like_op(extreme("max", host.max)))
+
+
+# --- values and their classes -------------------------------------------------------------
+
+
+@_builtin
+def isinstance_(value: Any, classes: Any, /) -> bool:
+    if type(classes) is tuple:
+        return host.any(isinstance_(value, each) for each in classes)
+    if isinstance(classes, LanguageType):
+        return classes.has_instance(value)
+    if isinstance(classes, type):  # a class of the catalogue, such as torch.no_grad
+        return isinstance(value, classes)
+    raise GradcliError(
+        "E202", f"isinstance() takes a class or a tuple of them, not {text(classes)}"
+    )
+
+
+@_builtin
+def issubclass_(cls: Any, classes: Any, /) -> bool:
+    if type(classes) is tuple:
+        return host.any(issubclass_(cls, each) for each in classes)
+    if not isinstance(cls, (LanguageType, type)) or not isinstance(classes, (LanguageType, type)):
+        raise GradcliError("E202", "issubclass() takes two classes")
+    return is_subclass(cls, classes)
+
+
+def type_(value: Any, /) -> LanguageType:
+    return type_of(value)
+
+
+TYPE.construct = type_
+BUILTINS["type"] = TYPE
+
+
+@_builtin
+def hash_(value: Any, /) -> int:
+    check_nesting(value)
+    return host.hash(value)
+
+
+@_builtin
+def id_(value: Any, /) -> int:
+    return host.id(value)
+
+
+@_builtin
+def callable_(value: Any, /) -> bool:
+    return callable(value)
+
+
+@_builtin
+def getattr_(value: Any, name: str, default: Any = _ABSENT, /) -> Any:
+    _check_name(name)
+    try:
+        return get_attribute(value, name)
+    except GradcliError as error:
+        if default is _ABSENT or error.raises != "AttributeError":
+            raise
+        return default
+
+
+@_builtin
+def hasattr_(value: Any, name: str, /) -> bool:
+    return getattr_(value, name, _ABSENT_ATTRIBUTE) is not _ABSENT_ATTRIBUTE
+
+
+_ABSENT_ATTRIBUTE: Any = object()
+
+
+@_builtin
+def setattr_(value: Any, name: str, new: Any, /) -> None:
+    _check_name(name)
+    set_attribute(value, name, new)
+
+
+@_builtin
+def delattr_(value: Any, name: str, /) -> None:
+    _check_name(name)
+    delete_attribute(value, name)
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str):
+        raise GradcliError("E202", f"an attribute's name is a string, not {type_name(name)}")
+
+
+# --- classes that are called --------------------------------------------------------------
+
+
+@_class("bool", bool)
+def _bool(x: Any = False, /) -> bool:
+    return bool(x)
+
+
+@_class("int", int)
+def _int(x: Any = 0, /, base: Any = _ABSENT) -> int:
+    if type(x) is Tensor:
+        check_constant(x)
+    return int(x) if base is _ABSENT else int(x, base)
+
+
+@_class("float", float)
+def _float(x: Any = 0.0, /) -> float:
+    if type(x) is Tensor:
+        check_constant(x)
+    return float(x)
+
+
+@_class("complex", complex)
+def _complex(real: Any = 0, imag: Any = _ABSENT) -> complex:
+    return complex(real) if imag is _ABSENT else complex(real, imag)
+
+
+@_class("str", str)
+def _str(object: Any = "") -> str:
+    return text(object)
+
+
+@_class("list", list)
+def _list(iterable: Any = (), /) -> list[Any]:
+    return list(bounded(iterable))
+
+
+@_class("tuple", tuple)
+def _tuple(iterable: Any = (), /) -> tuple[Any, ...]:
+    return iterable if type(iterable) is tuple else tuple(bounded(iterable))
+
+
+@_class("set", set)
+def _set(iterable: Any = (), /) -> set[Any]:
+    return set_of(iterable)
+
+
+@_class("dict", dict)
+def _dict(*values: Any, **named: Any) -> dict[Any, Any]:
+    return dict_of(*values, **named)
+
+
+@_class("range", range)
+def _range(*limits: Any) -> range:
+    return range(*limits)
+
+
+BUILTINS["object"] = OBJECT
+for _host in (ClassMethod, Property, StaticMethod, Super):
+    BUILTINS[_host.language_name] = define(_host.language_name, _host, construct=_host)
+
+
+@_class("slice", slice)
+def _slice(*limits: Any) -> slice:
+    return slice(*limits)
+
+
+def _exception(name: str) -> Callable[..., Raised]:
+    def make(*arguments: Any) -> Raised:
+        if len(arguments) == 1:
+            # A KeyError shows its key as it was written, so that a blank one is seen.
+            message = display(arguments[0]) if name == "KeyError" else text(arguments[0])
+        else:
+            message = display(arguments) if arguments else ""
+        code = "E701" if name == "AssertionError" else "E702"
+        return Raised(name, message, arguments, code)
+
+    make.__name__ = make.__qualname__ = name
+    return make
+
+
+for _name, _kind in EXCEPTIONS.items():
+    _kind.construct = _exception(_name)
+    if _name not in ("GradcheckError", "_LinAlgError"):  # known by their modules
+        BUILTINS[_name] = _kind

@@ -1,0 +1,157 @@
+"""The module `copy`: values copied, with what is inside them or without."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.tensor import Tensor, alias, meta_of
+from gradcli.errors import GradcliError
+from gradcli.language.objects.instances import Instance
+from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.nn.attributes import is_initialised
+from gradcli.nn.call import ModuleHooks
+from gradcli.nn.module import Module
+from gradcli.nn.state_dict import OrderedDict
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), range, slice, LanguageType, type)
+
+
+def copy(x: Any) -> Any:
+    """`copy.copy(x)`: a value of its own that holds the same things."""
+    if isinstance(x, Tensor):
+        return _tensor(alias(x), x)
+    if type(x) in (list, dict, set):
+        return x.copy()
+    if isinstance(x, OrderedDict):
+        return x.copy()
+    if isinstance(x, Module):
+        return _module(x, lambda value: value)
+    if isinstance(x, Instance):
+        return _instance(x, lambda value: value)
+    return _as_it_is(x)
+
+
+def deepcopy(x: Any, memo: Any = None) -> Any:
+    """`copy.deepcopy(x)`: a value of its own that holds copies, each thing copied once.
+
+    Raises E405 for a tensor that is no leaf, E205 for values of other kinds.
+    """
+    return _Copying().of(x)
+
+
+def _as_it_is(value: Any) -> Any:
+    """A value that a copy shares, as Python does with what cannot change."""
+    if isinstance(value, (*_PLAIN, tuple)) or callable(value):
+        return value
+    raise GradcliError("E205", f"a copy of {type_name(value)} is outside the language")
+
+
+class _Copying:
+    """One deep copy.
+
+    Attributes:
+        copies: what was copied, by the `id` of the original.
+        originals: the originals, which must not go away meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self.copies: dict[int, Any] = {}
+        self.originals: list[Any] = []
+
+    def of(self, value: Any) -> Any:
+        """The copy of a value."""
+        if id(value) in self.copies:
+            return self.copies[id(value)]
+        copied = self._made(value)
+        self._keep(value, copied)
+        return copied
+
+    def _keep(self, value: Any, copied: Any) -> None:
+        self.copies[id(value)] = copied
+        self.originals.append(value)
+
+    def _made(self, value: Any) -> Any:
+        kind = type(value)
+        if isinstance(value, Tensor):
+            return self._tensor(value)
+        if kind is list:
+            result: list[Any] = []
+            self._keep(value, result)
+            result.extend(map(self.of, value))
+            return result
+        if kind is dict or isinstance(value, OrderedDict):
+            table = kind()
+            self._keep(value, table)
+            table.update({self.of(key): self.of(item) for key, item in value.items()})
+            return table
+        if kind is set:
+            return set(map(self.of, value))
+        if kind is tuple:
+            return tuple(map(self.of, value))
+        if isinstance(value, Module):
+            return _module(value, self.of, self._keep)
+        if isinstance(value, Instance):
+            return _instance(value, self.of, self._keep)
+        return _as_it_is(value)
+
+    def _tensor(self, tensor: Tensor) -> Tensor:
+        if not tensor.is_leaf:
+            raise GradcliError(
+                "E405",
+                "deepcopy() copies leaves, and a tensor was made by an operation",
+                help="copy `x.detach()`",
+            )
+        array = forced(tensor.array)
+        copied = _tensor(Tensor(array.copy()), tensor)
+        if tensor.grad is not None:
+            meta_of(copied).grad = self.of(tensor.grad)
+        return copied
+
+
+def _tensor(copied: Tensor, original: Tensor) -> Tensor:
+    """Make a copy what the original is: a parameter, a buffer, one that requires grad."""
+    copied.requires_grad = original.requires_grad
+    if original.meta is not None:
+        meta = meta_of(copied)
+        meta.is_parameter = original.meta.is_parameter
+        meta.persistent = original.meta.persistent
+    return copied
+
+
+def _nothing(value: Any, copied: Any) -> None:
+    """What a shallow copy has to keep."""
+
+
+def _module(module: Module, of: Any, keep: Any = _nothing) -> Module:
+    """A module with copies of what it holds."""
+    made: Module = object.__new__(type(module))
+    keep(module, made)
+    tables = ["_values"]
+    if is_initialised(module):
+        tables += ["_parameters", "_buffers", "_modules"]
+        object.__setattr__(made, "_transient", set(module._transient))
+        object.__setattr__(made, "training", module.training)
+        object.__setattr__(made, "_hooks", _hooks(module))
+    for name in tables:
+        table = {key: of(value) for key, value in getattr(module, name).items()}
+        object.__setattr__(made, name, table)
+    return made
+
+
+def _hooks(module: Module) -> ModuleHooks | None:
+    """The same hooks in tables of their own."""
+    if module._hooks is None:
+        return None
+    made = ModuleHooks()
+    for name in ModuleHooks.__slots__:
+        getattr(made, name).update(getattr(module._hooks, name))
+    return made
+
+
+def _instance(instance: Instance, of: Any, keep: Any = _nothing) -> Instance:
+    """An object of the program's with copies of what it holds."""
+    made = type(instance).__new__(type(instance))
+    keep(instance, made)
+    made.values.update({key: of(value) for key, value in instance.values.items()})
+    return made

@@ -1,0 +1,107 @@
+"""`load` and `save`: tensors from files of data and to them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.objects.types import type_name
+from gradcli.ops.binding import catalogue
+
+
+def load(f: str, /) -> Any:
+    """What a file of data holds: `load("x.npy")`.
+
+    Args:
+        f: the file, `[FORMAT:]FILE[:KEY]` as behind `NAME=@`: npy, npz, csv, json or safetensors.
+
+    Returns:
+        A tensor for npy and csv, and where the key names one array; a dict of tensors for npz and
+        safetensors; the value of a JSON text, its lists of numbers as tensors. Numbers of csv and
+        JSON take the dtype that `torch.tensor` gives them.
+
+    Raises:
+        GradcliError: E502 where the file cannot be read, E504 to E506 for what is wrong in it, E606
+            where files are out of bounds.
+    """
+    if not isinstance(f, str):
+        raise GradcliError("E202", f"load() takes the name of a file, not {type_name(f)}")
+    from gradcli.files.data_file import STDIN, DataFile
+    from gradcli.files.reading import is_text, read
+
+    file = DataFile.named(f)
+    if file.path == STDIN:
+        raise GradcliError(
+            "E502", "load() reads files, not standard input", help="values come in as NAME=@-"
+        )
+    return tensors(read(file), is_text(file))
+
+
+def tensors(value: Any, plain: bool) -> Any:
+    """A value with the arrays in it as tensors.
+
+    Args:
+        value: an array, a mapping or list of values, or any other value.
+        plain: whether floating arrays are plain numbers, which take the default dtype.
+    """
+    if isinstance(value, Mapping):
+        return {name: tensors(each, plain) for name, each in value.items()}
+    if isinstance(value, list):
+        return [tensors(each, plain) for each in value]
+    if not isinstance(value, np.ndarray):
+        return value
+    if plain and value.dtype.kind in "fc":
+        from gradcli.arrays.dtypes import cast, default_dtype
+
+        default = default_dtype()
+        value = cast(value, default.to_complex() if value.dtype.kind == "c" else default)
+    from gradcli.arrays.backend import on_default_device
+
+    return Tensor(on_default_device(value if value.ndim else value[()]))
+
+
+def save(obj: Any, f: str, /) -> None:
+    """Write a tensor, or a dict of tensors by name, to a file of data: `save({"w": w}, "w.npz")`.
+
+    The suffix names the format: .npy, .npz, .csv, .json or .safetensors. The file is written whole
+    or not at all.
+
+    Raises:
+        GradcliError: E202 for anything but tensors and numbers, E603 where the file cannot be
+            written or the format does not hold them, E606 where files are out of bounds.
+    """
+    if not isinstance(f, str):
+        raise GradcliError("E202", f"save() takes the name of a file, not {type_name(f)}")
+    from gradcli.files.writing import write_arrays
+
+    if isinstance(obj, dict):
+        for name in obj:
+            if not isinstance(name, str):
+                raise GradcliError(
+                    "E202", f"save() takes a dict with names as keys, not {type_name(name)}"
+                )
+        write_arrays(f, {name: _array(value) for name, value in obj.items()})
+    else:
+        write_arrays(f, _array(obj))
+
+
+def _array(value: Any) -> Any:
+    """The array of a tensor, or of what `torch.tensor` makes one of."""
+    if not isinstance(value, (Tensor, bool, int, float, complex, list, tuple)):
+        raise GradcliError(
+            "E202",
+            f"save() writes tensors, not {type_name(value)}",
+            help="several go into a dict by name: save({'w': w, 'b': b}, 'm.npz')",
+        )
+    tensor = value if isinstance(value, Tensor) else catalogue.modules["torch"]["tensor"](value)
+    from gradcli.arrays.backend import to_host
+
+    return to_host(tensor.array)
+
+
+FILES = {"load": load, "save": save}
+"""The functions of the language that touch files."""

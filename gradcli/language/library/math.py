@@ -1,0 +1,121 @@
+"""The modules `math` and `numpy` as the language has them: functions of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.language.limits import check_integer
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.operators import multiply
+from gradcli.language.objects.types import type_name
+
+
+def factorial(n: int, /) -> int:
+    """`math.factorial(n)`; raises E602 for a result beyond the limit."""
+    if isinstance(n, int) and n > 1:
+        check_integer(int(n * math.log2(n)))
+    return math.factorial(n)
+
+
+def comb(n: int, k: int, /) -> int:
+    """`math.comb(n, k)`; raises E602 for a result beyond the limit."""
+    if isinstance(n, int) and isinstance(k, int) and 0 < k < n:
+        check_integer(min(k, n - k) * n.bit_length())
+    return math.comb(n, k)
+
+
+def perm(n: int, k: int | None = None, /) -> int:
+    """`math.perm(n, k)`; raises E602 for a result beyond the limit."""
+    if isinstance(n, int) and n > 1:
+        check_integer((min(k, n) if isinstance(k, int) else n) * n.bit_length())
+    return math.perm(n, k)
+
+
+def lcm(*integers: int) -> int:
+    """`math.lcm(…)`; raises E602 for a result beyond the limit."""
+    check_integer(sum(n.bit_length() for n in integers if isinstance(n, int)))
+    return math.lcm(*integers)
+
+
+def fsum(values: Any, /) -> float:
+    """`math.fsum(values)`."""
+    return math.fsum(bounded(values))
+
+
+def dist(p: Any, q: Any, /) -> float:
+    """`math.dist(p, q)`."""
+    return math.dist(tuple(bounded(p)), tuple(bounded(q)))
+
+
+def prod(values: Any, /, *, start: Any = 1) -> Any:
+    """`math.prod(values, start=…)`."""
+    product = start
+    for value in bounded(values):
+        product = multiply(product, value)
+    return product
+
+
+_OWN = (comb, dist, factorial, fsum, lcm, perm, prod)
+
+MATH: dict[str, Any] = {
+    name: value
+    for name, value in vars(math).items()
+    if not name.startswith("_") and name != "sumprod"
+} | {function.__name__: function for function in _OWN}
+"""What `math` holds."""
+
+
+def _of_number(name: str) -> Callable[[Any], float]:
+    """A function of NumPy's on one number, without NumPy's warnings."""
+    host = getattr(np, name)
+
+    def function(x: float, /) -> float:
+        if not isinstance(x, (int, float)):
+            raise GradcliError(
+                "E202",
+                f"np.{name}() takes a number in this language, not {type_name(x)}",
+                help=f"tensors have torch.{_TORCH.get(name, name)}()",
+            )
+        with np.errstate(all="ignore"):
+            return float(host(x))
+
+    function.__name__ = name
+    return function
+
+
+_TORCH = {"arccos": "acos", "arcsin": "asin", "arctan": "atan"}
+
+NUMPY: dict[str, Any] = {
+    "e": math.e,
+    "inf": math.inf,
+    "nan": math.nan,
+    "newaxis": None,
+    "pi": math.pi,
+    **{
+        name: _of_number(name)
+        for name in (
+            "arccos",
+            "arcsin",
+            "arctan",
+            "cos",
+            "cosh",
+            "exp",
+            "expm1",
+            "log",
+            "log10",
+            "log1p",
+            "log2",
+            "sin",
+            "sinh",
+            "sqrt",
+            "tan",
+            "tanh",
+        )
+    },
+}
+"""What `numpy` holds: arrays are torch's business here."""

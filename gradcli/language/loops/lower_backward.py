@@ -1,0 +1,158 @@
+"""A backward pass as straight-line Python: the rules of its nodes, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.codegen.node_class import on_arrays
+from gradcli.ops.codegen.signature import layout_of
+from gradcli.ops.definition.op import Op, parameters_of
+from gradcli.trace.builder import StraightLine, Untraceable
+from gradcli.trace.ufuncs import Variable
+
+_LARGEST = 512
+"""Nodes of the largest graph that is written."""
+
+
+def write_backward(
+    text: StraightLine, root: Node, seed: Any, since: int
+) -> dict[AccumulateGrad, Variable]:
+    """Write the pass that begins with a gradient of the root's only output.
+
+    Args:
+        text: what it is written to; it has variables for all that the nodes saved.
+        root: where the pass starts.
+        seed: the gradient, an array.
+        since: the sequence number that the round began with: nodes made before are not its own.
+
+    Returns:
+        The gradient of each leaf that one reached.
+
+    Raises:
+        Untraceable: where the pass takes more than calls of rules.
+    """
+    nodes = []
+    for node in reachable([root]):
+        if node.extra is not None:
+            raise Untraceable
+        if type(node) is AccumulateGrad:
+            meta = node.variable.meta
+            if meta is not None and (meta.hooks or meta.accumulated_hooks):
+                raise Untraceable
+        elif not hasattr(type(node), "op") or node.refuses or node.sequence_nr <= since:
+            raise Untraceable
+        else:
+            nodes.append(node)
+    if len(nodes) > _LARGEST:
+        raise Untraceable
+    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
+    nodes.sort(key=lambda node: -node.sequence_nr)
+    arrived: dict[tuple[Node, int], Variable] = {(root, 0): text.constant(seed)}
+    for node in nodes:
+        outputs = [arrived.get((node, number)) for number in range(len(node.metadata))]
+        if all(gradient is None for gradient in outputs):
+            continue
+        gradients = _run(text, node, outputs)
+        # Each is fitted before the next is computed, while it lies in the cache.
+        for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
+            if gradient is None or to is None:
+                continue
+            shape, dtype = to.metadata[output_nr]
+            if gradient.value.dtype is not dtype:
+                raise Untraceable
+            if gradient.value.shape != shape:
+                gradient = text.call(accumulate.sum_to, (gradient, shape))
+            earlier = arrived.get((to, output_nr))
+            if earlier is not None:
+                gradient = text.call(accumulate.plus, (earlier, gradient))
+            arrived[to, output_nr] = gradient
+    return {
+        node: gradient
+        for (node, _), gradient in arrived.items()
+        if isinstance(node, AccumulateGrad)
+    }
+
+
+def _run(
+    text: StraightLine, node: Node, outputs: list[Variable | None]
+) -> Iterator[Variable | None]:
+    """Write what a node's `run` does: the gradients of its inputs, one after the other."""
+    op: Op = node.op
+    if getattr(node, "mixed", False):
+        raise Untraceable
+    values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
+    if len(outputs) == 1:
+        values["grad"] = outputs[0]
+    layout = layout_of(op)
+    for name in layout.saved_tensors:
+        if hasattr(node, f"saved_{name}"):
+            values[name] = _saved(text, getattr(node, f"saved_{name}"))
+    for name in op.unread:
+        values[name] = text.standing_in(values[name])
+    for name in layout.saved_results:
+        values[name] = _saved(text, getattr(node, f"saved_{name}"))
+    for name in layout.arguments:
+        argument = getattr(node, f"argument_{name}")
+        if name in op.keeps or not is_setting(argument):
+            raise Untraceable
+        values[name] = argument
+    for name in layout.sizes:
+        values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
+    for name in layout.strides:
+        values[f"{name}_strides"] = getattr(node, f"{name}_strides")
+    if op.joint is not None or op.lists:
+        rule = op.joint or op.rules[op.lists[0]]
+        given = text.call(on_arrays(rule), [values[name] for name in parameters_of(rule)])
+        if type(given) is not tuple or len(given) != len(node.next_nodes):
+            raise Untraceable
+        yield from given
+        return
+    for name, to in zip(op.inputs, node.next_nodes, strict=True):
+        if to is None:
+            yield None
+            continue
+        rule = op.rules[name]
+        operands = [values[each] for each in parameters_of(rule)]
+        yield text.call(on_arrays(rule), operands, op.deferrable)
+
+
+def _saved(text: StraightLine, value: Any) -> Any:
+    if value is FREED:
+        raise Untraceable
+    if type(value) is Tensor:
+        return text.variable_of(value.array)
+    return value if is_setting(value) else text.variable_of(value)
+
+
+def holds_values(root: Node, since: int) -> bool:
+    """Whether nodes of a graph that were made since a sequence number have values that no pass has
+    freed.
+    """
+    return any(True for _ in _values_of(root, since))
+
+
+def forget_values(root: Node, since: int) -> None:
+    """Free such values."""
+    for node, slot in _values_of(root, since):
+        setattr(node, slot, FREED)
+
+
+def _values_of(root: Node, since: int) -> Iterator[tuple[Node, str]]:
+    for node in reachable([root]):
+        if node.sequence_nr > since and type(node) is not AccumulateGrad:
+            for slot in type(node).__slots__:
+                if slot.startswith("saved_") and getattr(node, slot, FREED) is not FREED:
+                    yield node, slot
+
+
+def is_setting(value: Any) -> bool:
+    """Whether an argument is no array, so that it is the same in every round."""
+    if type(value) in (tuple, list):
+        return all(map(is_setting, value))
+    return not isinstance(value, (Tensor, np.ndarray, np.generic))

@@ -1,0 +1,86 @@
+"""Optimizers in a traced round: their steps, parameter by parameter, without tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.nn.module import Module
+from gradcli.optim.optimizer import Optimizer
+from gradcli.trace.builder import Untraceable
+
+if TYPE_CHECKING:
+    from gradcli.language.loops.gradients import Gradients
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """Raise Untraceable for what is no optimizer of ours that steps as they all do."""
+    kind = type(optimizer)
+    if (
+        not kind.__module__.startswith("gradcli.optim.")
+        or not isinstance(optimizer, Optimizer)
+        or kind.step is not Optimizer.step
+        or kind._step is not Optimizer._step
+        or kind.zero_grad is not Optimizer.zero_grad
+        or any(optimizer._hooks)
+    ):
+        raise Untraceable
+
+
+def parts_of(optimizer: Optimizer) -> list[Any]:
+    """What a traced round takes for constant of an optimizer: not its settings, which it reads."""
+    found: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
+    for group in optimizer.param_groups:
+        found += [group, group["params"], *group["params"], group.get("maximize")]
+        found += [dict.get(optimizer.state, parameter) for parameter in group["params"]]
+    return found
+
+
+def gradients_of(target: Any) -> list[Tensor]:
+    """The tensors whose gradients `zero_grad()` of an optimizer or a module forgets."""
+    if isinstance(target, Optimizer):
+        check_optimizer(target)
+        return [parameter for _, parameter in parameters_of(target)]
+    if isinstance(target, Module) and type(target).zero_grad is Module.zero_grad:
+        return list(target.parameters())
+    raise Untraceable
+
+
+def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
+    """What an optimizer remembers of its parameters."""
+    found = [dict.get(optimizer.state, parameter) for _, parameter in parameters_of(optimizer)]
+    return [memory for memory in found if memory is not None]
+
+
+def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor]]:
+    """The parameters, each with its group."""
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            yield group, parameter
+
+
+def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
+    """Write what `step()` does; the parameters that it changes."""
+    text, watch = gradients.text, gradients.watch
+    changed = []
+    for group, parameter in parameters_of(optimizer):
+        gradient = gradients.now.get(parameter)
+        if gradient is None:
+            if parameter.grad is not None:
+                raise Untraceable  # which it has from elsewhere
+            continue
+        if group.get("maximize"):
+            raise Untraceable
+        target = watch.tensor(parameter)
+        version = watch.version(parameter)
+        memory = dict.get(optimizer.state, parameter)
+        remembered = "{}" if memory is None else text.refer(memory)
+        watch.announce_write(target)
+        text.write(
+            f"{version} += {text.refer(optimizer.update)}"
+            f"({target.name}, {gradient.name}, {remembered}, {text.refer(group)})",
+            gradient,
+        )
+        changed.append(parameter)
+    return changed

@@ -1,0 +1,1 @@
+"""Python's object model as programs see it: types, instances, attributes, operators, text."""

@@ -1,0 +1,316 @@
+"""What can be read from a value with a dot, and what can be set: one table per type.
+
+Nothing that is missing from these tables is reachable, whatever the host's objects have.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.objects.descriptors import MISSING
+from gradcli.language.objects.exceptions import arguments_of
+from gradcli.language.objects.instances import (
+    UserClass,
+    class_attribute,
+    computed_attribute,
+    delete_instance_attribute,
+    find_init,
+    instance_attribute,
+    set_instance_attribute,
+)
+from gradcli.language.objects.instances import attribute_names as names_of_class
+from gradcli.language.objects.methods import METHODS, VALUES
+from gradcli.language.objects.repr import numbered
+from gradcli.language.objects.types import LanguageType, define, type_name, type_of
+from gradcli.ops.binding import catalogue
+
+_FUNCTIONS = ("function", "builtin_function_or_method")
+
+_HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionType)
+
+
+class Module:
+    """A module as a value: a name and what it holds. The table may be the catalogue's own,
+    which changes as ops are used.
+
+    Attributes:
+        load: fills the table when it is first asked for, None for a table that is full.
+    """
+
+    __slots__ = ("_names", "load", "modules", "name")
+
+    def __init__(self, name: str, names: dict[str, Any]) -> None:
+        self.name = name
+        self._names = names
+        self.modules: dict[str, Any] = {}
+        self.load: Callable[[], None] | None = None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What the module holds, by name, submodules aside."""
+        if self.load is not None:
+            load, self.load = self.load, None
+            load()
+        return self._names
+
+    def __repr__(self) -> str:
+        return f"<module '{self.name}'>"
+
+    def get(self, name: str) -> Any:
+        """What the module holds under a name; raises KeyError."""
+        found = self.modules.get(name)
+        return self.names[name] if found is None else found
+
+    def public_names(self) -> list[str]:
+        """The names that `from module import *` binds."""
+        return [name for name in (*self.names, *self.modules) if not name.startswith("_")]
+
+
+define("module", Module)
+
+
+class Method:
+    """A method of a value, which it remembers: what `x.exp` gives."""
+
+    __slots__ = ("function", "name", "number", "receiver")
+
+    def __init__(self, receiver: Any, name: str, function: Callable[..., Any]) -> None:
+        self.receiver = receiver
+        self.name = name
+        self.function = function
+        self.number = 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.receiver, *args, **kwargs)
+
+    def __repr__(self) -> str:
+        kind = type_name(self.receiver)
+        return numbered(f"built-in method {self.name} of {kind} object", self)
+
+
+define("builtin_function_or_method", Method)
+
+
+def get_attribute(value: Any, name: str) -> Any:
+    """`value.name`; raises E102 where the value has no such attribute in the language."""
+    kind = type(value)
+    if kind is Tensor:
+        getter = catalogue.properties.get(name)
+        if getter is not None:
+            return getter(value)
+        try:
+            return Method(value, name, catalogue.methods[name])
+        except KeyError:
+            pass
+    elif kind is Module:
+        try:
+            return value.get(name)
+        except KeyError:
+            pass
+    elif kind in METHODS:
+        function = METHODS[kind].get(name)
+        if function is not None:
+            return Method(value, name, function)
+        getter = VALUES.get(kind, {}).get(name)
+        if getter is not None:
+            return getter(value)
+    else:
+        found = _object_attribute(value, kind, name)
+        if found is not MISSING:
+            return found
+    raise no_attribute(value, name)
+
+
+def _object_attribute(value: Any, kind: type, name: str) -> Any:
+    """An attribute of an object of ours or of the program's, `MISSING` where there is none."""
+    cls = getattr(kind, "language_class", None)
+    if cls is None:
+        return _declared_attribute(value, kind, name)
+    found = instance_attribute(value, cls, name)
+    if found is MISSING:
+        found = _declared_attribute(value, kind, name)
+    return computed_attribute(value, cls, name) if found is MISSING else found
+
+
+def _declared_attribute(value: Any, kind: type, name: str) -> Any:
+    """An attribute that an object's class declares or computes, `MISSING` where there is none."""
+    if name in getattr(kind, "language_attributes", ()):
+        try:
+            return getattr(value, name)
+        except AttributeError:  # declared for all, and absent from this one
+            return MISSING
+    if isinstance(value, LanguageType):
+        if name == "__name__":
+            return value.name
+        if isinstance(value, UserClass):
+            return class_attribute(value, name)
+        for host in value.hosts:
+            function = METHODS.get(host, {}).get(name)
+            if function is not None:
+                return unbound(host, name, function)
+            found = _host_attribute(host, name)
+            if found is not MISSING:
+                return found
+        return catalogue.methods.get(name, MISSING) if Tensor in value.hosts else MISSING
+    if name == "__class__" and getattr(kind, "language_base", False):
+        return type_of(value)
+    if isinstance(value, GradcliError):
+        return arguments_of(value) if name == "args" else MISSING
+    if isinstance(value, tuple):  # Size and the named results
+        function = METHODS[tuple].get(name)
+        return MISSING if function is None else Method(value, name, function)
+    if name == "__name__" and (kind in _HOST_FUNCTIONS or kind is Method):
+        return value.name if kind is Method else value.__name__
+    computed = getattr(kind, "language_getattr", None)
+    if computed is not None:
+        try:
+            return computed(value, name)
+        except AttributeError:
+            pass
+    return MISSING
+
+
+def _host_attribute(host: Any, name: str) -> Any:
+    """What a class of ours has under a name, such as `nn.Linear.forward`; `MISSING` for nothing."""
+    if name in getattr(host, "language_class_attributes", ()):
+        return getattr(host, name)
+    if not getattr(host, "language_base", False):
+        return MISSING
+    if name == "__init__":
+        return unbound(host, name, find_init(host))
+    method = getattr(host, name, None) if name in host.language_attributes else None
+    return unbound(host, name, method) if callable(method) else MISSING
+
+
+def unbound(host: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A method as a function of its own, `str.upper`: it checks its first argument."""
+
+    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(self, host):
+            raise GradcliError(
+                "E202", f"{host.__name__}.{name}() works on {host.__name__}, not {type_name(self)}"
+            )
+        return function(self, *args, **kwargs)
+
+    method.__name__ = name
+    return method
+
+
+def set_attribute(value: Any, name: str, new: Any) -> None:
+    """`value.name = new`; raises E102 where the language does not let a program set it."""
+    kind = type(value)
+    if kind is Tensor:
+        setter = catalogue.setters.get(name)
+        if setter is not None:
+            setter(value, new)
+            return
+    elif kind is UserClass:
+        value.bind(name, new)
+        return
+    elif hasattr(kind, "language_class"):
+        set_instance_attribute(value, kind.language_class, name, new)
+        return
+    elif name in getattr(kind, "settable_attributes", ()):
+        setattr(value, name, new)
+        return
+    elif hasattr(kind, "language_setattr"):
+        value.language_setattr(name, new)
+        return
+    try:
+        get_attribute(value, name)
+    except GradcliError as error:
+        if error.code != "E102":
+            raise
+        raise no_attribute(value, name) from None
+    raise GradcliError("E102", f"the attribute '{name}' of {type_name(value)} cannot be set")
+
+
+def delete_attribute(value: Any, name: str) -> None:
+    """`del value.name`; raises E102 for all but what the program set on an object of its own."""
+    kind = type(value)
+    if hasattr(kind, "language_class"):
+        if delete_instance_attribute(value, name):
+            return
+    elif hasattr(kind, "language_delattr"):
+        try:
+            value.language_delattr(name)
+        except AttributeError:
+            raise no_attribute(value, name) from None
+        return
+    if isinstance(value, Tensor) and name == "grad":
+        set_attribute(value, name, None)
+        return
+    if get_attribute(value, name) is not None or not hasattr(kind, "language_class"):
+        kind_name = type_name(value)
+        raise GradcliError("E102", f"the attribute '{name}' of {kind_name} cannot be deleted")
+
+
+def attribute_names(value: Any) -> list[str]:
+    """The names that can be read from a value, for suggestions and completion."""
+    kind = type(value)
+    if kind is Tensor:
+        return [*catalogue.properties, *catalogue.methods]
+    if kind is Module:
+        names: list[str] = value.public_names()
+        return names
+    if kind in METHODS:
+        return [*METHODS[kind], *VALUES.get(kind, ())]
+    if isinstance(value, GradcliError):
+        return ["args"]
+    names = sorted(getattr(kind, "language_attributes", ()))
+    if isinstance(value, UserClass):
+        return names_of_class(value)
+    if hasattr(kind, "language_class"):
+        names += names_of_class(kind.language_class)
+    return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
+
+
+_PICKLING = {
+    "load": "PyTorch's files are pickles, which could run any code: `load('w.safetensors')` reads"
+    " npy, npz, csv, json and safetensors",
+    "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
+    " csv, json and safetensors",
+}
+"""What of torch is refused, and what to use instead."""
+
+
+def no_attribute(value: Any, name: str) -> GradcliError:
+    """The error of an attribute that a value does not have, with the one that was likely meant."""
+    from gradcli.language.hints.spelling import suggestion
+
+    owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
+    if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
+        from gradcli.language.hints.unsupported import reason_left_out
+
+        reason = reason_left_out(name)
+        if reason is not None:
+            shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
+            return GradcliError("E205", f"`{shown}` is left out: {reason}", raises="AttributeError")
+    help = None
+    if name.startswith("__"):
+        help = "attributes of Python's own machinery are not part of the language"
+    elif type(value) is Module and value.name == "torch" and name in _PICKLING:
+        help = _PICKLING[name]
+    elif value is None:
+        help = "the value is None: a .grad is, until a backward pass has reached its leaf"
+    elif type(value) is Module and name in catalogue.modules["torch"]:
+        help = f"did you mean `torch.{name}`?"
+    elif type_name(value) in _FUNCTIONS and _is_of_tensors(name):
+        help = f"this is a function: call it first, and take `.{name}` of what it gives"
+    elif type(value) in (list, tuple, int, float) and _is_of_tensors(name):
+        help = f"tensors have `{name}`: `tensor(…)` makes one of numbers or a list of them"
+    else:
+        help = suggestion(name, attribute_names(value))
+    return GradcliError("E102", f"{owner} has no attribute '{name}'", help=help)
+
+
+def _is_of_tensors(name: str) -> bool:
+    return name in catalogue.properties or name in catalogue.methods
+
+
+def _owner(value: Any) -> str:
+    return "type" if isinstance(value, LanguageType) else type_name(value)

@@ -1,0 +1,121 @@
+"""What a class of the program's holds besides plain values: methods, properties, and what reading
+them gives.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gradcli.language.objects.types import LanguageType, type_name
+
+MISSING: Any = object()
+"""What a lookup gives for a name that is not there."""
+
+
+class BoundMethod:
+    """A method with its receiver: an instance, or a class for a class method."""
+
+    __slots__ = ("function", "receiver")
+
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"__name__"})
+
+    def __init__(self, receiver: Any, function: Any) -> None:
+        self.receiver = receiver
+        self.function = function
+
+    @property
+    def __name__(self) -> str:
+        return str(getattr(self.function, "__name__", "method"))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(self.receiver, *args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, BoundMethod)
+            and self.receiver is other.receiver
+            and self.function is other.function
+        )
+
+    def __hash__(self) -> int:
+        return hash((id(self.receiver), id(self.function)))
+
+    def __repr__(self) -> str:
+        from gradcli.language.objects.repr import display
+
+        owner = self.receiver if isinstance(self.receiver, LanguageType) else None
+        name = owner.name if owner is not None else type_name(self.receiver)
+        return f"<bound method {name}.{self.__name__} of {display(self.receiver)}>"
+
+
+class StaticMethod:
+    """`@staticmethod`: a function in a class that has no receiver."""
+
+    __slots__ = ("function",)
+
+    language_name: ClassVar[str] = "staticmethod"
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """The function itself."""
+        return self.function
+
+
+class ClassMethod:
+    """`@classmethod`: a function in a class whose receiver is the class."""
+
+    __slots__ = ("function",)
+
+    language_name: ClassVar[str] = "classmethod"
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """The method, with the class as its receiver."""
+        return BoundMethod(owner, self.function)
+
+
+class Property:
+    """`@property`: an attribute that is computed when it is read."""
+
+    __slots__ = ("fdel", "fget", "fset")
+
+    language_name: ClassVar[str] = "property"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"deleter", "getter", "setter"})
+
+    def __init__(self, fget: Any = None, fset: Any = None, fdel: Any = None) -> None:
+        self.fget = fget
+        self.fset = fset
+        self.fdel = fdel
+
+    def getter(self, fget: Any) -> Property:
+        """The property with another function that reads it."""
+        return Property(fget, self.fset, self.fdel)
+
+    def setter(self, fset: Any) -> Property:
+        """The property with a function that sets it."""
+        return Property(self.fget, fset, self.fdel)
+
+    def deleter(self, fdel: Any) -> Property:
+        """The property with a function that deletes it."""
+        return Property(self.fget, self.fset, fdel)
+
+    def language_get(self, instance: Any, owner: LanguageType) -> Any:
+        """What the property's function computes; the property itself without an instance."""
+        return self if instance is None else self.fget(instance)
+
+
+def bound(found: Any, instance: Any, owner: LanguageType) -> Any:
+    """What reading a class's attribute gives, from an instance or (None) from the class."""
+    get = getattr(type(found), "language_get", None)
+    if get is not None:
+        return get(found, instance, owner)
+    if instance is not None and getattr(found, "language_decorated", False):
+        return BoundMethod(instance, found)  # a function that a decorator of ours wrapped
+    return found

@@ -1,0 +1,96 @@
+"""Python's exceptions as values of the language.
+
+An exception is a `GradcliError`, whoever raised it: an operation (then `raises` names the class
+that PyTorch raises) or the program itself (`Raised`). What the host raises on a program's values
+becomes one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.codes import CODES
+from gradcli.errors import GradcliError
+from gradcli.language.objects.types import is_exception
+from gradcli.state import active
+
+
+class Raised(GradcliError):
+    """An exception with arguments of its own: one that the program made (`ValueError("no")`),
+    or a missing key.
+    """
+
+    def __init__(
+        self, raises: str, message: str, arguments: tuple[Any, ...], code: str = "E702"
+    ) -> None:
+        super().__init__(code, message, raises=raises)
+        self.arguments = arguments
+
+
+def handles(classes: Any, error: GradcliError) -> bool:
+    """Whether `except classes` catches an error; raises E202 where `classes` is no exception
+    class or tuple of them.
+    """
+    if is_exception(classes):
+        return classes.has_instance(error)
+    if type(classes) is tuple and all(is_exception(each) for each in classes):
+        return any(each.has_instance(error) for each in classes)
+    raise GradcliError("E202", "`except` needs an exception class or a tuple of them")
+
+
+def arguments_of(error: GradcliError) -> tuple[Any, ...]:
+    """What `error.args` gives."""
+    return error.arguments if isinstance(error, Raised) else (error.message,)
+
+
+# What the host may raise on a program's values, derived classes before their bases: the code and
+# the class to raise.
+_CONVERSIONS: tuple[tuple[type[Exception], str, str | None], ...] = (
+    (TypeError, "E202", None),
+    (UnicodeError, "E204", "UnicodeError"),
+    (ValueError, "E204", None),
+    (ZeroDivisionError, "E206", None),
+    (OverflowError, "E204", "OverflowError"),
+    (ArithmeticError, "E204", "ArithmeticError"),
+    (IndexError, "E302", None),
+    (KeyError, "E207", None),
+    (MemoryError, "E602", None),  # see `_out_of_memory`
+    (RecursionError, "E601", None),
+    (NotImplementedError, "E205", None),
+    (StopIteration, "E703", None),
+    (RuntimeError, "E204", "RuntimeError"),
+)
+
+HOST_ERRORS = tuple(kind for kind, _, _ in _CONVERSIONS)
+"""The host exceptions that an operation on a program's values may raise; any other is a bug of
+ours.
+"""
+
+
+def converted(error: Exception) -> GradcliError:
+    """A host exception as the language's own; the host's stays reachable as its cause."""
+    if isinstance(error, MemoryError):
+        return _out_of_memory(error)
+    for kind, code, raises in _CONVERSIONS:
+        if isinstance(error, kind):
+            made = GradcliError(code, _message(error) or CODES[code].title, raises=raises)
+            made.__cause__ = error
+            return made
+    raise error
+
+
+def _out_of_memory(error: MemoryError) -> GradcliError:
+    """The error of an allocation that failed; NumPy says what it was for."""
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    wanted = "" if shape is None else f"an array of shape {shape} and dtype {dtype}"
+    made = active.state.limits.out_of_memory(wanted)
+    made.__cause__ = error
+    return made
+
+
+def _message(error: Exception) -> str:
+    """The host's words, without its error numbers and its advice for the host's own language."""
+    words = str(error.args[-1]) if error.args else ""
+    return (
+        "an integer of more than 4300 digits is not turned into text" if "sys." in words else words
+    )

@@ -1,0 +1,271 @@
+"""`format`, f-strings, `'…'.format(…)` and `'…' % …`.
+
+The host formats numbers and strings, one value at a time, with a width and a precision that were
+checked. Everything that reaches into values is done here, because the host's own would follow any
+attribute: `'{0.__class__}'.format(1)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.limits import LARGEST_FORMAT, check_text
+from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
+from gradcli.language.objects.repr import display, text
+from gradcli.language.objects.types import type_name
+
+_FORMATTED = frozenset({int, float, complex, bool, str})
+
+
+def format_value(value: Any, spec: str) -> str:
+    """What `format(value, spec)` gives; a tensor of no dimension is formatted as its number.
+
+    Raises E202 for a value that takes no spec, E204 for a spec that does not fit, E602 for too
+    wide a result.
+    """
+    if type(value) is Tensor and value.array.ndim == 0:
+        value = value.item()
+    if type(value) in _FORMATTED:
+        if not spec:
+            return text(value)
+        _check_numbers(spec)
+        try:
+            return format(value, spec)
+        except HOST_ERRORS as error:
+            raise converted(error) from error
+    if spec:
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(value)} takes no format spec",
+            help="a number does, and so does a tensor of no dimension: `x.mean()`, `x[0]`",
+        )
+    return text(value)
+
+
+def _check_numbers(spec: str) -> None:
+    """Raise E602 if a width or precision in a format is beyond the limit."""
+    digits = ""
+    for character in f"{spec} ":
+        if character.isdigit():
+            digits += character
+            # Leading zeros count too: the host reads them all.
+            if len(digits) > 20 or int(digits) > LARGEST_FORMAT:
+                raise GradcliError(
+                    "E602", f"a format wider than {LARGEST_FORMAT:,} characters is too large"
+                )
+        else:
+            digits = ""
+
+
+def convert(value: Any, conversion: str) -> Any:
+    """A value after `!r`, `!s` or `!a`; itself without one."""
+    if conversion == "r":
+        return display(value)
+    if conversion == "s":
+        return text(value)
+    if conversion == "a":
+        return ascii_of(display(value))
+    return value
+
+
+def ascii_of(shown: str) -> str:
+    """A text with everything beyond ASCII escaped."""
+    return shown.encode("ascii", "backslashreplace").decode("ascii")
+
+
+class _Fields:
+    """The arguments of one `format` call, handed out by number, by name or in turn."""
+
+    def __init__(
+        self,
+        arguments: Sequence[Any],
+        keywords: Mapping[str, Any],
+        attribute: Callable[[Any, str], Any],
+        item: Callable[[Any, Any], Any],
+    ) -> None:
+        self.arguments = arguments
+        self.keywords = keywords
+        self.attribute = attribute
+        self.item = item
+        self.next_number = 0  # -1 once fields were numbered by hand
+
+    def value(self, field: str) -> Any:
+        """The value of a field such as `0`, `name`, `0.shape[1]` or the empty one."""
+        end = min((at for at in (field.find("."), field.find("[")) if at >= 0), default=len(field))
+        value = self._first(field[:end])
+        rest = field[end:]
+        while rest:
+            if rest[0] == ".":
+                stops = [at for at in (rest.find(".", 1), rest.find("[", 1)) if at >= 0]
+                end = min(stops, default=len(rest))
+                value = self.attribute(value, rest[1:end])
+            else:
+                end = rest.find("]") + 1
+                if not end:
+                    raise GradcliError("E204", "a `[` in the format string is never closed")
+                key = rest[1 : end - 1]
+                value = self.item(value, int(key) if key.isdecimal() and len(key) < 20 else key)
+                if rest[end : end + 1] not in ("", ".", "["):
+                    raise GradcliError("E204", "after `]` in a format field comes `.` or `[`")
+            rest = rest[end:]
+        return value
+
+    def _first(self, name: str) -> Any:
+        if name and not name.isdecimal():
+            if name not in self.keywords:
+                raise Raised("KeyError", display(name), (name,), "E207")
+            return self.keywords[name]
+        if name:
+            if self.next_number > 0:
+                raise GradcliError("E204", "a format string numbers all its fields or none")
+            self.next_number = -1
+            number = int(name) if len(name) < 20 else len(self.arguments)
+        else:
+            if self.next_number < 0:
+                raise GradcliError("E204", "a format string numbers all its fields or none")
+            number = self.next_number
+            self.next_number += 1
+        if number >= len(self.arguments):
+            raise GradcliError(
+                "E302", f"the format string has a field {number}, and no argument belongs to it"
+            )
+        return self.arguments[number]
+
+    def fill(self, template: str, depth: int = 2) -> str:
+        """The template with its fields replaced; a spec may hold fields of its own."""
+        from string import Formatter
+
+        if depth == 0:
+            raise GradcliError("E204", "a format spec inside a format spec holds no fields")
+        pieces = []
+        length = 0
+        try:
+            parts = list(Formatter().parse(template))
+        except ValueError as error:
+            raise converted(error) from error
+        for literal, field, spec, conversion in parts:
+            piece = literal
+            if field is not None:
+                if conversion not in (None, "r", "s", "a"):
+                    raise GradcliError("E204", f"there is no conversion !{conversion}")
+                value = convert(self.value(field), conversion or "")
+                filled = self.fill(spec, depth - 1) if spec else ""
+                piece += format_value(value, filled)
+            pieces.append(piece)
+            length += len(piece)
+            check_text(length)
+        return "".join(pieces)
+
+
+def format_template(
+    template: str,
+    arguments: Sequence[Any],
+    keywords: Mapping[str, Any],
+    attribute: Callable[[Any, str], Any],
+    item: Callable[[Any, Any], Any],
+) -> str:
+    """What `template.format(*arguments, **keywords)` gives.
+
+    `attribute` and `item` read what a field such as `{0.shape[1]}` names, as far as programs may.
+    """
+    return _Fields(arguments, keywords, attribute, item).fill(template)
+
+
+def percent(template: str, values: Any) -> str:
+    """What `template % values` gives.
+
+    Raises E202 for values that are too few, too many or of a wrong type, E204 for a malformed
+    template.
+    """
+    mapping = values if type(values) is dict else None
+    arguments = tuple(values) if isinstance(values, tuple) else (values,)
+    used = 0
+    pieces = []
+    length = 0
+    at = 0
+    while at < len(template):
+        start = template.find("%", at)
+        if start < 0:
+            start = len(template)
+        piece = template[at:start]
+        at = start
+        if start < len(template):
+            key, spec, stars, at = _directive(template, start + 1)
+            if spec == "%":
+                piece += "%"
+            else:
+                numbers = []
+                for _ in range(stars):
+                    numbers.append(_argument(arguments, used))
+                    used += 1
+                if key is None:
+                    value = _argument(arguments, used)
+                    used += 1
+                elif mapping is None:
+                    raise GradcliError("E202", f"`%({key})` needs a dict on the right of `%`")
+                elif key not in mapping:
+                    raise Raised("KeyError", display(key), (key,), "E207")
+                else:
+                    value = mapping[key]
+                piece += _percent_value(spec, numbers, value)
+        pieces.append(piece)
+        length += len(piece)
+        check_text(length)
+    if used < len(arguments) and mapping is None:
+        raise GradcliError("E202", "the template has fewer `%` fields than there are values")
+    return "".join(pieces)
+
+
+def _argument(arguments: tuple[Any, ...], number: int) -> Any:
+    if number >= len(arguments):
+        raise GradcliError("E202", "the template has more `%` fields than there are values")
+    return arguments[number]
+
+
+def _directive(template: str, at: int) -> tuple[str | None, str, int, int]:
+    """The field after a `%`: its key, its flags, width, precision and letter, how many `*` they
+    hold, and where it ends.
+    """
+    key = None
+    if template[at : at + 1] == "(":
+        end = template.find(")", at)
+        if end < 0:
+            raise GradcliError("E204", "a `%(` in the template is never closed")
+        key = template[at + 1 : end]
+        at = end + 1
+    start = at
+    while at < len(template) and template[at] in "-+ #0123456789.*":
+        at += 1
+    flags = template[start:at]
+    while at < len(template) and template[at] in "hlL":
+        at += 1
+    if at == len(template):
+        raise GradcliError("E204", "the template ends in the middle of a `%` field")
+    _check_numbers(flags)
+    return key, flags + template[at], flags.count("*"), at + 1
+
+
+def _percent_value(spec: str, numbers: list[Any], value: Any) -> str:
+    """One value as a `%` field with its flags writes it."""
+    letter = spec[-1]
+    for number in numbers:
+        if not isinstance(number, int):
+            raise GradcliError("E202", "`*` in a `%` field takes an integer")
+        if abs(number) > LARGEST_FORMAT:
+            _check_numbers(str(abs(number)))
+    if letter in "sra":
+        value = convert(value, letter)
+        spec = f"{spec[:-1]}s"
+    elif letter not in "diouxXeEfFgGc":
+        raise GradcliError("E204", f"there is no `%{letter}` field")
+    elif type(value) is Tensor:
+        value = value.item() if value.array.size == 1 else float(value)
+    if type(value) not in _FORMATTED:
+        raise GradcliError("E202", f"`%{letter}` takes a number, not {type_name(value)}")
+    try:
+        return f"%{spec}" % (*numbers, value)
+    except HOST_ERRORS as error:
+        raise converted(error) from error

@@ -1,0 +1,138 @@
+"""Going through values: what a loop, an unpacking or a call draws from.
+
+A program's iterators (`map`, `zip`, generator expressions) are `Iterator`s of ours around the
+host's. Whatever draws from an iterator to its end counts, since an iterator need not have one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from collections.abc import Iterator as HostIterator
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.limits import (
+    DEEPEST_ITERATOR,
+    charge,
+    check_collection,
+    check_nesting,
+    too_deep,
+    too_many_steps,
+)
+from gradcli.language.objects.exceptions import HOST_ERRORS, converted
+from gradcli.language.objects.repr import numbered
+from gradcli.language.objects.types import define, type_name
+from gradcli.state import active
+
+
+class Iterator:
+    """An iterator as a value: `kind` is its class's name, `depth` how many iterators it draws
+    from in a row.
+    """
+
+    __slots__ = ("depth", "kind", "number", "source")
+
+    def __init__(self, kind: str, source: HostIterator[Any], depth: int = 0) -> None:
+        self.kind = kind
+        self.source = source
+        self.depth = depth
+        self.number = 0
+
+    def __iter__(self) -> HostIterator[Any]:
+        return self.source
+
+    def __next__(self) -> Any:
+        return next(self.source)
+
+    def __repr__(self) -> str:
+        origin = " <genexpr>" if self.kind == "generator" else ""
+        return numbered(f"{self.kind} object{origin}", self)
+
+
+define("iterator", Iterator)
+
+
+def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
+    """The iterator of a kind whose source draws from `values`; raises E601 for too many
+    iterators in a row.
+    """
+    depth = 1 + max((value.depth for value in values if type(value) is Iterator), default=0)
+    if depth > DEEPEST_ITERATOR:
+        raise too_deep("iterators")
+    return Iterator(kind, source, depth)
+
+
+_SEQUENCES = frozenset({list, tuple, str, range})
+_CHANGING = frozenset({dict, set, type({}.keys()), type({}.values()), type({}.items())})
+_SIZED = _SEQUENCES | _CHANGING
+
+
+def iterate(values: Any) -> HostIterator[Any]:
+    """What a loop draws from; raises E202 where the value cannot be iterated over."""
+    kind = type(values)
+    if kind in _SEQUENCES:
+        return iter(values)
+    if kind is Iterator or kind in _CHANGING:
+        return guarded(iter(values))
+    if not hasattr(kind, "__iter__"):
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(values)} cannot be iterated over",
+            help="`range(n)` counts from 0 to n - 1" if kind is int else None,
+        )
+    # An object of the program's may be at fault for what the host raises here.
+    return guarded(iter(values)) if hasattr(kind, "language_class") else iter(values)
+
+
+def bounded(values: Any) -> Iterable[Any]:
+    """What a call draws from to the end: raises E602 for more values than a collection may have,
+    E605 where the steps are used up.
+    """
+    kind = type(values)
+    if kind in _SIZED:
+        try:
+            length = len(values)
+        except OverflowError as error:  # a range longer than the host can say
+            raise active.state.limits.too_many_elements(None) from error
+        check_collection(length)
+        charge(length)
+        sized: Iterable[Any] = values
+        return sized
+    if kind is Iterator:
+        return _counted(values.source)
+    if hasattr(kind, "language_class"):
+        return _counted(iter(values))
+    return iterate(values)
+
+
+def _counted(values: HostIterator[Any]) -> Generator[Any, None, None]:
+    """The values of an iterator, each a step, no more of them than a collection may have."""
+    state = active.state
+    steps = state.steps
+    left = state.limits.elements
+    for value in guarded(values):
+        left -= 1
+        if left < 0:
+            raise state.limits.too_many_elements(None)
+        steps.left -= 1
+        if steps.left < 0:
+            raise too_many_steps()
+        yield value
+
+
+def guarded(values: HostIterator[Any]) -> Generator[Any, None, None]:
+    """The values of an iterator, with the host's errors as the language's own.
+
+    Leaving a loop early leaves the iterator where it is, so this loops rather than delegates.
+    """
+    try:
+        for value in values:  # noqa: UP028
+            yield value
+    except HOST_ERRORS as error:
+        raise converted(error) from error
+
+
+def check_key(key: Any) -> None:
+    """Raise E601 or E602 if hashing a key would go too deep or too far."""
+    if type(key) is tuple:
+        check_nesting(key)

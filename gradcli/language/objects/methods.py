@@ -1,0 +1,314 @@
+"""The methods and data attributes of Python's own types that programs can reach, each with its
+limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.limits import check_collection, check_nesting, check_text
+from gradcli.language.objects.formatting import format_template
+from gradcli.language.objects.iteration import bounded, check_key
+from gradcli.language.objects.ordering import sort_values
+from gradcli.language.objects.types import type_name
+
+Function = Callable[..., Any]
+
+
+def _host(kind: type, *names: str) -> dict[str, Function]:
+    """Methods that the host may run as they are: their work is no more than the value's own
+    size.
+    """
+    return {name: getattr(kind, name) for name in names}
+
+
+# --- str ----------------------------------------------------------------------------------
+
+
+def _padded(name: str) -> Function:
+    method = getattr(str, name)
+
+    def pad(self: str, width: int, *fill: str) -> Any:
+        if isinstance(width, int):
+            check_text(width)
+        return method(self, width, *fill)
+
+    pad.__name__ = name
+    return pad
+
+
+def join(self: str, values: Any, /) -> str:
+    """`separator.join(values)`."""
+    pieces = list(bounded(values))
+    if not all(isinstance(piece, str) for piece in pieces):
+        other = next(piece for piece in pieces if not isinstance(piece, str))
+        raise GradcliError(
+            "E202",
+            f"join() takes strings, not {type_name(other)}",
+            help="turn the values into text first: `', '.join(str(v) for v in values)`",
+        )
+    check_text(sum(map(len, pieces)) + len(self) * len(pieces))
+    return self.join(pieces)
+
+
+def replace(self: str, old: str, new: str, count: int = -1, /) -> str:
+    """`text.replace(old, new)`."""
+    if isinstance(old, str) and isinstance(new, str):
+        found = self.count(old)
+        times = found if count < 0 else min(found, count)
+        check_text(len(self) + times * (len(new) - len(old)))
+    return self.replace(old, new, count)
+
+
+def expandtabs(self: str, tabsize: int = 8) -> str:
+    """`text.expandtabs(tabsize)`."""
+    if isinstance(tabsize, int):
+        check_text(len(self) + self.count("\t") * max(tabsize, 0))
+    return self.expandtabs(tabsize)
+
+
+def format(self: str, /, *args: Any, **kwargs: Any) -> str:
+    """`template.format(…)`; a field reaches what a program reaches."""
+    from gradcli.language.objects.attributes import get_attribute
+    from gradcli.language.objects.subscripts import get_item
+
+    return format_template(self, args, kwargs, get_attribute, get_item)
+
+
+_STR: dict[str, Function] = {
+    **_host(
+        str,
+        "capitalize",
+        "casefold",
+        "count",
+        "endswith",
+        "find",
+        "index",
+        "isalnum",
+        "isalpha",
+        "isascii",
+        "isdecimal",
+        "isdigit",
+        "isidentifier",
+        "islower",
+        "isnumeric",
+        "isprintable",
+        "isspace",
+        "istitle",
+        "isupper",
+        "lower",
+        "lstrip",
+        "partition",
+        "removeprefix",
+        "removesuffix",
+        "rfind",
+        "rindex",
+        "rpartition",
+        "rsplit",
+        "rstrip",
+        "split",
+        "splitlines",
+        "startswith",
+        "strip",
+        "swapcase",
+        "title",
+        "upper",
+    ),
+    **{name: _padded(name) for name in ("center", "ljust", "rjust", "zfill")},
+    "expandtabs": expandtabs,
+    "format": format,
+    "join": join,
+    "replace": replace,
+}
+
+
+# --- list, tuple, range ---------------------------------------------------------------------
+
+
+def append(self: list[Any], value: Any, /) -> None:
+    """`values.append(value)`."""
+    check_collection(len(self) + 1)
+    self.append(value)
+
+
+def extend(self: list[Any], values: Any, /) -> None:
+    """`values.extend(more)`."""
+    more = list(bounded(values))
+    check_collection(len(self) + len(more))
+    self.extend(more)
+
+
+def sort(self: list[Any], *, key: Any = None, reverse: Any = False) -> None:
+    """`values.sort(key, reverse)`."""
+    self[:] = sort_values(self, key, reverse)
+
+
+def _searching(kind: type, name: str) -> Function:
+    """A method that compares the elements of a list or tuple with a value."""
+    method = getattr(kind, name)
+
+    def search(self: Any, value: Any, /, *limits: int) -> Any:
+        check_nesting(self)
+        check_nesting(value)
+        return method(self, value, *limits)
+
+    search.__name__ = name
+    return search
+
+
+def _range_searching(name: str) -> Function:
+    """`count` and `index` of a range, which the host would search step by step for all but an
+    integer.
+    """
+    method = getattr(range, name)
+
+    def search(self: range, value: Any, /) -> Any:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, int):
+            if name == "count":
+                return 0
+            raise GradcliError("E204", "the value is not in the range")
+        return method(self, value)
+
+    search.__name__ = name
+    return search
+
+
+_LIST: dict[str, Function] = {
+    **_host(list, "clear", "copy", "insert", "pop", "reverse"),
+    **{name: _searching(list, name) for name in ("count", "index", "remove")},
+    "append": append,
+    "extend": extend,
+    "sort": sort,
+}
+_TUPLE = {name: _searching(tuple, name) for name in ("count", "index")}
+_RANGE = {name: _range_searching(name) for name in ("count", "index")}
+
+
+# --- dict, set ------------------------------------------------------------------------------
+
+
+def _keyed(kind: type, name: str) -> Function:
+    """A method that hashes its first argument."""
+    method = getattr(kind, name)
+
+    def look_up(self: Any, key: Any, /, *others: Any) -> Any:
+        check_key(key)
+        return method(self, key, *others)
+
+    look_up.__name__ = name
+    return look_up
+
+
+def dict_of(*values: Any, **named: Any) -> dict[Any, Any]:
+    """`dict(pairs or another dict, **named)`; raises E202, E303 for pairs that are none."""
+    if len(values) > 1:
+        raise GradcliError("E201", f"dict() takes at most one value by position, not {len(values)}")
+    made: dict[Any, Any] = {}
+    for value in values:
+        if type(value) is dict:
+            made.update(value)
+            continue
+        for pair in bounded(value):
+            parts = list(bounded(pair))
+            if len(parts) != 2:
+                raise GradcliError(
+                    "E303", f"dict() takes pairs of key and value, not {len(parts)} values"
+                )
+            check_key(parts[0])
+            made[parts[0]] = parts[1]
+    made.update(named)
+    return made
+
+
+def update(self: dict[Any, Any], *values: Any, **named: Any) -> None:
+    """`values.update(more, **named)`."""
+    self.update(dict_of(*values, **named))
+
+
+def _with_sets(name: str) -> Function:
+    """A method of sets that takes any number of collections."""
+    method = getattr(set, name)
+
+    def combine(self: set[Any], /, *others: Any) -> Any:
+        return method(self, *[set_of(other) for other in others])
+
+    combine.__name__ = name
+    return combine
+
+
+def set_of(values: Any) -> set[Any]:
+    """`set(values)`."""
+    if type(values) is set:
+        return set(values)
+    items = list(bounded(values))
+    for item in items:
+        check_key(item)
+    return set(items)
+
+
+_DICT = {
+    **_host(dict, "clear", "copy", "items", "keys", "popitem", "values"),
+    **{name: _keyed(dict, name) for name in ("get", "pop", "setdefault")},
+    "update": update,
+}
+_SET = {
+    **_host(set, "clear", "copy", "pop"),
+    **{name: _keyed(set, name) for name in ("add", "discard", "remove")},
+    **{
+        name: _with_sets(name)
+        for name in (
+            "difference",
+            "difference_update",
+            "intersection",
+            "intersection_update",
+            "isdisjoint",
+            "issubset",
+            "issuperset",
+            "symmetric_difference",
+            "symmetric_difference_update",
+            "union",
+            "update",
+        )
+    },
+}
+
+
+# --- the tables -----------------------------------------------------------------------------
+
+_INT = _host(int, "as_integer_ratio", "bit_count", "bit_length", "conjugate")
+
+METHODS: dict[type, dict[str, Function]] = {
+    bool: _INT,
+    complex: _host(complex, "conjugate"),
+    dict: _DICT,
+    float: _host(float, "as_integer_ratio", "conjugate", "hex", "is_integer"),
+    int: _INT,
+    list: _LIST,
+    range: _RANGE,
+    set: _SET,
+    slice: {},
+    str: _STR,
+    tuple: _TUPLE,
+}
+"""The methods of each type; the value is their first argument."""
+
+
+def _data(*names: str) -> dict[str, Callable[[Any], Any]]:
+    from operator import attrgetter
+
+    return {name: attrgetter(name) for name in names}
+
+
+VALUES: dict[type, dict[str, Callable[[Any], Any]]] = {
+    bool: _data("denominator", "imag", "numerator", "real"),
+    complex: _data("imag", "real"),
+    float: _data("imag", "real"),
+    int: _data("denominator", "imag", "numerator", "real"),
+    range: _data("start", "step", "stop"),
+    slice: _data("start", "step", "stop"),
+}
+"""The data attributes of each type, each with the function that reads it."""

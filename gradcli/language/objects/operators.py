@@ -1,0 +1,293 @@
+"""Operators: the catalogue's where a tensor is met, else Python's own with bounded results."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import gradcli.ops.load  # noqa: F401  (fills the catalogue)
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.limits import check_collection, check_integer, check_nesting, check_text
+from gradcli.language.objects.exceptions import HOST_ERRORS, converted
+from gradcli.language.objects.formatting import percent
+from gradcli.language.objects.iteration import bounded
+from gradcli.language.objects.types import type_name
+from gradcli.ops.binding import catalogue
+
+Operation = Callable[[Any, Any], Any]
+
+NUMBERS = frozenset({int, float, bool, complex})
+"""The types of Python's numbers."""
+
+_SEQUENCES = (list, tuple)
+
+_ELEMENTS = (Tensor, bool, int, float, complex)
+"""What a program may look for in a tensor."""
+
+
+def add(left: Any, right: Any) -> Any:
+    """`left + right`."""
+    if type(left) not in NUMBERS:
+        if isinstance(left, str) and isinstance(right, str):
+            check_text(len(left) + len(right))
+        elif isinstance(left, _SEQUENCES) and isinstance(right, _SEQUENCES):
+            check_collection(len(left) + len(right))
+    return left + right
+
+
+def multiply(left: Any, right: Any) -> Any:
+    """`left * right`."""
+    if type(left) is int:
+        if type(right) is int:
+            check_integer(left.bit_length() + right.bit_length())
+        else:
+            _check_repeated(right, left)
+    elif isinstance(right, int) and type(left) is not float:
+        _check_repeated(left, right)
+    return left * right
+
+
+def _check_repeated(value: Any, times: int) -> None:
+    if isinstance(value, str):
+        check_text(len(value) * times)
+    elif isinstance(value, _SEQUENCES):
+        check_collection(len(value) * times)
+
+
+def power(left: Any, right: Any) -> Any:
+    """`left ** right`."""
+    if isinstance(left, int) and isinstance(right, int) and right > 0 and abs(left) > 1:
+        check_integer(left.bit_length() * right)
+    return left**right
+
+
+def left_shift(left: Any, right: Any) -> Any:
+    """`left << right`."""
+    if isinstance(left, int) and isinstance(right, int) and left:
+        check_integer(left.bit_length() + right)
+    return left << right
+
+
+def remainder(left: Any, right: Any) -> Any:
+    """`left % right`: the remainder of numbers, formatting for a string on the left."""
+    return percent(left, right) if isinstance(left, str) else left % right
+
+
+def _compared(host: Operation) -> Operation:
+    """A host comparison; containers are walked only if that comes to an end."""
+
+    def compare(left: Any, right: Any) -> Any:
+        if type(left) not in NUMBERS:
+            check_nesting(left)
+            check_nesting(right)
+        return host(left, right)
+
+    return compare
+
+
+HOST_OPERATORS: dict[str, Operation] = {
+    "+": add,
+    "-": operator.sub,
+    "*": multiply,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": remainder,
+    "**": power,
+    "@": operator.matmul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": left_shift,
+    ">>": operator.rshift,
+    "==": _compared(operator.eq),
+    "!=": _compared(operator.ne),
+    "<": _compared(operator.lt),
+    "<=": _compared(operator.le),
+    ">": _compared(operator.gt),
+    ">=": _compared(operator.ge),
+}
+"""Binary operators on values of which none is a tensor; they raise the host's errors."""
+
+
+def _tensor_remainder(left: Any, right: Any) -> Any:
+    """`left % right` with a tensor on a side, which may be a value to format."""
+    if isinstance(left, str):
+        return percent(left, right)
+    return catalogue.operators["%"](left, right)
+
+
+TENSOR_OPERATORS: dict[str, Operation] = {**catalogue.operators, "%": _tensor_remainder}
+"""Binary operators on values of which one is a tensor at least."""
+
+OPERATOR_ERRORS: tuple[type[Exception], ...] = (*HOST_ERRORS, AttributeError)
+"""What the operators of both tables may raise on operands that they are not defined for."""
+
+
+def operator_failed(symbol: str, left: Any, right: Any, error: Exception) -> Exception:
+    """What a program sees of a host exception of an operator; a bug of ours as it is."""
+    tensors = (type(left) is Tensor) + (type(right) is Tensor)
+    if tensors == 2 or (isinstance(error, AttributeError) and not tensors):
+        return error
+    if not isinstance(error, (TypeError, AttributeError)):
+        return converted(error)
+    made = GradcliError(
+        "E202", f"`{symbol}` is not defined for {type_name(left)} and {type_name(right)}"
+    )
+    if isinstance(left, str) != isinstance(right, str) and symbol == "+":
+        made.help = "turn the number into text first: `str(x)`, or use an f-string"
+    elif symbol == "^":
+        made.help = "a power is written `**`"
+    return made
+
+
+def binary(symbol: str, left: Any, right: Any) -> Any:
+    """A binary operator on any two values; raises E202 where it is not defined for them."""
+    try:
+        if type(left) is Tensor or type(right) is Tensor:
+            return TENSOR_OPERATORS[symbol](left, right)
+        return HOST_OPERATORS[symbol](left, right)
+    except GradcliError:
+        method = own_operator(symbol, left, right)
+        if method is None:
+            raise
+        return method()
+    except OPERATOR_ERRORS as error:
+        raise operator_failed(symbol, left, right, error) from error
+
+
+_METHODS = {
+    "+": ("add", "radd"),
+    "-": ("sub", "rsub"),
+    "*": ("mul", "rmul"),
+    "/": ("truediv", "rtruediv"),
+    "//": ("floordiv", "rfloordiv"),
+    "%": ("mod", "rmod"),
+    "**": ("pow", "rpow"),
+    "@": ("matmul", "rmatmul"),
+    "&": ("and", "rand"),
+    "|": ("or", "ror"),
+    "^": ("xor", "rxor"),
+    "<<": ("lshift", "rlshift"),
+    ">>": ("rshift", "rrshift"),
+    "==": ("eq", "eq"),
+    "!=": ("ne", "ne"),
+    "<": ("lt", "gt"),
+    "<=": ("le", "ge"),
+    ">": ("gt", "lt"),
+    ">=": ("ge", "le"),
+}
+"""The special methods of each operator: for the object on its left, and on its right."""
+
+
+def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
+    """What an object of the program's does for an operator whose other operand is a tensor, None
+    where there is no such object or method.
+    """
+    for position, (own, other) in enumerate(((left, right), (right, left))):
+        if type(other) is Tensor and hasattr(type(own), "language_class"):
+            method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
+            if method is not None:
+                return partial(method, own, other)
+    return None
+
+
+def contains(element: Any, container: Any) -> bool:
+    """`element in container`."""
+    kind = type(container)
+    if kind is Tensor:
+        if type(element) not in _ELEMENTS:
+            raise GradcliError(
+                "E202",
+                f"only a tensor or a number can be `in` a tensor, not {type(element).__name__}",
+                raises="RuntimeError",
+            )
+        found = catalogue.operators["=="](container, element)
+        return bool(catalogue.methods["any"](found))
+    if kind is range and not isinstance(element, int):
+        if not isinstance(element, float) or not element.is_integer():
+            return False
+        element = int(element)
+    check_nesting(element)
+    check_nesting(container)
+    try:
+        if hasattr(kind, "__contains__"):
+            return element in container
+        return element in bounded(container)
+    except HOST_ERRORS as error:
+        raise operator_failed("in", element, container, error) from error
+
+
+def identity(left: Any, right: Any) -> bool:
+    """`left is right`."""
+    return left is right
+
+
+def augmented(symbol: str, left: Any, right: Any) -> Any:
+    """The value of `left` after `left symbol= right`: tensors, lists, sets and dicts change in
+    place.
+    """
+    kind = type(left)
+    if kind is Tensor and symbol in catalogue.inplace_operators:
+        try:
+            return catalogue.inplace_operators[symbol](left, right)
+        except OPERATOR_ERRORS as error:
+            raise operator_failed(f"{symbol}=", left, right, error) from error
+    if kind is list:
+        if symbol == "+":
+            more = list(bounded(right))
+            check_collection(len(left) + len(more))
+            left += more
+            return left
+        if symbol == "*" and isinstance(right, int):
+            _check_repeated(left, right)
+            left *= right
+            return left
+    if hasattr(kind, "language_class") or (
+        symbol in _SET_OPERATORS and (kind is set or kind is dict)
+    ):
+        try:
+            return _IN_PLACE[symbol](left, right)
+        except HOST_ERRORS as error:
+            raise operator_failed(symbol, left, right, error) from error
+    return binary(symbol, left, right)
+
+
+_IN_PLACE: dict[str, Operation] = {
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "@": operator.imatmul,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+}
+_SET_OPERATORS = frozenset("|&-^")
+
+_HOST_UNARY: dict[str, Callable[[Any], Any]] = {
+    "-": operator.neg,
+    "+": operator.pos,
+    "~": operator.invert,
+}
+
+
+def unary(symbol: str, operand: Any) -> Any:
+    """`-x`, `+x` or `~x`."""
+    if type(operand) is Tensor:
+        return catalogue.unary_operators[symbol](operand)
+    try:
+        return _HOST_UNARY[symbol](operand)
+    except HOST_ERRORS as error:
+        if isinstance(error, TypeError):
+            raise GradcliError(
+                "E202", f"`{symbol}` is not defined for {type_name(operand)}"
+            ) from error
+        raise converted(error) from error

@@ -1,0 +1,164 @@
+"""`str` and `repr` of values: Python's text for Python's values, PyTorch's for tensors, and
+never a host address.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Any
+
+from gradcli.arrays.sizes import Device
+from gradcli.errors import GradcliError
+from gradcli.language.limits import DEEPEST_NESTING, check_text, too_deep
+from gradcli.language.objects.exceptions import arguments_of, converted
+from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
+from gradcli.state import active
+
+_PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range, slice})
+
+
+def text(value: Any) -> str:
+    """What `str(value)` gives and `print` writes."""
+    if type(value) is str:
+        return value
+    kind = type(value)
+    if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
+        return value.message
+    if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
+        return str(value)
+    return display(value)
+
+
+def display(value: Any) -> str:
+    """What `repr(value)` gives; raises E601 for containers nested too deeply, E602 for too much
+    text.
+    """
+    if type(value) in _PLAIN:
+        try:
+            return repr(value)
+        except ValueError as error:  # an integer of more digits than Python converts
+            raise converted(error) from error
+    writer = _Writer()
+    writer.write(value)
+    return "".join(writer.pieces)
+
+
+def numbered(kind: str, value: Any) -> str:
+    """`<kind object at 0x1>` for a value that carries its printed number in `number`."""
+    if not value.number:
+        state = active.state
+        state.object_ids += 1
+        value.number = state.object_ids
+    return f"<{kind} at {hex(value.number)}>"
+
+
+def _numbered_beside(kind: str, value: Any) -> str:
+    """The same for a value that has no place for its number: the session keeps it."""
+    state = active.state
+    if id(value) not in state.printed:
+        state.object_ids += 1
+        state.printed[id(value)] = value, state.object_ids
+    return f"<{kind} at {hex(state.printed[id(value)][1])}>"
+
+
+_PIECE = 16
+"""What a piece of text counts for beside its characters: many small ones take long."""
+
+
+class _Writer:
+    """Collects the text of one value, with the containers that it is inside of."""
+
+    __slots__ = ("inside", "length", "pieces")
+
+    def __init__(self) -> None:
+        self.pieces: list[str] = []
+        self.length = 0
+        self.inside: list[Any] = []
+
+    def put(self, piece: str) -> None:
+        self.pieces.append(piece)
+        self.length += len(piece) + _PIECE
+        check_text(self.length)
+
+    def write(self, value: Any) -> None:
+        kind = type(value)
+        if kind in _PLAIN:
+            self.put(display(value))
+        elif kind is list:
+            self.sequence(value, "[", "]")
+        elif kind is tuple:
+            self.sequence(value, "(", ",)" if len(value) == 1 else ")")
+        elif kind is set:
+            self.sequence(value, "{", "}") if value else self.put("set()")
+        elif kind is dict:
+            self.mapping(value)
+        elif kind in _VIEWS:
+            self.put(f"{_VIEWS[kind]}(")
+            self.write(list(value))
+            self.put(")")
+        else:
+            self.put(_display_object(value))
+
+    def enter(self, value: Any, recursive: str) -> bool:
+        """Whether a container is to be written; one that holds itself is marked instead."""
+        if any(outer is value for outer in self.inside):
+            self.put(recursive)
+            return False
+        if len(self.inside) == DEEPEST_NESTING:
+            raise too_deep("containers")
+        self.inside.append(value)
+        return True
+
+    def sequence(self, values: Any, opening: str, closing: str) -> None:
+        if not self.enter(values, f"{opening}...{closing[-1]}"):
+            return
+        self.put(opening)
+        separator = ""
+        for value in values:
+            if separator:
+                self.put(separator)
+            self.write(value)
+            separator = ", "
+        self.put(closing)
+        self.inside.pop()
+
+    def mapping(self, values: dict[Any, Any]) -> None:
+        if not self.enter(values, "{...}"):
+            return
+        separator = "{"
+        for key, value in values.items():
+            self.put(separator)
+            self.write(key)
+            self.put(": ")
+            self.write(value)
+            separator = ", "
+        self.put("}" if values else "{}")
+        self.inside.pop()
+
+
+_VIEWS: dict[type, str] = {
+    type(view): f"{prefix}_{name}"
+    for kind, prefix in ((dict, "dict"), (OrderedDict, "odict"))
+    for name in ("keys", "values", "items")
+    for view in (getattr(kind(), name)(),)
+}
+
+
+def _display_object(value: Any) -> str:
+    if isinstance(value, GradcliError) and not hasattr(type(value), "language_class"):
+        arguments = arguments_of(value)
+        shown = display(arguments)
+        name = value.raises if value.raises in EXCEPTIONS else "Exception"
+        return name + (f"({shown[1:-2]})" if len(arguments) == 1 else shown)
+    kind = type(value)
+    if isinstance(value, type):  # a class of the catalogue, such as torch.no_grad
+        return f"<class '{host_name(value)}'>"
+    written: Any = kind.__repr__
+    if written is object.__repr__ and kind.__module__.startswith("gradcli."):
+        return _numbered_beside(f"{host_name(kind)} object", value)
+    if isinstance(value, LanguageType) or kind.__module__.startswith("gradcli."):
+        return repr(value)
+    function_name = getattr(value, "__name__", None)
+    if function_name:
+        return f"<built-in function {function_name}>"
+    return f"<{type_name(value)} object>"

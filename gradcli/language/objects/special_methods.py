@@ -1,0 +1,103 @@
+"""The special methods that a program's class may define: operators, conversions, containers.
+
+The host calls them by its own protocols, so each is wrapped: the result is checked here, where the
+host would raise an error of its own, and the end of an iterator is told to the host as it expects.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language.objects.types import type_name
+
+_BINARY = (
+    "add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
+    "lshift", "rshift",
+)  # fmt: skip
+
+_PLAIN = frozenset(
+    {
+        *(f"__{prefix}{name}__" for name in _BINARY for prefix in ("", "r", "i")),
+        *(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")),
+        *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round")),
+        *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
+        *(f"__{name}__" for name in ("iter", "reversed", "enter", "exit", "getattr")),
+    }
+)
+"""Methods whose result may be any value."""
+
+_RESULTS: dict[str, type] = {
+    "__bool__": bool,
+    "__complex__": complex,
+    "__float__": float,
+    "__format__": str,
+    "__hash__": int,
+    "__index__": int,
+    "__int__": int,
+    "__len__": int,
+    "__repr__": str,
+    "__str__": str,
+}
+"""Methods that must return a value of one type."""
+
+
+def is_special(name: str) -> bool:
+    """Whether a class of the language may define a special method."""
+    return name in _PLAIN or name in _RESULTS or name == "__next__"
+
+
+def special_method(name: str, function: Any) -> Callable[..., Any]:
+    """The host's method that calls the program's; raises E202 for a result of the wrong type."""
+    if not callable(function):
+        raise GradcliError("E202", f"{name} of a class is a function, not {type_name(function)}")
+    kind = _RESULTS.get(name)
+    if name == "__next__":
+        return _next(function)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = function(self, *args, **kwargs)
+        if kind is not None and not isinstance(result, kind):
+            raise GradcliError(
+                "E202", f"{name}() must return {kind.__name__}, not {type_name(result)}"
+            )
+        if name == "__len__" and not 0 <= result <= sys.maxsize:
+            raise GradcliError(
+                "E204",
+                f"{result} cannot be a length",
+                raises="ValueError" if result < 0 else "OverflowError",
+            )
+        return result
+
+    method.__name__ = name
+    return method
+
+
+def sequence_iterator(self: Any) -> Iterator[Any]:
+    """`__iter__` of a class that has `__getitem__` alone: the items from 0 on, up to an
+    IndexError.
+    """
+    for number in count():
+        try:
+            item = self[number]
+        except GradcliError as error:
+            if error.raises != "IndexError":
+                raise
+            return
+        yield item
+
+
+def _next(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any) -> Any:
+        try:
+            return function(self)
+        except GradcliError as error:
+            if error.raises != "StopIteration":
+                raise
+            raise StopIteration from error
+
+    method.__name__ = "__next__"
+    return method

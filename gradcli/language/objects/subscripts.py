@@ -1,0 +1,83 @@
+"""`value[index]`, `value[index] = new` and `del value[index]`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language.limits import check_collection
+from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
+from gradcli.language.objects.iteration import bounded, check_key
+from gradcli.language.objects.repr import display
+from gradcli.language.objects.types import LanguageType, type_name
+from gradcli.ops.binding import catalogue
+
+
+def get_item(value: Any, index: Any) -> Any:
+    """`value[index]`; raises E207 for a key, E302 for an index that is not there, E202 for a
+    value without items.
+    """
+    kind = type(value)
+    if kind is Tensor:
+        return catalogue.operators["[]"](value, index)
+    if kind is dict:
+        check_key(index)
+    elif not hasattr(kind, "__getitem__"):
+        raise GradcliError("E202", f"{_described(value)} has no items to pick with []")
+    try:
+        return value[index]
+    except HOST_ERRORS as error:
+        raise _failed(value, index, error) from error
+
+
+def set_item(value: Any, index: Any, new: Any) -> None:
+    """`value[index] = new`."""
+    kind = type(value)
+    if kind is Tensor:
+        catalogue.operators["[]="](value, index, new)
+        return
+    if kind is dict:
+        check_key(index)
+    elif kind is not list and not hasattr(kind, "__setitem__"):
+        raise GradcliError("E202", f"the items of {_described(value)} cannot be assigned to")
+    try:
+        if kind is list and type(index) is slice:
+            more = list(bounded(new))
+            check_collection(len(value) + len(more))
+            new = more
+        value[index] = new
+    except HOST_ERRORS as error:
+        raise _failed(value, index, error) from error
+
+
+def delete_item(value: Any, index: Any) -> None:
+    """`del value[index]`."""
+    kind = type(value)
+    if kind is dict:
+        check_key(index)
+    elif kind is not list and not hasattr(kind, "__delitem__"):
+        raise GradcliError("E202", f"the items of {_described(value)} cannot be deleted")
+    try:
+        del value[index]
+    except HOST_ERRORS as error:
+        raise _failed(value, index, error) from error
+
+
+def _described(value: Any) -> str:
+    return f"the class {value.name}" if isinstance(value, LanguageType) else type_name(value)
+
+
+def _failed(value: Any, index: Any, error: Exception) -> GradcliError:
+    if isinstance(error, KeyError):
+        return Raised("KeyError", display(index), (index,), "E207")
+    if isinstance(error, IndexError):
+        return GradcliError(
+            "E302", f"index {display(index)} is out of range: the length is {len(value)}"
+        )
+    if isinstance(error, TypeError) and not isinstance(value, dict):
+        return GradcliError(
+            "E202",
+            f"{type_name(value)} is indexed with integers and slices, not {type_name(index)}",
+        )
+    return converted(error)

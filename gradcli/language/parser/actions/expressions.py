@@ -1,0 +1,399 @@
+"""Builds the expressions of the syntax tree, one function for each rule of the grammar.
+
+The parser calls them with the span of what was read and the values of the rule's parts, in order; a
+part is the text of a token, a tree, a list of parts, or None where it is absent.
+"""
+
+from __future__ import annotations
+
+from gradcli.errors import GradcliError, Label, Span
+from gradcli.language.parser.actions.targets import check_target
+from gradcli.language.tree import (
+    Argument,
+    Attribute,
+    Binary,
+    Call,
+    Comparison,
+    Comprehension,
+    ComprehensionFor,
+    Conditional,
+    Constant,
+    Dict,
+    Expression,
+    Lambda,
+    List,
+    Logical,
+    Name,
+    NamedExpression,
+    Parameter,
+    Parameters,
+    Set,
+    Slice,
+    Starred,
+    Subscript,
+    Tuple,
+    Unary,
+)
+
+# Operators of one level form one flat chain.
+LEVELS = {
+    "|": 0,
+    "^": 1,
+    "&": 2,
+    "<<": 3,
+    ">>": 3,
+    "+": 4,
+    "-": 4,
+    "*": 5,
+    "/": 5,
+    "//": 5,
+    "%": 5,
+    "@": 5,
+    "**": 6,
+}
+
+
+# ---- atoms ----
+
+
+def name(span: Span, text: str) -> Name:
+    """A name."""
+    return Name(span, text)
+
+
+def true(span: Span) -> Constant:
+    """`True`."""
+    return Constant(span, True)
+
+
+def false(span: Span) -> Constant:
+    """`False`."""
+    return Constant(span, False)
+
+
+def none(span: Span) -> Constant:
+    """`None`."""
+    return Constant(span, None)
+
+
+def ellipsis(span: Span) -> Constant:
+    """`...`."""
+    return Constant(span, ...)
+
+
+def group(_span: Span, value: Expression) -> Expression:
+    """A parenthesised expression: the expression itself, with its own span."""
+    return value
+
+
+def empty_tuple(span: Span) -> Tuple:
+    """`()`."""
+    return Tuple(span, [])
+
+
+def tuple_display(span: Span, elements: list[Expression]) -> Tuple:
+    """A tuple that ends with a comma."""
+    return Tuple(span, elements)
+
+
+def longer_tuple_display(span: Span, elements: list[Expression], last: Expression) -> Tuple:
+    """A tuple that ends with an element."""
+    elements.append(last)
+    return Tuple(span, elements)
+
+
+def list_display(span: Span, elements: list[Expression] | None) -> List:
+    """`[a, b]`."""
+    return List(span, elements or [])
+
+
+def set_display(span: Span, elements: list[Expression]) -> Set:
+    """`{a, b}`."""
+    return Set(span, elements)
+
+
+def dict_display(span: Span, entries: list[tuple[Expression | None, Expression]] | None) -> Dict:
+    """`{key: value}`."""
+    return Dict(span, entries or [])
+
+
+def entry(_span: Span, key: Expression, value: Expression) -> tuple[Expression | None, Expression]:
+    """`key: value`."""
+    return key, value
+
+
+def merged_entry(_span: Span, value: Expression) -> tuple[Expression | None, Expression]:
+    """`**value` in a dictionary."""
+    return None, value
+
+
+def starred(span: Span, value: Expression) -> Starred:
+    """`*value`."""
+    return Starred(span, value)
+
+
+# ---- comprehensions ----
+
+
+def clause(
+    span: Span, target: Expression, iterable: Expression, conditions: list[Expression] | None
+) -> ComprehensionFor:
+    """`for target in iterable if condition`."""
+    check_target(target)
+    return ComprehensionFor(span, target, iterable, conditions or [])
+
+
+def generator(span: Span, element: Expression, clauses: list[ComprehensionFor]) -> Comprehension:
+    """`(element for …)`."""
+    return Comprehension(span, "generator", element, None, clauses)
+
+
+def list_comprehension(
+    span: Span, element: Expression, clauses: list[ComprehensionFor]
+) -> Comprehension:
+    """`[element for …]`."""
+    return Comprehension(span, "list", element, None, clauses)
+
+
+def set_comprehension(
+    span: Span, element: Expression, clauses: list[ComprehensionFor]
+) -> Comprehension:
+    """`{element for …}`."""
+    return Comprehension(span, "set", element, None, clauses)
+
+
+def dict_comprehension(
+    span: Span, key: Expression, value: Expression, clauses: list[ComprehensionFor]
+) -> Comprehension:
+    """`{key: value for …}`."""
+    return Comprehension(span, "dict", key, value, clauses)
+
+
+# ---- operators ----
+
+
+def unary(span: Span, operator: str, operand: Expression) -> Unary:
+    """`-operand`, `not operand` and their like."""
+    return Unary(span, operator, operand)
+
+
+def power(span: Span, base: Expression, operator: str, exponent: Expression) -> Binary:
+    """`base ** exponent`, a chain of its own since it groups to the right."""
+    return Binary(span, base, [(operator, exponent)])
+
+
+# A chain grows in place. What stands before the operator is the chain's beginning only if it starts
+# where the chain does; otherwise it is a parenthesised operand.
+
+
+def binary(span: Span, left: Expression, operator: str, right: Expression) -> Binary:
+    """`left operator right`."""
+    if (
+        type(left) is Binary
+        and left.span.start == span.start
+        and LEVELS[left.rest[0][0]] == LEVELS[operator]
+    ):
+        left.rest.append((operator, right))
+        left.span = span
+        return left
+    return Binary(span, left, [(operator, right)])
+
+
+def comparison(span: Span, left: Expression, operator: str, right: Expression) -> Comparison:
+    """`left operator right`, which chains."""
+    if type(left) is Comparison and left.span.start == span.start:
+        left.rest.append((operator, right))
+        left.span = span
+        return left
+    return Comparison(span, left, [(operator, right)])
+
+
+def two_word_comparison(
+    span: Span, left: Expression, first: str, second: str, right: Expression
+) -> Comparison:
+    """`left not in right`, `left is not right`."""
+    return comparison(span, left, f"{first} {second}", right)
+
+
+def logical(span: Span, left: Expression, operator: str, right: Expression) -> Logical:
+    """`left and right`, `left or right`."""
+    if type(left) is Logical and left.operator == operator and left.span.start == span.start:
+        left.operands.append(right)
+        left.span = span
+        return left
+    return Logical(span, operator, [left, right])
+
+
+def conditional(span: Span, body: Expression, test: Expression, orelse: Expression) -> Conditional:
+    """`body if test else orelse`."""
+    return Conditional(span, test, body, orelse)
+
+
+def named(span: Span, text: str, value: Expression) -> NamedExpression:
+    """`name := value`."""
+    place = Span(span.source, span.start, span.start + len(text))
+    return NamedExpression(span, Name(place, text), value)
+
+
+# ---- attributes, calls, subscripts ----
+
+
+def attribute(span: Span, value: Expression, text: str) -> Attribute:
+    """`value.name`."""
+    return Attribute(span, value, text, Span(span.source, span.end - len(text), span.end))
+
+
+def call(span: Span, function: Expression, arguments: list[Argument] | None) -> Call:
+    """`function(arguments)`; E006 for arguments in an impossible order or a keyword given twice."""
+    if arguments is None:
+        return Call(span, function, [])
+    keywords: dict[str, Argument] = {}
+    unpacked: Argument | None = None
+    for argument in arguments:
+        if argument.name is not None:
+            if argument.name in keywords:
+                raise GradcliError(
+                    "E006",
+                    f"the keyword argument `{argument.name}` is given twice",
+                    span=argument.span,
+                    labels=(Label(keywords[argument.name].span, "first given here"),),
+                )
+            keywords[argument.name] = argument
+        elif argument.kind == "**":
+            unpacked = argument
+        elif unpacked is not None or (keywords and argument.kind == ""):
+            raise GradcliError(
+                "E006",
+                "an argument without a name stands after one with a name",
+                span=argument.span,
+                help="move it to the front, or give it its name",
+            )
+        elif argument.value.span is argument.span and len(arguments) > 1:
+            # Only a generator without parentheses shares its argument's span.
+            raise GradcliError(
+                "E006",
+                "a generator beside other arguments needs parentheses",
+                span=argument.span,
+                help="write them around it",
+            )
+    return Call(span, function, arguments)
+
+
+def argument(span: Span, value: Expression) -> Argument:
+    """A positional argument."""
+    return Argument(span, "", None, value)
+
+
+def generator_argument(
+    span: Span, element: Expression, clauses: list[ComprehensionFor]
+) -> Argument:
+    """A generator that borrows the parentheses of its call."""
+    return Argument(span, "", None, generator(span, element, clauses))
+
+
+def keyword_argument(span: Span, text: str, value: Expression) -> Argument:
+    """`name=value`."""
+    return Argument(span, "", text, value)
+
+
+def starred_argument(span: Span, value: Expression) -> Argument:
+    """`*value` in a call."""
+    return Argument(span, "*", None, value)
+
+
+def keywords_argument(span: Span, value: Expression) -> Argument:
+    """`**value` in a call."""
+    return Argument(span, "**", None, value)
+
+
+def subscript(span: Span, value: Expression, index: Expression) -> Subscript:
+    """`value[index]`."""
+    return Subscript(span, value, index)
+
+
+def unpacked_index(span: Span, value: Expression) -> Tuple:
+    """`*value` alone in a subscript, which makes a tuple."""
+    return Tuple(span, [Starred(span, value)])
+
+
+def slicing(
+    span: Span,
+    lower: Expression | None,
+    _colon: str,
+    upper: Expression | None,
+    _second_colon: str | None,
+    step: Expression | None,
+) -> Slice:
+    """`lower:upper:step`."""
+    return Slice(span, lower, upper, step)
+
+
+# ---- functions ----
+
+
+def lambda_expression(span: Span, parameters: list[Parameter] | None, body: Expression) -> Lambda:
+    """`lambda parameters: body`."""
+    return Lambda(span, checked_parameters(span, parameters), body)
+
+
+def lambda_parameter(span: Span, text: str, default: Expression | None) -> Parameter:
+    """`name` or `name=default`."""
+    return Parameter(span, text, "", default)
+
+
+def rest_parameter(
+    span: Span, text: str | None, _annotation: Expression | None = None
+) -> Parameter:
+    """`*name` or `*`."""
+    return Parameter(span, text or "", "*", None)
+
+
+def keywords_parameter(span: Span, text: str, _annotation: Expression | None = None) -> Parameter:
+    """`**name`."""
+    return Parameter(span, text, "**", None)
+
+
+def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Parameters:
+    """The parameters of a function, those after `*` marked as keyword-only.
+
+    Raises E006 if their order is impossible or a name stands twice.
+    """
+    if not parameters:
+        return Parameters(Span(owner.source, owner.start, owner.start), [])
+    seen: dict[str, Parameter] = {}
+    star: Parameter | None = None
+    default: Parameter | None = None
+    previous: Parameter | None = None
+    for parameter in parameters:
+        if parameter.name in seen:
+            raise GradcliError(
+                "E006",
+                f"the parameter `{parameter.name}` is named twice",
+                span=parameter.span,
+                labels=(Label(seen[parameter.name].span, "first named here"),),
+            )
+        if parameter.name:
+            seen[parameter.name] = parameter
+        if previous is not None and previous.kind == "**":
+            raise GradcliError("E006", "a parameter stands after `**`", span=parameter.span)
+        if parameter.kind == "*":
+            if star is not None:
+                raise GradcliError("E006", "`*` stands twice", span=parameter.span)
+            star = parameter
+        elif parameter.kind == "" and star is not None:
+            parameter.kind = "keyword"
+        elif parameter.default is not None:
+            default = parameter
+        elif parameter.kind == "" and default is not None:
+            raise GradcliError(
+                "E006",
+                f"the parameter `{parameter.name}` has no default and stands after one that has",
+                span=parameter.span,
+                labels=(Label(default.span, "has a default"),),
+            )
+        previous = parameter
+    named_after = any(parameter.kind == "keyword" for parameter in parameters)
+    if star is not None and not star.name and not named_after:
+        raise GradcliError("E006", "a bare `*` needs a parameter after it", span=star.span)
+    last = parameters[-1].span.end
+    return Parameters(Span(owner.source, parameters[0].span.start, last), parameters)

@@ -1,0 +1,99 @@
+"""What the grammar alone cannot tell: statements out of place, and trees that are too deep."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradcli.errors import GradcliError
+from gradcli.language.tree import (
+    Break,
+    Class,
+    Continue,
+    Def,
+    For,
+    FromImport,
+    Global,
+    If,
+    Return,
+    Statement,
+    Syntax,
+    Try,
+    While,
+    With,
+)
+
+# The interpreter works on a tree by recursion; this many levels are far from Python's own limit.
+DEPTH_LIMIT = 400
+
+# The words of statements whose place matters.
+PLACED = frozenset({"return", "break", "continue", "nonlocal", "import"})
+
+
+def check_placement(
+    statements: list[Statement],
+    in_function: bool = False,
+    in_loop: bool = False,
+    in_class: bool = False,
+) -> None:
+    """Passes statements that stand where they may; the first that does not is an E006."""
+    for statement in statements:
+        if isinstance(statement, Return):
+            if not in_function:
+                raise GradcliError("E006", "`return` outside a function", span=statement.span)
+        elif isinstance(statement, (Break, Continue)):
+            if not in_loop:
+                word = statement.span.text
+                raise GradcliError("E006", f"`{word}` outside a loop", span=statement.span)
+        elif isinstance(statement, Global):
+            if statement.keyword == "nonlocal" and not in_function:
+                raise GradcliError("E006", "`nonlocal` outside a function", span=statement.span)
+        elif isinstance(statement, FromImport):
+            if (in_function or in_class) and statement.names[0][0] == "*":
+                inside = "class" if in_class else "function"
+                raise GradcliError("E006", f"`import *` inside a {inside}", span=statement.span)
+        elif isinstance(statement, Def):
+            check_placement(statement.body, in_function=True)
+        elif isinstance(statement, Class):
+            check_placement(statement.body, in_class=True)
+        elif isinstance(statement, (For, While)):
+            check_placement(statement.body, in_function, in_loop=True)
+            check_placement(statement.orelse, in_function, in_loop)
+        elif isinstance(statement, If):
+            for _, body in statement.branches:
+                check_placement(body, in_function, in_loop)
+            check_placement(statement.orelse, in_function, in_loop)
+        elif isinstance(statement, With):
+            check_placement(statement.body, in_function, in_loop)
+        elif isinstance(statement, Try):
+            handlers = [handler.body for handler in statement.handlers]
+            for body in (statement.body, *handlers, statement.orelse, statement.final):
+                check_placement(body, in_function, in_loop)
+
+
+def check_depth(trees: Sequence[Syntax]) -> None:
+    """Passes trees of at most `DEPTH_LIMIT` levels; a deeper one is an E005."""
+    level: list[Syntax] = list(trees)
+    for _ in range(DEPTH_LIMIT):
+        level = [part for tree in level for part in _parts(tree)]
+        if not level:
+            return
+    raise GradcliError(
+        "E005",
+        f"expressions more than {DEPTH_LIMIT} levels inside one another",
+        span=level[0].span,
+        help="give the inner part a name on a line of its own",
+    )
+
+
+def _parts(tree: Syntax) -> list[Syntax]:
+    """The trees right below a tree."""
+    found: list[Syntax] = []
+    for slot in type(tree).__slots__:
+        waiting = [getattr(tree, slot)]
+        while waiting:
+            value = waiting.pop()
+            if isinstance(value, Syntax):
+                found.append(value)
+            elif isinstance(value, (list, tuple)):
+                waiting.extend(value)
+    return found

@@ -1,0 +1,66 @@
+"""Says in plain words why a statement could not be read and, where there is one, names the mend.
+
+Imported only when the parser met a token that no rule accepts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from gradcli.errors import GradcliError, Source
+from gradcli.language.parser.errors.foreign_syntax import slip
+from gradcli.language.parser.errors.location import Place
+from gradcli.language.parser.errors.structure import (
+    block,
+    bracket,
+    missing_expression,
+    missing_word,
+    unexpected,
+)
+from gradcli.language.parser.errors.tokens import outside_language, unreadable
+from gradcli.language.parser.lexer import Lexer
+from gradcli.language.parser.tokens import CLOSERS
+
+# Asked in turn, the surest first.
+LOOKS: tuple[Callable[[Place], GradcliError | None], ...] = (
+    unreadable,
+    outside_language,
+    block,
+    bracket,
+    slip,
+    missing_word,
+    missing_expression,
+)
+
+# A line that, at the left margin, very likely begins a statement.
+STATEMENT_START = (
+    r"(?m)^(?:@|(?:if|for|while|with|try|def|class|return|import|from|raise|assert|del|pass|global"
+    r"|nonlocal)\b|[^\W\d][\w.]*[ \t]*(?:=(?!=)|(?:[-+*/@%&|^]|//|\*\*|<<|>>)=|\())"
+)
+
+
+def explain(source: Source, tokens: Lexer, at: int, expected: set[str]) -> GradcliError:
+    """The error of a statement whose token at `at` no rule accepts; `expected` would have fit."""
+    place = Place(source, tokens, at, expected)
+    for look in LOOKS:
+        error = look(place)
+        if error is not None:
+            return error
+    return unexpected(place)
+
+
+def recover(tokens: Lexer, error: GradcliError) -> int:
+    """Has the lexer go on where the next statement begins, after a bracket that is never closed.
+
+    Returns the number of characters that will be read a second time.
+    """
+    span = error.span
+    if error.code != "E003" or span is None or span.text not in CLOSERS:
+        return 0
+    match = re.compile(STATEMENT_START).search(tokens.text, span.end, tokens.position)
+    if match is None:
+        return 0
+    again = tokens.position - match.start()
+    tokens.position = match.start()
+    return again

@@ -1,0 +1,365 @@
+"""Cuts a text into tokens, one top-level statement at a time.
+
+A `Lexer` never fails: what it cannot read becomes a token of a kind in `BAD_KINDS`, which no rule
+of the grammar accepts, so that the parser stops there. It keeps its state between lines, so the
+lines of a stream can be fed one by one.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gradcli.language.parser.tokens import (
+    BACKSLASH,
+    BRACKET_LIMIT,
+    CLOSERS,
+    CLOSING,
+    COMMAND,
+    COMMENT,
+    COMPOUNDS,
+    CONTINUATIONS,
+    END,
+    FIELD,
+    FIELD_END,
+    FORMAT,
+    FORMATTED,
+    INDENTATION_LIMIT,
+    KEYWORDS,
+    MARGIN,
+    NAME,
+    NEWLINE,
+    NUMBER,
+    OPENING,
+    OPERATOR,
+    OTHER_NAME,
+    QUOTES,
+    STRING,
+    STRINGS,
+    TOKEN,
+    TRIPLE,
+    UNCLOSED,
+    WHOLE,
+    text_pattern,
+)
+
+
+class Lexer:
+    """The tokens of a text, statement by statement.
+
+    `kinds`, `texts`, `starts` and `ends` describe the tokens of the statement read last. The kind
+    of a keyword, operator or bracket is its own text.
+    """
+
+    __slots__ = (
+        "brackets",
+        "compound",
+        "decorated",
+        "ends",
+        "first_word",
+        "indents",
+        "kinds",
+        "position",
+        "starts",
+        "string_start",
+        "text",
+        "texts",
+    )
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.position = 0
+        self.first_word = ""
+        self.string_start = 0
+        self.begin()
+
+    def begin(self) -> None:
+        """Makes ready for a new top-level statement."""
+        self.kinds: list[str] = []
+        self.texts: list[str] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
+        self.indents: list[tuple[int, int]] = [(0, 0)]
+        self.brackets: list[str] = []
+        self.compound = self.decorated = False
+
+    def feed(self, line: str) -> None:
+        """Goes on with another line in place of the text."""
+        self.text = line
+        self.position = 0
+
+    # ---- statements ----
+
+    def statement(self) -> bool:
+        """Reads the next top-level statement; False at the end of the text."""
+        self.begin()
+        while (margin := self.next_line()) is not None and self.belongs(margin):
+            self.indent(margin)
+            first = len(self.kinds)
+            self.logical_line()
+            if not self.may_go_on(first):
+                break
+        if not self.kinds:
+            return False
+        self.indent("")
+        self.mark("$END")
+        return True
+
+    def whole(self) -> None:
+        """Reads the whole text as one expression, line ends and all, as if it stood in brackets."""
+        self.brackets.append(WHOLE)
+        self.logical_line()
+        self.mark("$END")
+
+    def next_line(self) -> str | None:
+        """Moves to the next line that holds a token; its margin, or None at the end of the text."""
+        match = MARGIN.match(self.text, self.position)
+        assert match is not None
+        self.first_word = match[2]
+        self.position = match.start(2)
+        return None if self.position == len(self.text) else match[1]
+
+    def belongs(self, margin: str) -> bool:
+        """Whether the line that was moved to belongs to the statement under way."""
+        return (
+            margin != ""
+            or not self.kinds
+            or self.decorated
+            or (self.compound and self.first_word in CONTINUATIONS)
+        )
+
+    def may_go_on(self, first: int) -> bool:
+        """Whether more lines may belong to the statement.
+
+        `first` is the index of the first token of the logical line read last.
+        """
+        kinds = self.kinds
+        # A line that ends with a colon has a block, even where its first word is none of ours.
+        self.compound = self.compound or kinds[0] in COMPOUNDS or kinds[-2:-1] == [":"]
+        self.decorated = kinds[first] == "@" and len(self.indents) == 1
+        return self.compound
+
+    def indent(self, margin: str) -> None:
+        """Marks where a line with this margin opens or closes blocks."""
+        if not margin and len(self.indents) == 1:
+            return
+        # A tab reaches to the next multiple of eight. Counting it as one column as well shows the
+        # margins whose depth would depend on the width of a tab.
+        blanks = margin.rpartition("\f")[2]
+        depth = (len(blanks.expandtabs(8)), len(blanks))
+        indents = self.indents
+        dedented = False
+        while depth[0] < indents[-1][0]:
+            indents.pop()
+            self.mark("_DEDENT")
+            dedented = True
+        if depth == indents[-1]:
+            return
+        kind = "MISALIGNED"
+        if not dedented and depth[1] > indents[-1][1]:
+            indents.append(depth)
+            kind = "_INDENT" if len(indents) <= INDENTATION_LIMIT else "TOO_DEEP"
+        self.add(kind, self.position - len(margin), self.position)
+
+    # ---- lines ----
+
+    def logical_line(self) -> None:
+        """Reads to the end of a logical line, which the end of the text ends as well."""
+        if self.line():
+            return
+        if self.brackets and self.brackets[-1] in STRINGS:
+            self.add("UNCLOSED", self.string_start, len(self.text))
+        self.mark("_NEWLINE")
+
+    def line(self) -> bool:
+        """Reads to the end of a logical line; False if the text ends before it."""
+        brackets = self.brackets
+        if not self.kinds and not brackets and self.command():
+            return True
+        while True:
+            top = brackets[-1] if brackets else ""
+            if top in STRINGS:
+                if not self.string_end(top):
+                    return False
+            elif top in QUOTES or top == FORMAT:
+                if not self.string_text(top):
+                    return False
+            else:
+                ended = self.tokens(top == FIELD)
+                if ended is not None:
+                    return ended
+
+    def command(self) -> bool:
+        """Reads a line for the session, if one stands here."""
+        match = COMMAND.match(self.text, self.position)
+        if match is None:
+            return False
+        self.add("COMMAND", *match.span())
+        self.position = match.end()
+        self.mark("_NEWLINE")
+        return True
+
+    def tokens(self, in_field: bool) -> bool | None:
+        """Reads tokens until the logical line ends (True) or the text does (False).
+
+        None where what is on top of `brackets` has to be read in another way.
+        """
+        text = self.text
+        brackets = self.brackets
+        add_kind = self.kinds.append
+        add_text = self.texts.append
+        add_start = self.starts.append
+        add_end = self.ends.append
+        done = self.position
+        for match in TOKEN.finditer(text, done):
+            if in_field and self.field_end(done):
+                return None
+            group = match.lastindex or END
+            word = match[group]
+            done = match.end()
+            start = done - len(word)
+            if group == NAME:
+                add_kind(word if word in KEYWORDS else "NAME")
+            elif group == OPERATOR:
+                add_kind(word)
+            elif group == NUMBER:
+                add_kind("NUMBER")
+            elif group == OPENING:
+                brackets.append(word)
+                in_field = False
+                add_kind(word if len(brackets) <= BRACKET_LIMIT else "TOO_DEEP")
+            elif group == CLOSING:
+                if brackets and CLOSERS.get(brackets[-1]) == word:
+                    brackets.pop()
+                else:
+                    # The statement cannot be mended: let it end with its line.
+                    brackets.clear()
+                in_field = bool(brackets) and brackets[-1] == FIELD
+                add_kind(word)
+            elif group == NEWLINE:
+                if brackets:
+                    continue
+                self.position = done
+                self.mark("_NEWLINE")
+                return True
+            elif group == STRING:
+                prefix = word[: word.index(word[-1])]
+                add_kind("BYTES" if "b" in prefix or "B" in prefix else "STRING")
+            elif group == FORMATTED:
+                raw = "r" in word[:2].lower()
+                brackets.append(("r" if raw else "f") + word.lstrip("fFrR"))
+                self.add("FSTRING_START", start, done)
+                self.position = done
+                return None
+            elif group == OTHER_NAME:
+                kind, word = other_name(word)
+                add_kind(kind)
+            elif group == COMMENT:
+                continue
+            elif group == TRIPLE:
+                brackets.append(word)
+                self.string_start = start
+                self.position = done
+                return None
+            elif group == END:
+                break
+            elif group == UNCLOSED:
+                brackets.clear()
+                in_field = False
+                add_kind("UNCLOSED")
+            else:
+                add_kind("BACKSLASH" if group == BACKSLASH else "CHARACTER")
+            add_text(word)
+            add_start(start)
+            add_end(done)
+        self.position = len(text)
+        return False
+
+    # ---- strings ----
+
+    def field_end(self, position: int) -> bool:
+        """Reads what ends the expression of an f-string's field, if it stands here."""
+        match = re.compile(FIELD_END).match(self.text, position)
+        if match is None:
+            return False
+        kind = match.lastgroup or ""
+        start, self.position = match.span(kind)
+        if kind == "CLOSE":
+            self.brackets.pop()
+            kind = "}"
+        elif kind == "FORMAT":
+            self.brackets.append(FORMAT)
+            kind = ":"
+        self.add(kind, start, self.position)
+        return True
+
+    def string_text(self, top: str) -> bool:
+        """Reads an f-string, or a format, up to the next field; False if the text ends."""
+        brackets = self.brackets
+        text = self.text
+        opening = next(entry for entry in reversed(brackets) if entry in QUOTES)
+        quotes = QUOTES[opening]
+        match = re.compile(text_pattern(opening, top == FORMAT)).match(text, self.position)
+        assert match is not None
+        start, end = match.span()
+        if end > start:
+            self.add("FSTRING_TEXT", start, end)
+        self.position = end + 1
+        if text.startswith("{", end):
+            brackets.append(FIELD)
+            self.add("{" if len(brackets) <= BRACKET_LIMIT else "TOO_DEEP", end, end + 1)
+        elif text.startswith("}", end):
+            if top == FORMAT:
+                # The format and its field end together.
+                del brackets[-2:]
+            self.add("}", end, end + 1)
+        elif text.startswith(quotes, end) and top != FORMAT:
+            brackets.pop()
+            self.position = end + len(quotes)
+            self.add("FSTRING_END", end, self.position)
+        else:
+            self.position = end
+            if end == len(text) and len(quotes) == 3:
+                return False
+            # The line ends inside the string, or the string inside a format.
+            brackets.clear()
+            self.add("UNCLOSED", end, end)
+        return True
+
+    def string_end(self, quotes: str) -> bool:
+        """Reads on in a plain string that began on an earlier line; False if the text ends."""
+        quote = quotes[0]
+        pattern = rf"(?s:[^{quote}\\]|\\.|{quote}(?!{quote}{quote}))*+{quotes}"
+        match = re.compile(pattern).match(self.text, self.position)
+        if match is None:
+            self.position = len(self.text)
+            return False
+        self.brackets.pop()
+        self.add("STRING", self.position, match.end())
+        self.position = match.end()
+        return True
+
+    # ---- single tokens ----
+
+    def add(self, kind: str, start: int, end: int) -> None:
+        """Appends one token."""
+        self.kinds.append(kind)
+        self.texts.append(self.text[start:end])
+        self.starts.append(start)
+        self.ends.append(end)
+
+    def mark(self, kind: str) -> None:
+        """Appends a token without text, at the end of the one before."""
+        end = self.ends[-1] if self.ends else self.position
+        self.add(kind, end, end)
+
+
+def other_name(word: str) -> tuple[str, str]:
+    """The kind and the text of a word right before a quote, or with letters beyond ASCII."""
+    if word.isascii():
+        return word if word in KEYWORDS else "NAME", word
+    if not word.isidentifier():
+        return "CHARACTER", word
+    from unicodedata import normalize
+
+    # Python, too, takes names that differ only in the form of their letters for one.
+    return "NAME", normalize("NFKC", word)

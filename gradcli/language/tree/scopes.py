@@ -1,0 +1,184 @@
+"""Which variables belong to which function, found before a function runs.
+
+A running function keeps its variables in a dict, which holds the dict of the enclosing function
+under `PARENT`; the program's own names are a dict without a parent. The distance to walk is known
+when the function is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gradcli.errors import GradcliError
+from gradcli.language import tree
+
+Variables = dict[str, Any]
+
+PARENT = ""
+"""The key of the enclosing function's variables; no variable has this name."""
+
+CLASS = "class"
+"""The key of the class that a class's body made, for its methods; a word no variable is named."""
+
+
+class Scope:
+    """The names that a function, lambda or comprehension binds; without a parent, those of the
+    program.
+
+    Attributes:
+        parent: the enclosing scope, None for the program's.
+        bound: the names that are its own.
+        global_names: the names that it declares global.
+        comprehension: whether `:=` binds outside of it.
+        is_class: whether it is the body of a class, whose names the functions in it do not see.
+        first_parameter: the name by which a method calls its receiver, "" for none.
+    """
+
+    __slots__ = (
+        "bound",
+        "comprehension",
+        "first_parameter",
+        "global_names",
+        "is_class",
+        "parent",
+    )
+
+    def __init__(
+        self,
+        parent: Scope | None = None,
+        bound: Iterable[str] = (),
+        global_names: Iterable[str] = (),
+        comprehension: bool = False,
+        is_class: bool = False,
+        first_parameter: str = "",
+    ) -> None:
+        self.parent = parent
+        self.bound = frozenset(bound)
+        self.global_names = frozenset(global_names)
+        self.comprehension = comprehension
+        self.is_class = is_class
+        self.first_parameter = first_parameter
+
+    def distance(self, name: str) -> int | None:
+        """How many scopes outward a name lives, None for a name of the program."""
+        scope: Scope = self
+        steps = 0
+        while scope.parent is not None:
+            if name in scope.bound and (not scope.is_class or scope is self):
+                return steps
+            if name in scope.global_names:
+                return None
+            scope = scope.parent
+            steps += 1
+        return None
+
+    @property
+    def is_program(self) -> bool:
+        """Whether its variables are the program's own names."""
+        return self.parent is None
+
+
+def function_scope(parent: Scope, parameters: tree.Parameters, body: list[tree.Statement]) -> Scope:
+    """The scope of a function; raises E006 for a `nonlocal` name that no enclosing function has."""
+    names = [parameter.name for parameter in parameters.parameters if parameter.name]
+    first = parameters.parameters[0] if names else None
+    bound, global_names = _bindings(parent, set(names), body)
+    return Scope(
+        parent,
+        bound,
+        global_names,
+        first_parameter=first.name if first is not None and first.kind == "" else "",
+    )
+
+
+def class_scope(parent: Scope, body: list[tree.Statement]) -> Scope:
+    """The scope of a class's body; raises E006 as a function's does."""
+    bound, global_names = _bindings(parent, set(), body)
+    return Scope(parent, bound, global_names, is_class=True)
+
+
+def _bindings(
+    parent: Scope, bound: set[str], body: list[tree.Statement]
+) -> tuple[set[str], set[str]]:
+    """The names that a body binds for itself, beside those that are bound already, and those that
+    it declares global.
+    """
+    global_names: set[str] = set()
+    nonlocal_names: set[str] = set()
+    for node in _own_nodes(body):
+        if isinstance(node, tree.Global):
+            if node.keyword == "global":
+                global_names.update(node.names)
+                continue
+            for name in node.names:
+                if parent.distance(name) is None:
+                    raise GradcliError(
+                        "E006", f"no enclosing function has a variable {name!r}", span=node.span
+                    )
+            nonlocal_names.update(node.names)
+        else:
+            bound.update(_bound_by(node))
+    return bound - global_names - nonlocal_names, global_names
+
+
+def comprehension_scope(parent: Scope, clauses: list[tree.ComprehensionFor]) -> Scope:
+    """The scope of a comprehension: its targets are its own."""
+    bound = {name for clause in clauses for name in target_names(clause.target)}
+    return Scope(parent, bound, comprehension=True)
+
+
+def target_names(target: tree.Expression) -> Iterator[str]:
+    """The names that a target binds."""
+    if isinstance(target, tree.Name):
+        yield target.name
+    elif isinstance(target, tree.Starred):
+        yield from target_names(target.value)
+    elif isinstance(target, (tree.Tuple, tree.List)):
+        for element in target.elements:
+            yield from target_names(element)
+
+
+def _bound_by(node: tree.Syntax) -> Iterator[str]:
+    """The names that a node itself binds in the function around it."""
+    if isinstance(node, (tree.Assign, tree.Del)):
+        for target in node.targets:
+            yield from target_names(target)
+    elif isinstance(node, (tree.AugmentedAssign, tree.For)):
+        yield from target_names(node.target)
+    elif isinstance(node, tree.With):
+        for _, target_or_none in node.items:
+            if target_or_none is not None:
+                yield from target_names(target_or_none)
+    elif isinstance(node, tree.NamedExpression):
+        yield node.name.name
+    elif isinstance(node, (tree.Class, tree.Def)):
+        yield node.name
+    elif isinstance(node, tree.Handler):
+        if node.name is not None:
+            yield node.name
+    elif isinstance(node, tree.Import):
+        for module, alias in node.names:
+            yield alias or module.partition(".")[0]
+    elif isinstance(node, tree.FromImport):
+        for name, alias in node.names:
+            yield alias or name
+
+
+def _own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
+    """All nodes of a body that are not inside a function or a class of its own."""
+    pending: list[Any] = list(body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, (list, tuple)):
+            pending.extend(node)
+        elif isinstance(node, tree.Syntax):
+            yield node
+            if isinstance(node, (tree.Def, tree.Lambda)):
+                pending.extend(p.default for p in node.parameters.parameters)
+                if isinstance(node, tree.Def):
+                    pending.extend(node.decorators)
+            elif isinstance(node, tree.Class):
+                pending += [node.bases, node.decorators]
+            else:
+                pending.extend(getattr(node, slot) for slot in type(node).__slots__)

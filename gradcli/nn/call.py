@@ -1,0 +1,226 @@
+"""Calling a module: its `forward`, and the hooks before and after it and in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.node import RemovableHandle
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.backward_hooks import BackwardHooks, Hook
+from gradcli.nn.traversal import Members
+
+
+class ForwardHook:
+    """A hook with how it wants to be called.
+
+    Attributes:
+        with_kwargs: whether it takes the keywords too.
+        always: whether it is called even if the module ends with an error.
+    """
+
+    __slots__ = ("always", "call", "with_kwargs")
+
+    def __init__(self, call: Hook, with_kwargs: bool, always: bool = False) -> None:
+        self.call = call
+        self.with_kwargs = with_kwargs
+        self.always = always
+
+    def __call__(
+        self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any], *result: Any
+    ) -> Any:
+        if self.with_kwargs:
+            return self.call(module, args, kwargs, *result)
+        return self.call(module, args, *result)
+
+
+class ModuleHooks:
+    """The hooks of one module by kind, each in the order of calling."""
+
+    __slots__ = ("backward", "backward_pre", "forward", "forward_pre", "of_last_node")
+
+    def __init__(self) -> None:
+        self.forward_pre: dict[int, Any] = {}
+        self.forward: dict[int, Any] = {}
+        self.backward_pre: dict[int, Any] = {}
+        self.backward: dict[int, Any] = {}
+        self.of_last_node: dict[int, Any] = {}
+
+
+def _check_given(module: Any, args: tuple[Any, ...]) -> None:
+    """Raise E202 for what is no tensor among the arguments of a module that asked it for what only
+    tensors have.
+    """
+    for given in args:
+        if type(given) is not Tensor:
+            raise GradcliError(
+                "E202",
+                f"{type(module).__name__} takes tensors, not {type(given).__name__}",
+                raises="AttributeError",
+            ) from None
+
+
+class Calling(Members):
+    """A module as a function."""
+
+    __slots__ = ("_hooks",)
+
+    _hooks: ModuleHooks | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "_hooks", None)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; a module that does not say raises E205."""
+        raise GradcliError("E205", f"{type(self).__name__} has no forward()")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        # A function that was assigned to the instance comes before the class's method.
+        forward = self._values.get("forward") or self.forward
+        if self._hooks is None:
+            try:
+                return forward(*args, **kwargs)
+            except AttributeError:
+                _check_given(self, args)
+                raise
+        hooks = self._hooks
+        for prehook in list(hooks.forward_pre.values()):
+            args, kwargs = _after_prehook(self, prehook, args, kwargs)
+        backward = None
+        if hooks.backward or hooks.backward_pre:
+            backward = BackwardHooks(
+                self, list(hooks.backward_pre.values()), list(hooks.backward.values())
+            )
+            args = backward.watch_inputs(args)
+        called: list[ForwardHook] = []
+        result = None
+        try:
+            result = forward(*args, **kwargs)
+            for hook in list(hooks.forward.values()):
+                called.append(hook)
+                returned = hook(self, args, kwargs, result)
+                result = result if returned is None else returned
+        except Exception:
+            for hook in list(hooks.forward.values()):
+                if hook.always and hook not in called:
+                    hook(self, args, kwargs, result)
+            raise
+        if backward is not None:
+            result = backward.watch_outputs(result)
+        if hooks.of_last_node:
+            _watch_last_node(self, list(hooks.of_last_node.values()), result)
+        return result
+
+    # --- registering hooks --------------------------------------------------------------------
+
+    def _hook_tables(self) -> ModuleHooks:
+        if self._hooks is None:
+            object.__setattr__(self, "_hooks", ModuleHooks())
+        tables: Any = self._hooks
+        return tables
+
+    def register_forward_pre_hook(
+        self, hook: Hook, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Call `hook(module, args)` before `forward`; what it returns replaces the arguments."""
+        return _registered(self._hook_tables().forward_pre, hook, prepend, with_kwargs)
+
+    def register_forward_hook(
+        self,
+        hook: Hook,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Call `hook(module, args, output)` after `forward`; what it returns replaces the output.
+        With `always_call` it is called, with None, where `forward` ends with an error too.
+        """
+        return _registered(self._hook_tables().forward, hook, prepend, with_kwargs, always_call)
+
+    def register_full_backward_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_output)` when the gradients of the outputs are known; what it
+        returns replaces them.
+        """
+        return _placed(self._hook_tables().backward_pre, hook, prepend)
+
+    def register_full_backward_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` when the gradients of the inputs are known;
+        what it returns replaces them. Raises E204 beside a hook of `register_backward_hook`.
+        """
+        tables = self._hook_tables()
+        _check_no_other_kind(tables.of_last_node)
+        return _placed(tables.backward, hook, prepend)
+
+    def register_backward_hook(self, hook: Hook) -> RemovableHandle:
+        """Call `hook(module, grad_input, grad_output)` with the gradients of the node that made
+        the output. Raises E204 beside a hook of `register_full_backward_hook`.
+        """
+        tables = self._hook_tables()
+        _check_no_other_kind(tables.backward)
+        return _placed(tables.of_last_node, hook, False)
+
+
+def _check_no_other_kind(hooks: dict[int, Any]) -> None:
+    if hooks:
+        raise GradcliError(
+            "E204",
+            "a module has backward hooks of one kind, and it has one of the other kind already",
+            raises="RuntimeError",
+            help="register them all with register_full_backward_hook()",
+        )
+
+
+def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle:
+    """Enter a hook, as the last or the first to be called."""
+    handle = RemovableHandle(hooks, hook)
+    if prepend:
+        rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.key}
+        hooks.update(rest)
+    return handle
+
+
+def _registered(
+    hooks: dict[int, Any], hook: Hook, prepend: bool, with_kwargs: bool, always: bool = False
+) -> RemovableHandle:
+    """Enter a forward hook with how it wants to be called."""
+    handle = _placed(hooks, hook, prepend)
+    hooks[handle.key] = ForwardHook(hook, with_kwargs, always)
+    return handle
+
+
+# --- calling hooks --------------------------------------------------------------------------------
+
+
+def _after_prehook(
+    module: Any, hook: ForwardHook, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments that a hook leaves for `forward`."""
+    returned = hook(module, args, kwargs)
+    if returned is None:
+        return args, kwargs
+    if not hook.with_kwargs:
+        return (returned if isinstance(returned, tuple) else (returned,)), kwargs
+    if not isinstance(returned, tuple) or len(returned) != 2:
+        raise GradcliError(
+            "E204",
+            "a hook with keywords has to return None, or arguments and keywords in a tuple",
+            raises="RuntimeError",
+        )
+    return returned
+
+
+def _watch_last_node(module: Any, hooks: list[Hook], result: Any) -> None:
+    """Let the hooks see the gradients of the node that made the first tensor of a result."""
+    while not isinstance(result, Tensor):
+        result = next(iter(result.values())) if isinstance(result, dict) else result[0]
+    if result.grad_fn is None:
+        return
+    for hook in hooks:
+        result.grad_fn.register_hook(_of_module(hook, module))
+
+
+def _of_module(hook: Hook, module: Any) -> Callable[[Any, Any], Any]:
+    return lambda grad_inputs, grad_outputs: hook(module, grad_inputs, grad_outputs)

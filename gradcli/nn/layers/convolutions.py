@@ -1,0 +1,240 @@
+"""Convolutions: `Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.layers.linear import draw_bias
+from gradcli.nn.module import Module
+from gradcli.nn.parameters import new_parameter
+from gradcli.nn.utils.init import fans, kaiming_uniform_
+
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
+
+
+def _each(value: Any, count: int) -> tuple[int, ...]:
+    """One number for all dimensions, or one for each."""
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count
+
+
+class _Convolution(Module):
+    """What all convolutions share.
+
+    Attributes:
+        dimensions: the number of spatial dimensions.
+        transposed: whether the layer is the gradient of a convolution.
+    """
+
+    __slots__ = ()
+
+    dimensions: ClassVar[int]
+    transposed: ClassVar[bool] = False
+
+    def _set_up(
+        self,
+        channels: tuple[int, int],
+        kernel_size: Any,
+        stride: Any,
+        padding: Any,
+        dilation: Any,
+        groups: int,
+        bias: bool,
+        padding_mode: str,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        """Check the settings, keep them, and make the parameters."""
+        inputs, outputs = channels
+        if groups <= 0:
+            raise GradcliError("E204", f"groups has to be 1 or more, and is {groups}")
+        for name, count in (("in_channels", inputs), ("out_channels", outputs)):
+            if count % groups:
+                raise GradcliError("E204", f"{name} is {count}, no multiple of {groups} groups")
+        if padding_mode not in _PADDING_MODES:
+            known = ", ".join(_PADDING_MODES)
+            raise GradcliError("E204", f"padding_mode is one of {known}, not {padding_mode!r}")
+        count = self.dimensions
+        self.in_channels = inputs
+        self.out_channels = outputs
+        self.kernel_size = _each(kernel_size, count)
+        self.stride = _each(stride, count)
+        self.padding = padding if isinstance(padding, str) else _each(padding, count)
+        self.dilation = _each(dilation, count)
+        self.groups = groups
+        self.padding_mode = padding_mode
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise GradcliError(
+                    "E204", f"padding is 'same', 'valid' or numbers, not {padding!r}"
+                )
+            if padding == "same" and any(step != 1 for step in self.stride):
+                raise GradcliError("E204", "padding='same' goes with a stride of 1 only")
+        first, second = (inputs, outputs) if self.transposed else (outputs, inputs)
+        self.weight = new_parameter((first, second // groups, *self.kernel_size), device, dtype)
+        self.register_parameter("bias", new_parameter((outputs,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw the weight, then the bias."""
+        kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None and fans(self.weight)[0]:
+            draw_bias(self.bias, fans(self.weight)[0])
+
+    def extra_repr(self) -> str:
+        text = (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size},"
+            f" stride={self.stride}"
+        )
+        none = (0,) * self.dimensions
+        if self.padding != none:
+            text += f", padding={self.padding}"
+        if self.dilation != (1,) * self.dimensions:
+            text += f", dilation={self.dilation}"
+        if self.transposed and self.output_padding != none:
+            text += f", output_padding={self.output_padding}"
+        if self.groups != 1:
+            text += f", groups={self.groups}"
+        if self.bias is None:
+            text += ", bias=False"
+        if self.padding_mode != "zeros":
+            text += f", padding_mode={self.padding_mode}"
+        return text
+
+
+class _Forward(_Convolution):
+    """A convolution of (N, C, …) or (C, …)."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+        bias: bool = True,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self._set_up(
+            (in_channels, out_channels),
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def _sides(self) -> list[int]:
+        """The padding of each side, last dimension first, as `pad` takes it."""
+        padding = self.padding
+        sides: list[int] = []
+        for at in reversed(range(self.dimensions)):
+            if padding == "same":
+                total = self.dilation[at] * (self.kernel_size[at] - 1)
+                sides += [total // 2, total - total // 2]
+            else:
+                sides += [0, 0] if isinstance(padding, str) else [padding[at]] * 2
+        return sides
+
+    def forward(self, input: Tensor) -> Tensor:
+        padding: Any = self.padding
+        if self.padding_mode != "zeros":
+            input = FUNCTIONS["pad"](input, self._sides(), self.padding_mode)
+            padding = 0
+        return FUNCTIONS[f"conv{self.dimensions}d"](
+            input, self.weight, self.bias, self.stride, padding, self.dilation, self.groups
+        )
+
+
+class _Transposed(_Convolution):
+    """The gradient of a convolution, as a layer: it makes inputs of outputs' sizes."""
+
+    __slots__ = ()
+
+    transposed: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Any = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if padding_mode != "zeros":
+            raise GradcliError("E204", "a transposed convolution pads with zeros only")
+        self.output_padding = _each(output_padding, self.dimensions)
+        self._set_up(
+            (in_channels, out_channels),
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            device,
+            dtype,
+        )
+
+    def forward(self, input: Tensor, output_size: Any = None) -> Tensor:
+        extra = self.output_padding if output_size is None else self._extra(input, output_size)
+        return FUNCTIONS[f"conv_transpose{self.dimensions}d"](
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            extra,
+            self.groups,
+            self.dilation,
+        )
+
+    def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
+        """The padding of the output that gives it the size asked for; E204 if none does."""
+        wanted = tuple(output_size)[-self.dimensions :]
+        sizes = input.array.shape[-self.dimensions :]
+        extra = []
+        for at, size in enumerate(sizes):
+            least = (
+                (size - 1) * self.stride[at]
+                - 2 * self.padding[at]
+                + self.dilation[at] * (self.kernel_size[at] - 1)
+                + 1
+            )
+            if not least <= wanted[at] < least + self.stride[at]:
+                raise GradcliError(
+                    "E204",
+                    f"output_size {wanted[at]} is not from {least} to"
+                    f" {least + self.stride[at] - 1}, which this stride allows",
+                )
+            extra.append(wanted[at] - least)
+        return tuple(extra)
+
+
+for _count in (1, 2, 3):
+    for _name, _base in (("Conv", _Forward), ("ConvTranspose", _Transposed)):
+        _body = {"__slots__": (), "__doc__": _base.__doc__, "dimensions": _count}
+        register("conv", type(f"{_name}{_count}d", (_base,), _body))

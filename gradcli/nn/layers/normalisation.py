@@ -1,0 +1,313 @@
+"""Normalisation: `BatchNorm InstanceNorm LayerNorm GroupNorm RMSNorm LocalResponseNorm`."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.layer import FUNCTIONS, REQUIRED, layer, register
+from gradcli.nn.module import Module
+from gradcli.nn.parameters import new_parameter, new_tensor
+from gradcli.nn.utils.init import ones_, zeros_
+from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.creation.fill import zeros
+
+
+def _affine(module: Module, sizes: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
+    """Register a weight and a bias, or the places of them."""
+    for name, wanted in (("weight", weight), ("bias", bias)):
+        parameter = new_parameter(tuple(sizes), device, dtype) if wanted else None
+        module.register_parameter(name, parameter)
+
+
+def _reset_affine(module: Module) -> None:
+    if module.weight is not None:
+        ones_(module.weight)
+    if module.bias is not None:
+        zeros_(module.bias)
+
+
+class _Running(Module):
+    """Batch and instance normalisation, which may keep running statistics.
+
+    Attributes:
+        ndims: the numbers of dimensions that the input may have.
+    """
+
+    __slots__ = ()
+
+    ndims: ClassVar[tuple[int, ...]]
+
+    def _set_up(
+        self,
+        num_features: int,
+        eps: float,
+        momentum: float | None,
+        affine: bool,
+        track_running_stats: bool,
+        device: Any,
+        dtype: Any,
+        bias: bool,
+    ) -> None:
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        _affine(self, (num_features,), affine, affine and bias, device, dtype)
+        tracked = track_running_stats
+        for name in ("running_mean", "running_var"):
+            kept = new_tensor((num_features,), device, dtype) if tracked else None
+            self.register_buffer(name, kept)
+        count = zeros((), dtype=DTYPES["int64"]) if tracked else None
+        self.register_buffer("num_batches_tracked", count)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Forget what the batches so far were like."""
+        if self.track_running_stats:
+            zeros_(self.running_mean)
+            ones_(self.running_var)
+            overwrite(self.num_batches_tracked, 0)
+
+    def reset_parameters(self) -> None:
+        """Set weights to 1, biases to 0, and forget the statistics."""
+        self.reset_running_stats()
+        _reset_affine(self)
+
+    def check_input(self, input: Tensor) -> None:
+        """Raise E204 for an input of other dimensions than the layer takes."""
+        if input.ndim not in self.ndims:
+            wanted = " or ".join(map(str, self.ndims))
+            raise GradcliError(
+                "E204", f"{self._get_name()} takes {wanted} dimensions, not {input.ndim}"
+            )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine},"
+            f" bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class _BatchNorm(_Running):
+    """Normalises each channel by the batch's mean and variance, or by running ones in
+    evaluation.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self.check_input(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        counter = self.num_batches_tracked
+        if self.training and self.track_running_stats and counter is not None:
+            overwrite(counter, counter.array + 1)
+            if self.momentum is None:  # a plain average over all batches
+                factor = 1.0 / counter.item()
+        by_batch = self.training or self.running_mean is None
+        keep = not self.training or self.track_running_stats
+        return FUNCTIONS["batch_norm"](
+            input,
+            self.running_mean if keep else None,
+            self.running_var if keep else None,
+            self.weight,
+            self.bias,
+            by_batch,
+            factor,
+            self.eps,
+        )
+
+
+class _InstanceNorm(_Running):
+    """Normalises each channel of each example by its own mean and variance."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        self._set_up(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        self.check_input(input)
+        single = input.ndim == min(self.ndims)
+        result = FUNCTIONS["instance_norm"](
+            methods["unsqueeze"](input, 0) if single else input,
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum,
+            self.eps,
+        )
+        return methods["squeeze"](result, 0) if single else result
+
+
+for _count, _batch, _instance in ((1, (2, 3), (2, 3)), (2, (4,), (3, 4)), (3, (5,), (4, 5))):
+    for _name, _home, _base, _ndims in (
+        ("BatchNorm", "batchnorm", _BatchNorm, _batch),
+        ("InstanceNorm", "instancenorm", _InstanceNorm, _instance),
+    ):
+        _body = {"__slots__": (), "__doc__": _base.__doc__, "ndims": _ndims}
+        register(_home, type(f"{_name}{_count}d", (_base,), _body))
+
+
+def _sizes(normalized_shape: Any) -> tuple[int, ...]:
+    return (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+
+
+class LayerNorm(Module):
+    """Normalises over the last dimensions, of the sizes `normalized_shape`."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _sizes(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        affine = elementwise_affine
+        _affine(self, self.normalized_shape, affine, affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        _reset_affine(self)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return FUNCTIONS["layer_norm"](
+            input, self.normalized_shape, self.weight, self.bias, self.eps
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps},"
+            f" elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Divides by the root of the mean square over the last dimensions."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.normalized_shape = _sizes(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        weight = new_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None
+        self.register_parameter("weight", weight)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1."""
+        if self.weight is not None:
+            ones_(self.weight)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return FUNCTIONS["rms_norm"](input, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+        )
+
+
+class GroupNorm(Module):
+    """Normalises groups of channels of each example."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__()
+        if num_channels % num_groups:
+            raise GradcliError(
+                "E204", f"num_channels is {num_channels}, no multiple of {num_groups} groups"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        _affine(self, (num_channels,), affine, affine and bias, device, dtype)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Set the weight to 1 and the bias to 0."""
+        _reset_affine(self)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return FUNCTIONS["group_norm"](input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine},"
+            f" bias={self.bias is not None}"
+        )
+
+
+for _kind in (LayerNorm, RMSNorm, GroupNorm):
+    register("normalization", _kind)
+
+layer(
+    "normalization",
+    "LocalResponseNorm",
+    "local_response_norm",
+    {"size": REQUIRED, "alpha": 0.0001, "beta": 0.75, "k": 1.0},
+    "{size}, alpha={alpha}, beta={beta}, k={k}",
+)

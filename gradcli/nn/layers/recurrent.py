@@ -1,0 +1,296 @@
+"""Recurrent layers: `RNN LSTM GRU`.
+
+A layer's inputs are projected for all steps at once; the steps then go one by one, composed of
+ops as in PyTorch. One direction of an LSTM in single precision is one node, as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
+from gradcli.nn.layers.recurrent_node import as_one_node
+from gradcli.nn.parameters import new_parameter
+from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.shape.joining import cat_, stack_
+
+
+class _Layers(Recurrent):
+    """Layers of steps over inputs (time, batch, input_size), or (batch, time, …) if
+    `batch_first`; without a batch (time, input_size).
+    """
+
+    __slots__ = ()
+
+    def _set_up(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int,
+        bias: bool,
+        batch_first: bool,
+        dropout: float,
+        bidirectional: bool,
+        proj_size: int,
+        device: Any,
+        dtype: Any,
+    ) -> None:
+        name = self._get_name()
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise GradcliError("E204", f"{name}(): dropout is a probability, and {dropout} is none")
+        if hidden_size <= 0 or num_layers <= 0:
+            raise GradcliError("E204", f"{name}(): hidden_size and num_layers have to be positive")
+        if not 0 <= proj_size < hidden_size:
+            raise GradcliError("E204", f"{name}(): proj_size has to be below hidden_size")
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        width = proj_size or hidden_size
+        rows = self.gates * hidden_size
+        for layer in range(num_layers):
+            inputs = input_size if layer == 0 else width * (2 if bidirectional else 1)
+            for suffix in self._suffixes(layer):
+                shapes: dict[str, tuple[int, ...]] = {
+                    "weight_ih": (rows, inputs),
+                    "weight_hh": (rows, width),
+                }
+                if bias:
+                    shapes |= {"bias_ih": (rows,), "bias_hh": (rows,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                for kind, shape in shapes.items():
+                    self.register_parameter(f"{kind}_{suffix}", new_parameter(shape, device, dtype))
+        self.reset_parameters()
+
+    def _suffixes(self, layer: int) -> list[str]:
+        """The ends of the parameters' names of a layer, one for each direction."""
+        return [f"l{layer}", f"l{layer}_reverse"] if self.bidirectional else [f"l{layer}"]
+
+    def _direction(self, input: Tensor, suffix: str, state: State) -> tuple[Tensor, State]:
+        """The outputs of all steps in one direction, one after the other, and the last state."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
+        if not self._is_one_node(input):
+            return self._steps(input, suffix, state, weights)
+        # PyTorch puts zeros in the places of biases that are not there.
+        rows = self.gates * self.hidden_size
+        present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
+
+        def steps(given: Sequence[Tensor]) -> list[Tensor]:
+            output, last = self._steps(given[0], suffix, tuple(given[5:]), given[1:5])
+            return [output, *last]
+
+        output, *last = as_one_node(steps, [input, *present, *state])
+        return output, tuple(last)
+
+    def _is_one_node(self, input: Tensor) -> bool:
+        """Whether PyTorch has a kernel for a whole direction."""
+        single = input.array.dtype == np.float32 and input.array.size > 0
+        return single and self.gates == 4 and not self.proj_size
+
+    def _steps(
+        self, input: Tensor, suffix: str, state: State, weights: Sequence[Any]
+    ) -> tuple[Tensor, State]:
+        """The same, composed of ops."""
+        projection = self._parameters.get(f"weight_hr_{suffix}")
+        input_weight, hidden_weight, input_bias, hidden_bias = weights
+        projected = FUNCTIONS["linear"](input, input_weight, input_bias)
+        steps = list(methods["unbind"](projected, 0))
+        backward = suffix.endswith("_reverse")
+        outputs = []
+        for step in reversed(steps) if backward else steps:
+            hidden = linear(state[0], hidden_weight, hidden_bias)
+            state = self.next_state(step, hidden, state)
+            if projection is not None:
+                state = (linear(state[0], projection, None), *state[1:])
+            outputs.append(state[0])
+        return stack_(outputs[::-1] if backward else outputs), state
+
+    def _check(self, input: Tensor, hx: Any) -> None:
+        name = self._get_name()
+        if input.dtype is not self.weight_ih_l0.dtype:
+            raise GradcliError(
+                "E203",
+                f"{name} has parameters of {self.weight_ih_l0.dtype}, and the input is"
+                f" {input.dtype}",
+                raises="ValueError",
+            )
+        if input.ndim not in (2, 3):
+            raise GradcliError("E204", f"{name} takes 2 or 3 dimensions, not {input.ndim}")
+        if input.array.shape[-1] != self.input_size:
+            raise GradcliError(
+                "E301",
+                f"{name} takes inputs of size {self.input_size}, not {input.array.shape[-1]}",
+            )
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        self._check(input, hx)
+        batched = input.ndim == 3
+        given = () if hx is None else (hx if isinstance(hx, tuple) else (hx,))
+        batch_dim = 0 if self.batch_first else 1
+        if not batched:
+            input = methods["unsqueeze"](input, batch_dim)
+            given = tuple(methods["unsqueeze"](state, 1) for state in given)
+        if self.batch_first:
+            input = methods["transpose"](input, 0, 1)
+            if self._is_one_node(input):
+                input = methods["contiguous"](input)
+        first = self._first(input, given)
+        finals: list[State] = []
+        for layer in range(self.num_layers):
+            directions = []
+            for suffix in self._suffixes(layer):
+                outputs, state = self._direction(input, suffix, first[len(finals)])
+                finals.append(state)
+                directions.append(outputs)
+            input = cat_(directions, -1) if self.bidirectional else directions[0]
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                input = FUNCTIONS["dropout"](input, self.dropout, True)
+        last = tuple(stack_(list(states)) for states in zip(*finals, strict=True))
+        if self.batch_first:
+            # As PyTorch does, whose node each makes.
+            swap = methods["transpose" if self._is_one_node(input) else "transpose_"]
+            input = swap(input, 0, 1)
+        if not batched:
+            input = methods["squeeze"](input, batch_dim)
+            last = tuple(methods["squeeze"](state, 1) for state in last)
+        return input, (last if self.states > 1 else last[0])
+
+    def _first(self, input: Tensor, given: State) -> list[State]:
+        """The first state of each layer and direction; E301 where one does not fit."""
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        batch = input.array.shape[1]
+        widths = (self.proj_size or self.hidden_size, self.hidden_size)[: self.states]
+        if not given:
+            given = tuple(self._zeros(input, count, batch, width) for width in widths)
+        for state, width in zip(given, widths, strict=True):
+            if state.array.shape != (count, batch, width):
+                raise GradcliError(
+                    "E301",
+                    f"the first state has shape {tuple(state.array.shape)}, and should have"
+                    f" {(count, batch, width)}",
+                )
+        if self._is_one_node(input):
+            apart = [[methods["select"](state, 0, n) for n in range(count)] for state in given]
+        else:
+            apart = [methods["unbind"](state, 0) for state in given]
+        return list(zip(*apart, strict=True))
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        for name, default in (
+            ("proj_size", 0),
+            ("num_layers", 1),
+            ("bias", True),
+            ("batch_first", False),
+            ("dropout", 0.0),
+            ("bidirectional", False),
+        ):
+            if self.lookup(name) != default:
+                text += f", {name}={self.lookup(name)}"
+        return text
+
+
+class RNN(_Layers):
+    """h = tanh(W x + b + U h + c), or relu in place of tanh."""
+
+    __slots__ = ()
+
+    gates: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if nonlinearity not in ("tanh", "relu"):
+            raise GradcliError("E204", f"nonlinearity is 'tanh' or 'relu', not {nonlinearity!r}")
+        self.nonlinearity = nonlinearity
+        self._set_up(
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            0,
+            device,
+            dtype,
+        )
+
+
+class _Gated(_Layers):
+    """Layers with gates, which `RNN` does without."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        bias: bool = True,
+        batch_first: bool = False,
+        dropout: float = 0.0,
+        bidirectional: bool = False,
+        proj_size: int = 0,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        if proj_size and self.states == 1:
+            raise GradcliError("E204", f"{self._get_name()}() has no proj_size; LSTM has")
+        self._set_up(
+            input_size,
+            hidden_size,
+            num_layers,
+            bias,
+            batch_first,
+            dropout,
+            bidirectional,
+            proj_size,
+            device,
+            dtype,
+        )
+
+
+class LSTM(_Gated):
+    """Long short-term memory: a cell that gates open and close."""
+
+    __slots__ = ()
+
+    gates: ClassVar[int] = 4
+    states: ClassVar[int] = 2
+
+
+class GRU(_Gated):
+    """Gated recurrent units: the state is mixed with a new one."""
+
+    __slots__ = ()
+
+    gates: ClassVar[int] = 3
+
+
+for _kind in (RNN, LSTM, GRU):
+    register("rnn", _kind)

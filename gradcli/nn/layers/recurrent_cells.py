@@ -1,0 +1,189 @@
+"""One step of recurrent layers, and the cells that do one: `RNNCell LSTMCell GRUCell`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.module import Module
+from gradcli.nn.parameters import new_parameter
+from gradcli.nn.utils.init import uniform_
+from gradcli.ops.binding.catalogue import methods, modules
+
+State = tuple[Tensor, ...]
+
+
+def _parts(gates: Tensor, count: int) -> Any:
+    return modules["torch"]["unsafe_chunk"](gates, count, 1)
+
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """A projection of the input or of the state."""
+    return FUNCTIONS["linear"](input, weight, bias)
+
+
+# --- one step -------------------------------------------------------------------------------------
+
+
+def _rnn_step(function: str, projected: Tensor, hidden: Tensor, state: State) -> State:
+    """The next state of a plain recurrent network from both projections."""
+    return (modules["torch"][function](hidden + projected),)
+
+
+def _lstm_step(projected: Tensor, hidden: Tensor, state: State) -> State:
+    """The next state (h, c) of an LSTM from both projections."""
+    sigmoid, tanh = modules["torch"]["sigmoid"], modules["torch"]["tanh"]
+    entering, forgetting, cell, leaving = _parts(hidden + projected, 4)
+    kept = sigmoid(forgetting) * state[1] + sigmoid(entering) * tanh(cell)
+    return sigmoid(leaving) * tanh(kept), kept
+
+
+def _gru_step(projected: Tensor, hidden: Tensor, state: State) -> State:
+    """The next state of a GRU from both projections."""
+    sigmoid, tanh = modules["torch"]["sigmoid"], modules["torch"]["tanh"]
+    given, remembered = _parts(projected, 3), _parts(hidden, 3)
+    reset = sigmoid(remembered[0] + given[0])
+    update = sigmoid(remembered[1] + given[1])
+    new = tanh(given[2] + remembered[2] * reset)
+    return ((state[0] - new) * update + new,)
+
+
+class Recurrent(Module):
+    """What layers and cells share.
+
+    Attributes:
+        gates: how many blocks of rows the weights have.
+        states: how many tensors the state is made of.
+    """
+
+    __slots__ = ()
+
+    gates: ClassVar[int]
+    states: ClassVar[int] = 1
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters, in their order."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            uniform_(weight, -bound, bound)
+
+    def next_state(self, projected: Tensor, hidden: Tensor, state: State) -> State:
+        """The state after one step, from the projections of the input and of the state."""
+        if self.gates == 4:
+            return _lstm_step(projected, hidden, state)
+        if self.gates == 3:
+            return _gru_step(projected, hidden, state)
+        return _rnn_step(self.nonlinearity, projected, hidden, state)
+
+    def _zeros(self, like: Tensor, *sizes: int) -> Tensor:
+        return Tensor(module_of(like.array).zeros(sizes, like.array.dtype))
+
+
+# --- cells ----------------------------------------------------------------------------------------
+
+
+class _Cell(Recurrent):
+    """One step on (batch, input_size), or (input_size)."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = self.gates * hidden_size
+        for name, width in (("weight_ih", input_size), ("weight_hh", hidden_size)):
+            self.register_parameter(name, new_parameter((rows, width), device, dtype))
+        for name in ("bias_ih", "bias_hh"):
+            self.register_parameter(name, new_parameter((rows,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        if input.ndim not in (1, 2):
+            raise GradcliError(
+                "E204", f"{self._get_name()} takes 1 or 2 dimensions, not {input.ndim}"
+            )
+        batched = input.ndim == 2
+        given = () if hx is None else (hx if isinstance(hx, tuple) else (hx,))
+        if not batched:
+            input = methods["unsqueeze"](input, 0)
+            given = tuple(methods["unsqueeze"](state, 0) for state in given)
+        if not given:
+            sizes = (input.array.shape[0], self.hidden_size)
+            given = (self._zeros(input, *sizes),) * self.states
+        projected = linear(input, self.weight_ih, self.bias_ih)
+        hidden = linear(given[0], self.weight_hh, self.bias_hh)
+        state = self.next_state(projected, hidden, given)
+        if not batched:
+            state = tuple(methods["squeeze"](each, 0) for each in state)
+        return state if self.states > 1 else state[0]
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        return text if self.bias else f"{text}, bias=False"
+
+
+class RNNCell(_Cell):
+    """One step of `RNN`."""
+
+    __slots__ = ()
+
+    gates: ClassVar[int] = 1
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise GradcliError(
+                "E204",
+                f"nonlinearity is 'tanh' or 'relu', not {self.nonlinearity!r}",
+                raises="RuntimeError",
+            )
+        return super().forward(input, hx)
+
+    def extra_repr(self) -> str:
+        text = super().extra_repr()
+        return text if self.nonlinearity == "tanh" else f"{text}, nonlinearity={self.nonlinearity}"
+
+
+class LSTMCell(_Cell):
+    """One step of `LSTM`."""
+
+    __slots__ = ()
+
+    gates: ClassVar[int] = 4
+    states: ClassVar[int] = 2
+
+
+class GRUCell(_Cell):
+    """One step of `GRU`."""
+
+    __slots__ = ()
+
+    gates: ClassVar[int] = 3
+
+
+for _kind in (RNNCell, LSTMCell, GRUCell):
+    register("rnn", _kind)

@@ -1,0 +1,174 @@
+"""Layers that change shapes: flattening, padding, folding, shuffling, resampling."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import kind_of
+from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, Settings, layer, register
+from gradcli.nn.module import Module
+from gradcli.ops.shape.reshaping import flatten, unflatten
+
+# --- flattening -----------------------------------------------------------------------------------
+
+
+class Flatten(Module):
+    """Makes one dimension of several, by default of all but the first."""
+
+    __slots__ = ()
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return flatten(input, self.start_dim, self.end_dim)
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class Unflatten(Module):
+    """Makes several dimensions of one."""
+
+    __slots__ = ()
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise GradcliError("E202", f"the sizes are a tuple, not {kind_of(unflattened_size)}")
+        self.dim = dim
+        self.unflattened_size = unflattened_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return unflatten(input, self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+for _kind in (Flatten, Unflatten):
+    register("flatten", _kind)
+
+# --- padding --------------------------------------------------------------------------------------
+
+
+class _Padding(Layer):
+    """Pads the last dimensions: one number for all sides, or two for each, the last one first.
+
+    Attributes:
+        mode: what `pad` fills the margin with.
+        dimensions: how many dimensions are padded.
+    """
+
+    __slots__ = ()
+
+    mode: ClassVar[str]
+    dimensions: ClassVar[int]
+
+    def check(self) -> None:
+        padding = self._values["padding"]
+        count = 2 * self.dimensions
+        sides = tuple(padding) if isinstance(padding, (tuple, list)) else (padding,) * count
+        self._values["padding"] = sides
+
+    def forward(self, input: Tensor) -> Tensor:
+        value = self._values.get("value", 0.0) if self.mode == "constant" else None
+        return FUNCTIONS["pad"](input, self._values["padding"], self.mode, value)
+
+
+for _count in (1, 2, 3):
+    for _name, _mode, _settings, _template in (
+        ("ConstantPad", "constant", {"value": REQUIRED}, "padding={padding}, value={value}"),
+        ("ZeroPad", "constant", {}, "{padding}"),
+        ("ReflectionPad", "reflect", {}, "{padding}"),
+        ("ReplicationPad", "replicate", {}, "{padding}"),
+        ("CircularPad", "circular", {}, "{padding}"),
+    ):
+        _base = type(
+            "_Padding", (_Padding,), {"__slots__": (), "mode": _mode, "dimensions": _count}
+        )
+        _all: Settings = {"padding": REQUIRED, **_settings}
+        layer("padding", f"{_name}{_count}d", "pad", _all, _template, _base)
+
+# --- folding and shuffling ------------------------------------------------------------------------
+
+_WINDOWS: Settings = {"kernel_size": REQUIRED, "dilation": 1, "padding": 0, "stride": 1}
+_WINDOWS_TEXT = "kernel_size={kernel_size}, dilation={dilation}, padding={padding}, stride={stride}"
+
+layer("fold", "Unfold", "unfold", _WINDOWS, _WINDOWS_TEXT)
+layer(
+    "fold",
+    "Fold",
+    "fold",
+    {"output_size": REQUIRED, **_WINDOWS},
+    "output_size={output_size}, " + _WINDOWS_TEXT,
+)
+layer(
+    "channelshuffle", "ChannelShuffle", "channel_shuffle", {"groups": REQUIRED}, "groups={groups}"
+)
+for _name, _function, _setting in (
+    ("PixelShuffle", "pixel_shuffle", "upscale_factor"),
+    ("PixelUnshuffle", "pixel_unshuffle", "downscale_factor"),
+):
+    layer("pixelshuffle", _name, _function, {_setting: REQUIRED}, f"{_setting}={{{_setting}}}")
+
+# --- resampling -----------------------------------------------------------------------------------
+
+
+class _Resampling(Layer):
+    """Resamples the spatial dimensions to a size, or by a factor."""
+
+    __slots__ = ()
+
+    def check(self) -> None:
+        factor = self._values["scale_factor"]
+        if isinstance(factor, (tuple, list)):
+            self._values["scale_factor"] = tuple(float(each) for each in factor)
+        elif factor is not None:
+            self._values["scale_factor"] = float(factor)
+
+    def extra_repr(self) -> str:
+        name = "size" if self._values["scale_factor"] is None else "scale_factor"
+        return f"{name}={self._values[name]}, mode={self._values['mode']!r}"
+
+
+class _Fixed(_Resampling):
+    """One whose mode is in its name."""
+
+    __slots__ = ()
+
+    mode: ClassVar[str]
+
+    def check(self) -> None:
+        super().check()
+        self._values["mode"] = self.mode
+        self._values["align_corners"] = True if self.mode == "bilinear" else None
+
+    def forward(self, input: Tensor) -> Tensor:
+        values = self._values
+        return FUNCTIONS["interpolate"](
+            input,
+            values["size"],
+            values["scale_factor"],
+            values["mode"],
+            values["align_corners"],
+        )
+
+
+_SIZE: Settings = {"size": None, "scale_factor": None}
+
+layer(
+    "upsampling",
+    "Upsample",
+    "interpolate",
+    {**_SIZE, "mode": "nearest", "align_corners": None, "recompute_scale_factor": None},
+    base=_Resampling,
+)
+for _mode in ("nearest", "bilinear"):
+    _base = type("_Fixed", (_Fixed,), {"__slots__": (), "mode": _mode})
+    _name = f"Upsampling{_mode.title()}2d"
+    layer("upsampling", _name, "interpolate", _SIZE, base=_base)

@@ -1,0 +1,25 @@
+"""Everything of `torch.nn`, imported once: importing a family registers its classes."""
+
+from __future__ import annotations
+
+from gradcli.nn.layers import (  # noqa: F401
+    activations,
+    attention,
+    containers,
+    convolutions,
+    dropout,
+    embeddings,
+    linear,
+    losses,
+    normalisation,
+    packed_sequences,
+    pooling,
+    recurrent,
+    recurrent_cells,
+    shaping,
+)
+from gradcli.nn.module import Module
+from gradcli.nn.utils import clipping, init, weight_norm  # noqa: F401
+from gradcli.ops.binding.catalogue import modules
+
+modules["torch.nn"]["Module"] = Module

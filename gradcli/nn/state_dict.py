@@ -1,0 +1,172 @@
+"""The state of a module: `state_dict`, and loading one."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import is_parameter
+from gradcli.ops.creation.copies import copy_, detach
+from gradcli.ops.creation.data import parameter
+
+if TYPE_CHECKING:
+    from gradcli.nn.traversal import Members
+
+
+class OrderedDict(collections.OrderedDict[Any, Any]):
+    """A dictionary as a value of programs: what `state_dict()` returns.
+
+    Attributes:
+        complete: whether it came from a module, so that nothing may be missing in it.
+    """
+
+    __slots__ = ("complete",)
+
+    complete: bool
+
+    language_name: ClassVar[str] = "collections.OrderedDict"
+    language_attributes: ClassVar[frozenset[str]] = frozenset(
+        {
+            "clear",
+            "copy",
+            "get",
+            "items",
+            "keys",
+            "move_to_end",
+            "pop",
+            "popitem",
+            "setdefault",
+            "update",
+            "values",
+        }
+    )
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def copy(self) -> OrderedDict:
+        """Another dictionary of the same keys and values."""
+        return OrderedDict(self)
+
+    def __repr__(self) -> str:
+        return f"OrderedDict({list(self.items()) if self else ''})"
+
+
+class IncompatibleKeys(tuple[list[str], list[str]]):
+    """What `load_state_dict` returns: the keys that were missing, and those not expected."""
+
+    __slots__ = ()
+
+    language_name: ClassVar[str] = "torch.nn.modules.module._IncompatibleKeys"
+    language_attributes: ClassVar[frozenset[str]] = frozenset({"missing_keys", "unexpected_keys"})
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    @property
+    def missing_keys(self) -> list[str]:
+        """The keys of the module that the state did not have."""
+        return self[0]
+
+    @property
+    def unexpected_keys(self) -> list[str]:
+        """The keys of the state that the module does not have."""
+        return self[1]
+
+    def __repr__(self) -> str:
+        if not self[0] and not self[1]:
+            return "<All keys matched successfully>"
+        return f"_IncompatibleKeys(missing_keys={self[0]}, unexpected_keys={self[1]})"
+
+
+def _members(module: Members, prefix: str) -> dict[str, Tensor]:
+    """Parameters and persistent buffers by dotted name: a module's own before its submodules'."""
+    found: dict[str, Tensor] = {}
+    for path, inner in module.each_module(remove_duplicate=False):
+        start = f"{prefix}{path}." if path else prefix
+        for name, tensor in (*inner._parameters.items(), *inner._buffers.items()):
+            if tensor is not None and name not in inner._transient:
+                found[start + name] = tensor
+    return found
+
+
+def state_of(module: Members, prefix: str, keep_vars: bool) -> OrderedDict:
+    """The state of a module; outside the graph unless `keep_vars`."""
+    members = _members(module, prefix)
+    state = OrderedDict(
+        {name: tensor if keep_vars else detach(tensor) for name, tensor in members.items()}
+    )
+    state.complete = True
+    return state
+
+
+def load(module: Members, state: Any, strict: bool, assign: bool) -> IncompatibleKeys:
+    """Copy the tensors of a state into a module's; see `Module.load_state_dict`."""
+    if not isinstance(state, dict):
+        raise GradcliError("E202", f"load_state_dict() takes a dict, not {type(state).__name__}")
+    members = _members(module, "")
+    complete = getattr(state, "complete", False)
+    missing = [
+        name
+        for name in members
+        if name not in state and (complete or name.rpartition(".")[2] not in _COUNTS)
+    ]
+    unexpected = [name for name in state if name not in members]
+    problems: list[str] = []
+    if strict and unexpected:
+        problems.append(f"keys that the module does not have: {', '.join(map(repr, unexpected))}")
+    if strict and missing:
+        problems.append(f"keys that the state does not have: {', '.join(map(repr, missing))}")
+    take = _assigned if assign else _copied
+    with NoGrad():
+        for name in members:
+            if name in state:
+                problem = take(module, name, members[name], state[name])
+                if problem:
+                    problems.append(f"{name}: {problem}")
+    if problems:
+        raise GradcliError(
+            "E204",
+            "load_state_dict(): the state does not fit the module",
+            raises="RuntimeError",
+            notes=tuple(problems),
+        )
+    return IncompatibleKeys((missing, unexpected))
+
+
+_COUNTS = frozenset({"num_batches_tracked"})
+"""Buffers that states had not always: they may be missing in a dictionary of the program's own."""
+
+
+def _misfit(tensor: Tensor, value: Any) -> str:
+    """What is wrong with a value that is to take a tensor's place."""
+    if not isinstance(value, Tensor):
+        return f"it is no tensor but {type(value).__name__}"
+    if value.array.shape != tensor.array.shape:
+        return (
+            f"its shape is {tuple(value.array.shape)}, and the module's {tuple(tensor.array.shape)}"
+        )
+    return ""
+
+
+def _copied(module: Members, name: str, tensor: Tensor, value: Any) -> str:
+    """Copy a value into a tensor; says what is wrong where it does not fit."""
+    problem = _misfit(tensor, value)
+    if not problem:
+        copy_(tensor, value)
+    return problem
+
+
+def _assigned(module: Members, name: str, tensor: Tensor, value: Any) -> str:
+    """Put a value in a tensor's place; says what is wrong where it does not fit."""
+    problem = _misfit(tensor, value)
+    if problem:
+        return problem
+    path, _, last = name.rpartition(".")
+    owner = module.get_submodule(path)
+    if last in owner._parameters:
+        if not is_parameter(value):
+            value = parameter(value, tensor.requires_grad)
+        owner._parameters[last] = value
+    else:
+        owner._buffers[last] = value
+    return ""

@@ -1,0 +1,271 @@
+"""`torch.nn.init`: first values of parameters, written outside the graph.
+
+Seeded alike, they are the numbers that PyTorch draws.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.creation.copies import copy_, fill_
+from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
+
+_LINEAR = frozenset(
+    {
+        "linear",
+        "conv1d",
+        "conv2d",
+        "conv3d",
+        "conv_transpose1d",
+        "conv_transpose2d",
+        "conv_transpose3d",
+        "sigmoid",
+    }
+)
+
+
+@function("calculate_gain", module="torch.nn.init")
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """The factor by which weights before a nonlinearity are scaled; E204 for an unknown one."""
+    if nonlinearity in _LINEAR:
+        return 1
+    if nonlinearity == "tanh":
+        return 5.0 / 3
+    if nonlinearity == "relu":
+        return math.sqrt(2.0)
+    if nonlinearity == "selu":
+        return 3.0 / 4
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise GradcliError("E204", f"calculate_gain(): {slope!r} is no slope")
+        return math.sqrt(2.0 / (1 + slope**2))
+    raise GradcliError("E204", f"calculate_gain(): there is no gain for {nonlinearity!r}")
+
+
+def fans(tensor: Tensor) -> tuple[int, int]:
+    """How many numbers flow into an output and out of an input of a weight (out, in, …).
+
+    Raises E204 for fewer than two dimensions.
+    """
+    shape = tensor.array.shape
+    if len(shape) < 2:
+        raise GradcliError(
+            "E204", f"a weight of two dimensions or more is needed, not one of {len(shape)}"
+        )
+    field = math.prod(shape[2:])
+    return shape[1] * field, shape[0] * field
+
+
+# --- drawn --------------------------------------------------------------------------------------
+
+
+@function("uniform_", module="torch.nn.init")
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
+    """Numbers drawn evenly from a to b."""
+    check_tensors("uniform_", tensor=tensor)
+    shape = tensor.array.shape
+    home = tensor.device.type
+    overwrite(tensor, uniform_array("uniform_", shape, tensor.dtype, generator, a, b, home))
+    return tensor
+
+
+@function("normal_", module="torch.nn.init")
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    """Normally distributed numbers."""
+    check_tensors("normal_", tensor=tensor)
+    shape = tensor.array.shape
+    home = tensor.device.type
+    overwrite(tensor, normal_array("normal_", shape, tensor.dtype, generator, mean, std, home))
+    return tensor
+
+
+@function("xavier_uniform_", "glorot_uniform_", module="torch.nn.init")
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Uniform, so scaled that values keep their variance forward and backward alike."""
+    check_tensors("xavier_uniform_", tensor=tensor)
+    bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(sum(fans(tensor))))
+    return uniform_(tensor, -bound, bound, generator)
+
+
+@function("xavier_normal_", module="torch.nn.init")
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
+    """Normal, so scaled that values keep their variance forward and backward alike."""
+    check_tensors("xavier_normal_", tensor=tensor)
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(fans(tensor)))), generator)
+
+
+def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float:
+    if mode not in ("fan_in", "fan_out"):
+        raise GradcliError("E204", f"mode is 'fan_in' or 'fan_out', not {mode!r}")
+    fan = fans(tensor)[mode == "fan_out"]
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+@function("kaiming_uniform_", module="torch.nn.init")
+def kaiming_uniform_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Uniform, so scaled that values keep their variance through a rectifier of slope a."""
+    check_tensors("kaiming_uniform_", tensor=tensor)
+    if tensor.array.size == 0:
+        return tensor
+    bound = math.sqrt(3.0) * _kaiming_deviation(tensor, a, mode, nonlinearity)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+@function("kaiming_normal_", module="torch.nn.init")
+def kaiming_normal_(
+    tensor: Tensor,
+    a: float = 0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Any = None,
+) -> Tensor:
+    """Normal, so scaled that values keep their variance through a rectifier of slope a."""
+    check_tensors("kaiming_normal_", tensor=tensor)
+    if tensor.array.size == 0:
+        return tensor
+    deviation = _kaiming_deviation(tensor, a, mode, nonlinearity)
+    return normal_(tensor, 0.0, deviation, generator)
+
+
+@function("trunc_normal_", module="torch.nn.init")
+def trunc_normal_(
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Any = None,
+) -> Tensor:
+    """Normally distributed numbers between a and b: what falls outside is drawn again."""
+    check_tensors("trunc_normal_", tensor=tensor)
+    shape, dtype = tensor.array.shape, tensor.dtype
+
+    def below(x: float) -> float:
+        return (1.0 + math.erf(x / math.sqrt(2.0))) / 2.0
+
+    if below((b - mean) / std) - below((a - mean) / std) > 0.3:
+        kind = tensor.array.dtype.type
+        low, high = kind(a), kind(b)
+        values = normal_array("trunc_normal_", shape, dtype, generator, mean, std)
+        while True:
+            outside = (values < low) | (values > high)
+            if not outside.any():
+                break
+            again = normal_array("trunc_normal_", shape, dtype, generator, mean, std)
+            values = np.where(outside, again, values)
+        overwrite(tensor, values)
+        return tensor
+    # Few normal numbers would fall inside: uniform ones are kept with the density's probability.
+    peak = -0.5 * ((max(a, min(mean, b)) - mean) / std) ** 2
+    values = np.zeros(shape, tensor.array.dtype)
+    pending = np.ones(shape, bool)
+    while pending.any():
+        drawn = uniform_array("trunc_normal_", shape, dtype, generator, a, b)
+        values = np.where(pending, drawn, values)
+        density = ((drawn - mean) / std) ** 2 * -0.5 - peak
+        chance = uniform_array("trunc_normal_", shape, dtype, generator, 0.0, 1.0)
+        pending &= np.log(chance) > density
+    overwrite(tensor, values)
+    return tensor
+
+
+@function("orthogonal_", module="torch.nn.init")
+def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
+    """A matrix of orthonormal rows or columns, times `gain`; later dimensions count as one."""
+    check_tensors("orthogonal_", tensor=tensor)
+    if tensor.ndim < 2:
+        raise GradcliError("E204", f"orthogonal_() needs two dimensions, not {tensor.ndim}")
+    if tensor.array.size == 0:
+        return tensor
+    rows = tensor.array.shape[0]
+    columns = tensor.array.size // rows
+    drawn = normal_array("orthogonal_", (rows, columns), tensor.dtype, generator, 0.0, 1.0)
+    with NoGrad():
+        q, r = modules["torch.linalg"]["qr"](Tensor(drawn.T if rows < columns else drawn))
+    matrix = q.array * np.sign(np.diagonal(r.array))
+    matrix = matrix.T if rows < columns else matrix
+    overwrite(tensor, matrix.reshape(tensor.array.shape) * tensor.array.dtype.type(gain))
+    return tensor
+
+
+@function("sparse_", module="torch.nn.init")
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
+    """Normally distributed numbers, a part of each column set to zero."""
+    check_tensors("sparse_", tensor=tensor)
+    if tensor.ndim != 2:
+        raise GradcliError("E204", f"sparse_() needs a matrix, not {tensor.ndim} dimensions")
+    rows, columns = tensor.array.shape
+    values = normal_array("sparse_", (rows, columns), tensor.dtype, generator, 0.0, std)
+    for column in range(columns):
+        order = generator_of(None).permutation(rows)
+        values[order[: math.ceil(sparsity * rows)], column] = 0
+    overwrite(tensor, values)
+    return tensor
+
+
+# --- fixed --------------------------------------------------------------------------------------
+
+
+@function("constant_", module="torch.nn.init")
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """One number everywhere."""
+    check_tensors("constant_", tensor=tensor)
+    with NoGrad():
+        return fill_(tensor, val)
+
+
+@function("ones_", module="torch.nn.init")
+def ones_(tensor: Tensor) -> Tensor:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+@function("zeros_", module="torch.nn.init")
+def zeros_(tensor: Tensor) -> Tensor:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+@function("eye_", module="torch.nn.init")
+def eye_(tensor: Tensor) -> Tensor:
+    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    check_tensors("eye_", tensor=tensor)
+    if tensor.ndim != 2:
+        raise GradcliError("E204", f"eye_() needs a matrix, not {tensor.ndim} dimensions")
+    overwrite(tensor, np.eye(*tensor.array.shape, dtype=tensor.array.dtype))
+    return tensor
+
+
+@function("dirac_", module="torch.nn.init")
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """The weight of a convolution that hands its channels through."""
+    check_tensors("dirac_", tensor=tensor)
+    shape = tensor.array.shape
+    if len(shape) not in (3, 4, 5) or shape[0] % groups:
+        raise GradcliError(
+            "E204", f"dirac_() needs 3 to 5 dimensions, the first a multiple of groups, not {shape}"
+        )
+    values = np.zeros(shape, tensor.array.dtype)
+    width = shape[0] // groups
+    middle = tuple(size // 2 for size in shape[2:])
+    for group in range(groups):
+        for channel in range(min(width, shape[1])):
+            values[(group * width + channel, channel, *middle)] = 1
+    with NoGrad():
+        return copy_(tensor, Tensor(values))

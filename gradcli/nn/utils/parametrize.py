@@ -1,0 +1,179 @@
+"""`torch.nn.utils.parametrize`: a parameter that is computed from another one.
+
+The computed tensor stands under the parameter's name; what it is computed from is a parameter of
+`module.parametrizations.NAME`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.nn.attributes import is_parameter, kind_of
+from gradcli.nn.layers.containers import ModuleDict, ModuleList
+from gradcli.nn.module import Module, check_module
+from gradcli.ops.binding.catalogue import function, methods
+from gradcli.ops.creation.copies import detach
+from gradcli.ops.creation.data import parameter
+
+_MODULE = "torch.nn.utils.parametrize"
+
+
+class ParametrizationList(ModuleList):
+    """The modules that compute one tensor, each from what the one before gave.
+
+    The first takes `original`, or, if its `right_inverse` gave several tensors, `original0`,
+    `original1` and so on.
+    """
+
+    __slots__ = ()
+
+    language_name = "torch.nn.utils.parametrize.ParametrizationList"
+
+    def __init__(self, modules: list[Any], original: Tensor) -> None:
+        super().__init__(modules)
+        start: Any = original
+        with NoGrad():
+            for module in reversed(modules):
+                inverse = _right_inverse(module)
+                if inverse is not None:
+                    start = inverse(module, start)
+        self.is_tensor = isinstance(start, Tensor)
+        if self.is_tensor:
+            if start is not original:
+                overwrite(original, start.array)
+            self._take("original", original, original)
+            return
+        self.ntensors = len(start)
+        for number, tensor in enumerate(start):
+            self._take(f"original{number}", tensor, original)
+
+    def _take(self, name: str, tensor: Tensor, like: Tensor) -> None:
+        """Add a tensor as a parameter, or as a buffer, as `like` is one."""
+        if not is_parameter(like):
+            self.register_buffer(name, tensor)
+        elif is_parameter(tensor):
+            self.register_parameter(name, tensor)
+        else:
+            self.register_parameter(name, parameter(detach(tensor), like.requires_grad))
+
+    def forward(self) -> Any:
+        """The tensor."""
+        first, *rest = list(self._modules.values())
+        if self.is_tensor:
+            value = first(self.original)
+        else:
+            value = first(*(getattr(self, f"original{n}") for n in range(self.ntensors)))
+        for module in rest:
+            value = module(value)
+        return value
+
+
+def _right_inverse(module: Any) -> Any:
+    """The method that finds what a value is computed from, None where there is none."""
+    written = getattr(type(module), "language_class", None)
+    if written is not None:
+        found = written.find("right_inverse")
+        return found if callable(found) else None
+    return getattr(type(module), "right_inverse", None)
+
+
+@function("register_parametrization", module=_MODULE)
+def register_parametrization(
+    module: Any, tensor_name: str, parametrization: Any, *, unsafe: bool = False
+) -> Any:
+    """Let a module compute one of its parameters or buffers; returns the module whose it is.
+
+    Args:
+        module: the module.
+        tensor_name: the name of the parameter or buffer.
+        parametrization: a module; its `forward` computes the tensor, its `right_inverse`, if it
+            has one, what to begin with.
+        unsafe: whether the computed tensor may have another shape or dtype.
+
+    Raises E204 for a name that is none, and for a tensor that does not fit.
+    """
+    check_module("register_parametrization", module)
+    present = module._modules.get("parametrizations")
+    if present is not None and tensor_name in present._modules:
+        present._modules[tensor_name].append(parametrization)
+        return module
+    original = module._parameters.get(tensor_name)
+    if original is None:
+        original = module._buffers.get(tensor_name)
+    if original is None:
+        raise GradcliError(
+            "E204", f"the module has no parameter or buffer '{tensor_name}'", raises="ValueError"
+        )
+    if not isinstance(parametrization, Module):
+        raise GradcliError("E202", f"a parametrization is a module, not {kind_of(parametrization)}")
+    made = ParametrizationList([parametrization], original)
+    if not unsafe:
+        with NoGrad():
+            computed = made()
+        fits = (
+            isinstance(computed, Tensor)
+            and computed.array.shape == original.array.shape
+            and computed.array.dtype == original.array.dtype
+        )
+        if not fits:
+            raise GradcliError(
+                "E204",
+                f"the parametrization makes of '{tensor_name}' a tensor of another shape or dtype",
+            )
+    if present is None:
+        present = ModuleDict()
+    module.language_delattr(tensor_name)
+    module._modules["parametrizations"] = present
+    present[tensor_name] = made
+    return module
+
+
+@function("remove_parametrizations", module=_MODULE)
+def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: bool = True) -> Any:
+    """Make a computed tensor a parameter again: with the computed value, or else the original's.
+
+    Raises E204 where it is not computed, and for several originals with `leave_parametrized` off.
+    """
+    if not is_parametrized(module, tensor_name):
+        raise GradcliError("E204", f"the tensor '{tensor_name}' is not parametrized")
+    table = module._modules["parametrizations"]._modules
+    made = table.pop(tensor_name)
+    if not made.is_tensor and not leave_parametrized:
+        raise GradcliError("E204", "there are several originals, and none can be the parameter")
+    if made.is_tensor:
+        tensor = made.original
+        if leave_parametrized:
+            with NoGrad():
+                overwrite(tensor, made().array)
+    else:
+        with NoGrad():
+            tensor = parameter(detach(made()))
+    if not table:
+        del module._modules["parametrizations"]
+    if is_parameter(tensor):
+        module.register_parameter(tensor_name, tensor)
+    else:
+        module.register_buffer(tensor_name, tensor)
+    return module
+
+
+@function("is_parametrized", module=_MODULE)
+def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
+    """Whether a module computes a tensor of that name, or any."""
+    check_module("is_parametrized", module)
+    found = module._modules.get("parametrizations")
+    if found is None:
+        return False
+    return tensor_name is None or tensor_name in found._modules
+
+
+def as_matrix(weight: Tensor, dim: int) -> Tensor:
+    """A weight as a matrix whose rows are its slices along `dim`."""
+    if dim != 0:
+        order = [dim, *(d for d in range(weight.array.ndim) if d != dim)]
+        weight = methods["permute"](weight, *order)
+    return methods["flatten"](weight, 1)

@@ -1,0 +1,1 @@
+"""Sums, products and quotients, and the operators that mean them."""

@@ -1,0 +1,447 @@
+"""Arithmetic: `+ - * / // %` and their functions.
+
+PyTorch tells a Python number from a tensor in two ways. What a program writes, `x * 2`, wraps the
+number as a tensor: its node has a second, empty edge. What a derivative formula writes takes the
+number as it is: the node's name ends in 1 and it has one edge. The operators of `Tensor`, which
+rules use, are the second kind; those of the language the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.arithmetic.half_precision import is_half, with_multiple
+from gradcli.ops.binding.catalogue import expose, function
+from gradcli.ops.codegen.runtime import (
+    EVERYDAY,
+    NATIVE_SCALARS,
+    check_alpha,
+    check_subtraction,
+    check_width,
+    wrong_operand,
+)
+from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.op import Function, Op, pointwise
+
+_BOOL = np.dtype(np.bool_)
+_BFLOAT16 = "E"
+"""The character of bfloat16's NumPy dtype, which has no promotion with Python's numbers."""
+
+
+def zeros_like(value: Any) -> Any:
+    """Zeros of a value's shape and dtype: the gradient of what is constant, also where the value is
+    inf or nan.
+    """
+    if type(value) is Tensor:
+        return Tensor(zeros_like(value.array))
+    return module_of(value).zeros(value.shape, value.dtype)[()]
+
+
+def zeros(value: Any, sizes: tuple[int, ...]) -> Any:
+    """Zeros of a shape in a value's dtype, an array or a tensor as the value is one."""
+    if type(value) is Tensor:
+        return Tensor(zeros(value.array, sizes))
+    return module_of(value).zeros(sizes, value.dtype)
+
+
+def ones(value: Any, sizes: tuple[int, ...]) -> Any:
+    """Ones of a shape in a value's dtype, an array or a tensor as the value is one."""
+    if type(value) is Tensor:
+        return Tensor(ones(value.array, sizes))
+    return module_of(value).ones(sizes, value.dtype)
+
+
+# --- sums and differences -----------------------------------------------------------------------
+
+
+def _scaled(grad: Any, alpha: Any) -> Any:
+    """The gradient times a number; no node where the number is 1."""
+    return grad if alpha == 1 else grad * conj(alpha)
+
+
+def _total(self: Any, other: Any, alpha: Any = 1) -> Any:
+    if alpha != 1:
+        return with_multiple(self, other, alpha)
+    total = self + other
+    if type(total) in NATIVE_SCALARS or total.dtype.kind != "c":
+        return total
+    return self + other * 1  # as PyTorch's alpha, by which a nan in one part reaches both
+
+
+def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
+    # Where promotion gave both one dtype, it was bool for both.
+    if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
+        check_subtraction(self, other)
+    if alpha == 1:
+        difference = self - other
+        if type(difference) in NATIVE_SCALARS or difference.dtype.kind != "c":
+            return difference
+        return self - other * 1
+    if is_half(self) and is_half(other):
+        return with_multiple(self, other, -alpha)
+    check_alpha(self, other, alpha)
+    if is_fused(self, other):
+        return multiply_add(self, other, -alpha)
+    return self - other * alpha
+
+
+add = pointwise(
+    "add",
+    "AddBackward0",
+    _total,
+    self=lambda grad: grad,
+    other=lambda grad, alpha: _scaled(grad, alpha),
+)
+
+sub = pointwise(
+    "sub",
+    "SubBackward0",
+    lambda self, other, alpha=1: _difference(self, other, alpha),
+    self=lambda grad: grad,
+    other=lambda grad, alpha: _scaled(-grad, alpha),
+)
+
+rsub_number = pointwise(
+    "rsub",
+    "RsubBackward1",
+    lambda self, other, alpha=1: _difference(other, self, alpha),
+    self=lambda grad, alpha: _scaled(-grad, alpha),
+)
+rsub_tensor = pointwise(
+    "rsub",
+    "RsubBackward0",
+    lambda self, other, alpha=1: _difference(other, self, alpha),
+    self=lambda grad, alpha: _scaled(-grad, alpha),
+    other=lambda grad: grad,
+)
+
+
+@function("rsub")
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`other - alpha * input`. Raises E203 for bools."""
+    check_subtraction(input.array, other.array if type(other) is Tensor else other)
+    if type(other) is Tensor:
+        return rsub_tensor.apply(input, other, alpha)
+    return rsub_number.apply(*with_number(input, other), alpha)
+
+
+def _negative(self: Any) -> Any:
+    if self.dtype is _BOOL:
+        raise GradcliError("E203", "`-` is not defined for bool tensors", help="use `~`")
+    return -self
+
+
+neg = pointwise("neg", "NegBackward0", _negative, self=lambda grad: -grad)
+
+# --- products and quotients ---------------------------------------------------------------------
+
+mul = pointwise(
+    "mul",
+    "MulBackward0",
+    lambda self, other: self * other,
+    exact_numbers=True,
+    self=lambda grad, other: grad * conj(other),
+    other=lambda grad, self: grad * conj(self),
+)
+
+div = pointwise(
+    "div",
+    "DivBackward0",
+    lambda self, other: self / other,
+    floating=True,
+    exact_numbers=True,
+    self=lambda grad, other: grad / conj(other),
+    other=lambda grad, self, other: -grad * conj((self / other) / other),
+)
+
+reciprocal = pointwise(
+    "reciprocal",
+    "ReciprocalBackward0",
+    lambda self: 1 / self,
+    floating=True,
+    self=lambda grad, result: -grad * conj(result * result),
+)
+
+
+def _check_divisor(kind: str, other: Any) -> None:
+    """Integer division by zero is an error, as PyTorch makes it; floats give inf or nan."""
+    if kind in "iub" and not np.all(other):
+        raise GradcliError("E206", "integer division by zero", raises="RuntimeError")
+
+
+_BOOL_OR_COMPLEX = refusing("bool", "complex")
+
+
+def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
+    kind = np.result_type(self, other).kind
+    _check_divisor(kind, other)
+    if kind in "iub":
+        quotient = np.floor_divide(self, other)
+        if rounding_mode == "trunc":
+            # Rounded down where it is negative and inexact: one more gives the quotient rounded to
+            # zero.
+            quotient = quotient + ((quotient < 0) & (np.remainder(self, other) != 0))
+        return quotient.astype(np.result_type(self, other))
+    if rounding_mode == "trunc":
+        return np.trunc(self / other)
+    # NumPy's floor_divide and PyTorch's agree but for a zero divisor, where PyTorch divides.
+    return np.where(np.equal(other, 0), self / other, np.floor_divide(self, other))[()]
+
+
+div_rounded = pointwise(
+    "div",
+    "DivBackward2",
+    _rounded_quotient,
+    # The quotient is constant between its steps. PyTorch keeps the operands all the same, and so a
+    # write to them is an error.
+    self=lambda grad, other: zeros_like(grad),
+    other=lambda grad, self, other: zeros_like(grad),
+    refused=_BOOL_OR_COMPLEX,
+)
+
+
+@function("div", "divide", method=True, inplace=True)
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """`input / other`, rounded where `rounding_mode` is "floor" or "trunc"; raises E204 for any
+    other mode.
+    """
+    if rounding_mode is None:
+        return div.apply(input, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise GradcliError(
+            "E204",
+            f"div(): rounding_mode is 'floor', 'trunc' or None, not {rounding_mode!r}",
+            raises="RuntimeError",
+        )
+    return div_rounded.apply(input, other, rounding_mode)
+
+
+def no_derivative(name: str, help: str, raises: str = "RuntimeError") -> Function:
+    """The rule of an op that PyTorch defines no derivative for: it raises E409.
+
+    Where the op's node has a name of its own, PyTorch's error is a NotImplementedError.
+    """
+
+    def rule(grad: Any) -> Any:
+        raise GradcliError(
+            "E409", f"the derivative of {name} is not implemented", raises=raises, help=help
+        )
+
+    return rule
+
+
+_no_quotient = no_derivative("floor_divide", "divide with `/`, and floor() a detached value")
+
+
+def _floored(self: Any, other: Any) -> Any:
+    return _rounded_quotient(self, other, "floor")
+
+
+floor_divide_tensor = pointwise(
+    "floor_divide",
+    "NotImplemented",
+    _floored,
+    self=_no_quotient,
+    other=_no_quotient,
+    refused=_BOOL_OR_COMPLEX,
+)
+floor_divide_number = pointwise(
+    "floor_divide_number",
+    "NotImplemented",
+    _floored,
+    self=_no_quotient,
+    refused=_BOOL_OR_COMPLEX,
+)
+floor_divide_of_number = pointwise(
+    "floor_divide_of_number",
+    "NotImplemented",
+    lambda other, self: _floored(self, other),
+    other=_no_quotient,
+    refused=_BOOL_OR_COMPLEX,
+)
+
+
+def _remainder(self: Any, other: Any) -> Any:
+    dtype = np.result_type(self, other)
+    _check_divisor(dtype.kind, other)
+    if dtype.kind != "f":
+        return np.remainder(self, other)
+    # The sign is the divisor's, but a zero keeps the sign of the dividend, which NumPy's does not.
+    rest = np.fmod(self, other)
+    return np.where((rest != 0) & (np.less(other, 0) != (rest < 0)), rest + other, rest)[()]
+
+
+def _fmod(self: Any, other: Any) -> Any:
+    _check_divisor(np.result_type(self, other).kind, other)
+    return np.fmod(self, other)
+
+
+remainder_number = pointwise(
+    "remainder",
+    "RemainderBackward0",
+    lambda self, other: _remainder(self, other),
+    self=lambda grad: grad,
+    refused=_BOOL_OR_COMPLEX,
+)
+remainder_tensor = pointwise(
+    "remainder",
+    "RemainderBackward1",
+    _remainder,
+    self=lambda grad: grad,
+    other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
+    refused=_BOOL_OR_COMPLEX,
+)
+fmod_number = pointwise(
+    "fmod",
+    "FmodBackward0",
+    lambda self, other: _fmod(self, other),
+    self=lambda grad: grad,
+    refused=_BOOL_OR_COMPLEX,
+)
+fmod_tensor = pointwise(
+    "fmod",
+    "FmodBackward1",
+    _fmod,
+    self=lambda grad: grad,
+    other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
+    refused=_BOOL_OR_COMPLEX,
+)
+
+
+_no_modulus = no_derivative("a number modulo a tensor", "make the number a tensor first")
+
+remainder_of_number = pointwise(
+    "remainder",
+    "NotImplemented",
+    lambda other, self: _remainder(self, other),
+    other=_no_modulus,
+    refused=_BOOL_OR_COMPLEX,
+)
+
+
+def _by_operand(name: str, number: Op, tensor: Op, of_number: Op | None = None) -> Function:
+    """A function of overloads: the second operand is a number or a tensor; or the first one is a
+    number.
+    """
+
+    def overloaded(input: Any, other: Any) -> Tensor:
+        if type(input) is Tensor and type(other) is not Tensor:
+            return number.apply(*with_number(input, other))
+        if of_number is not None and type(other) is Tensor and type(input) is not Tensor:
+            return of_number.apply(*with_number(other, input))
+        if type(other) is Tensor and type(input) is not Tensor:
+            raise wrong_operand(tensor, "self", input)
+        return tensor.apply(input, other)
+
+    overloaded.__name__ = overloaded.__qualname__ = name
+    return function(name, method=True, inplace=True)(overloaded)
+
+
+def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
+    """A tensor and a number for an op that takes the number as it is: the tensor in their common
+    dtype.
+
+    A float that meets an integer tensor makes it a float; the number keeps its value in the
+    tensor's dtype.
+    """
+    if type(number) is int:
+        check_width(number)
+    if type(number) in (float, int) and tensor.array.dtype in EVERYDAY:
+        return tensor, number
+    dtype = dtypes.result_dtype((tensor.array, number))
+    if dtype.is_complex and tensor.dtype.is_floating_point:
+        return tensor, number  # a complex number widens a floating tensor where they meet
+    if tensor.array.dtype is not dtype.numpy_dtype:
+        tensor = Tensor(dtypes.cast(tensor.array, dtype))
+    elif dtype.category in ("int", "bool") or dtype is dtypes.bfloat16:
+        number = dtypes.cast(number, dtype)
+    return tensor, number
+
+
+floor_divide = _by_operand(
+    "floor_divide", floor_divide_number, floor_divide_tensor, floor_divide_of_number
+)
+remainder = _by_operand("remainder", remainder_number, remainder_tensor, remainder_of_number)
+fmod = _by_operand("fmod", fmod_number, fmod_tensor)
+
+# --- numbers as they are: what the formulas of derivatives write --------------------------------
+
+mul_number = pointwise(
+    "mul",
+    "MulBackward1",
+    lambda self, other: self * other,
+    self=lambda grad, other: grad * conj(other),
+)
+div_number = pointwise(
+    "div",
+    "DivBackward1",
+    lambda self, other: self / other,
+    floating=True,
+    self=lambda grad, other: grad / conj(other),
+)
+add_number = pointwise(
+    "add", "AddBackward1", lambda self, other: self + other, self=lambda grad: grad
+)
+sub_number = pointwise(
+    "sub", "SubBackward1", lambda self, other: self - other, self=lambda grad: grad
+)
+
+
+def _formula_operators() -> dict[str, Function]:
+    """The operators of `Tensor`: numbers are taken as they are."""
+
+    def either(tensor: Op, number: Op) -> Function:
+        def operator(self: Tensor, other: Any) -> Any:
+            if type(other) is Tensor:
+                return tensor.apply(self, other)
+            if (
+                type(other) is float
+                and self.array.dtype.char == _BFLOAT16
+                and not tensor.exact_numbers
+            ):
+                other = dtypes.cast(other, dtypes.bfloat16)
+            if self.array.dtype.kind in "iub":
+                return tensor.apply(self, other)  # their dtype depends on the number
+            return number.apply(self, other)
+
+        return operator
+
+    def over(self: Tensor, other: Any) -> Any:
+        return mul_number.apply(reciprocal.apply(self), other)
+
+    sums, products = either(add, add_number), either(mul, mul_number)
+    return {
+        "__add__": sums,
+        "__radd__": sums,
+        "__sub__": either(sub, sub_number),
+        "__rsub__": lambda self, other: sub.apply(other, self),
+        "__mul__": products,
+        "__rmul__": products,
+        "__truediv__": either(div, div_number),
+        "__rtruediv__": over,
+        "__neg__": lambda self: neg.apply(self),
+    }
+
+
+for _name, _operator in _formula_operators().items():
+    setattr(Tensor, _name, _operator)
+
+# --- what programs write ------------------------------------------------------------------------
+
+expose(add, inplace=True)
+expose(sub, "sub", "subtract", inplace=True)
+expose(mul, "mul", "multiply", inplace=True)
+expose(neg, "neg", "negative", inplace=True)
+expose(div, "true_divide", inplace=True)
+expose(reciprocal, inplace=True)
+
+accumulate.add, accumulate.plus = add, _total

@@ -1,0 +1,86 @@
+"""Complex conjugates: what programs and the rules of derivatives call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.lazy_conjugation import PLAIN, Mirrors, Reflection
+from gradcli.autograd.inplace.writes import base_array
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.ops.definition.op import Op, op, pointwise
+
+COMPLEX = (np.dtype(np.complex64), np.dtype(np.complex128))
+"""NumPy's complex dtypes."""
+
+_REAL = frozenset({float, int, np.float32, np.float64})
+
+
+def conj(value: Any) -> Any:
+    """The complex conjugate: a real value is its own, and makes no node."""
+    if type(value) in _REAL or (type(value) is np.ndarray and value.dtype.kind != "c"):
+        return value
+    array = value.array if type(value) is Tensor else value
+    if getattr(array, "dtype", None) in COMPLEX:
+        return _conjugate(value) if type(value) is Tensor else np.conj(value)
+    return value.conjugate() if type(value) is complex else value
+
+
+def _conjugate(tensor: Tensor) -> Tensor:
+    conjugated, negated = reflection_of(tensor)
+    return _reflected(conjugate, tensor, (not conjugated, negated))
+
+
+def negated(tensor: Tensor) -> Tensor:
+    """A view that shows a tensor's elements negated."""
+    conjugated, negated = reflection_of(tensor)
+    return _reflected(neg_view, tensor, (conjugated, not negated))
+
+
+def _reflected(view: Op, tensor: Tensor, reflection: Reflection) -> Tensor:
+    """What an op returns, with the memory that follows the tensor's."""
+    result: Tensor = view.apply(tensor)
+    result.array = mirrors_of(tensor).shown(tensor.array, reflection)
+    return result
+
+
+def mirrors_of(tensor: Tensor) -> Mirrors:
+    """All memory that shows a tensor's."""
+    storage = storage_of(tensor)
+    if storage.mirrors is None:
+        storage.mirrors = Mirrors(base_array(tensor))
+    return storage.mirrors
+
+
+def reflection_of(tensor: Tensor) -> Reflection:
+    """How a tensor shows the memory that it shares with others: conjugated, or negated."""
+    storage = tensor.storage
+    if storage is None or storage.mirrors is None:
+        return PLAIN
+    return storage.mirrors.reflection(tensor.array)
+
+
+# The views have memory of their own, in step with that of the tensor: see `arrays/mirrors.py`.
+
+conjugate: Op = op(
+    "_conj", "ConjBackward0", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad)
+)
+
+neg_view: Op = op(
+    "_neg_view", "NegViewBackward0", lambda self: -self, view=True, self=lambda grad: -grad
+)
+
+conj_physical: Op = pointwise(
+    "conj_physical",
+    "ConjPhysicalBackward0",
+    lambda self: np.conj(self),
+    self=lambda grad: conj_physical(grad),
+)
+
+conj_physical_written: Op = pointwise(
+    "conj_physical_",
+    "ConjPhysicalBackward1",
+    conj_physical.forward,
+    self=lambda grad: conj_physical(grad),
+)

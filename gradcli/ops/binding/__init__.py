@@ -1,0 +1,1 @@
+"""The names of ops: modules, methods, operators, lazy families, checks of arguments."""

@@ -1,0 +1,168 @@
+"""Checks of the arguments of composed functions; the generated ones check their own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.codegen.runtime import EVERYDAY, type_name
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import Function, Op
+from gradcli.state import active, look
+
+
+def check_tensors(name: str, **operands: Any) -> None:
+    """Raise E202 for an operand of the function `name` that is no tensor."""
+    for argument, value in operands.items():
+        if type(value) is not Tensor:
+            raise GradcliError(
+                "E202",
+                f"{name}(): argument '{argument}' must be a tensor, not {type_name(value)}",
+                help="wrap the number: `tensor(2.)`" if type(value) in (int, float) else None,
+            )
+
+
+def check_filled(name: str, input: Tensor, batched: int) -> None:
+    """Raise E301 where a dimension has no elements, but for that of the batch, which a tensor of
+    `batched` dimensions has first.
+    """
+    shape = input.array.shape
+    if 0 in shape[1 if len(shape) == batched else 0 :]:
+        raise GradcliError(
+            "E301", f"{name}(): of the sizes {tuple(shape)} only that of the batch may be 0"
+        )
+
+
+def check_number(name: str, argument: str, value: Any) -> None:
+    """Raise E202 unless an argument is a Python number."""
+    if type(value) not in (int, float, bool):
+        raise GradcliError(
+            "E202", f"{name}(): argument '{argument}' must be a number, not {type_name(value)}"
+        )
+
+
+def check_no_complex_number(name: str, *operands: Any) -> None:
+    """Raise E203 where a complex number stands beside a tensor of a function without complex ones,
+    which PyTorch's kernel refuses.
+    """
+    if complex in map(type, operands) and Tensor in map(type, operands):
+        raise GradcliError(
+            "E203",
+            f"{name}() is not defined for complex numbers",
+            raises="NotImplementedError",
+        )
+
+
+def number_in(value: Any) -> Any:
+    """The number in a 0-dim tensor that no gradient is wanted of; any other value as it is."""
+    if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
+        return value.item()
+    return value
+
+
+def plain_float(name: str, argument: str, value: Any) -> float:
+    """A real number, taken out of a 0-dim tensor that no gradient is wanted of; raises E202 for
+    anything else.
+    """
+    number: float = number_in(value)
+    check_number(name, argument, number)
+    return number
+
+
+def plain_integer(name: str, argument: str, value: Any) -> int:
+    """A Python integer, taken out of a 0-dim tensor of integers if need be; raises E202 for
+    anything else.
+    """
+    if type(value) is Tensor and not value.array.ndim and value.dtype.category == "int":
+        value = value.item()
+    if type(value) is not int:
+        raise GradcliError(
+            "E202", f"{name}(): argument '{argument}' must be an integer, not {type_name(value)}"
+        )
+    return value
+
+
+def checked_values(check: Callable[..., None], *operands: Any) -> None:
+    """Run a check of arrays' values, which raises what it finds. A recorder is told, who may have
+    to repeat it for other values.
+    """
+    check(*operands)
+    look(check, *operands)
+
+
+def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
+    """Raise E203 for a tensor of bools, integers or complex numbers, as the class that PyTorch
+    raises.
+    """
+    if tensor.array.dtype not in EVERYDAY:
+        check_dtype(name, tensor.dtype, refusing("bool", "int", "complex", raises=raises))
+
+
+def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
+    """Raise E203 for a tensor of bools or integers, as the class that PyTorch raises."""
+    if tensor.array.dtype not in EVERYDAY:
+        check_dtype(name, tensor.dtype, refusing("bool", "int", raises=raises))
+
+
+def check_same_dtype(name: str, input: Tensor, other: Tensor) -> None:
+    """Raise E203 where two operands that are not promoted differ in dtype."""
+    if input.dtype is not other.dtype:
+        raise GradcliError("E203", f"{name}(): the dtypes {input.dtype} and {other.dtype} differ")
+
+
+def check_constants(name: str, **operands: Tensor | None) -> None:
+    """Raise E202 for an operand that is neither a tensor nor None, E408 for one that requires grad,
+    which the function `name` has no derivative for.
+    """
+    for argument, value in operands.items():
+        if value is None:
+            continue
+        check_tensors(name, **{argument: value})
+        if value.requires_grad and active.state.grad_enabled:
+            raise GradcliError(
+                "E408",
+                f"{name}(): there is no derivative for `{argument}`, which requires grad",
+                help=f"detach it: `{argument}.detach()`",
+            )
+
+
+def in_dtype_of(value: Tensor, other: Tensor) -> Tensor:
+    """An integer tensor in the dtype of a floating one that it is combined with; outside the
+    graph, as integers have no gradient. A floating tensor stays as it is.
+    """
+    if value.dtype.category in ("int", "bool"):
+        return Tensor(dtypes.cast(value.array, other.dtype))
+    return value
+
+
+def check_real(name: str, array: Any) -> None:
+    """Raise E203 for an array of bools or of complex numbers."""
+    if array.dtype not in EVERYDAY:
+        check_dtype(name, dtypes.of_array(array), refusing("bool", "complex"))
+
+
+def in_single(function: Function, self: Any, *arguments: Any) -> Any:
+    """Call a function of an array. Half precision is computed in float32 and rounded once, as
+    PyTorch does.
+    """
+    if self.dtype.itemsize == 2:
+        return function(self.astype(np.float32), *arguments).astype(self.dtype)
+    return function(self, *arguments)
+
+
+def expose_of_tensors(entry: Op, *aliases: str, inplace: bool = False) -> None:
+    """Make an entry of two tensors reachable, as a function and a method that refuse numbers."""
+
+    def of_tensors(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+        refuse_out(entry.name, out)
+        check_tensors(entry.name, input=input, other=other)
+        return entry.apply(input, other)
+
+    of_tensors.__name__ = of_tensors.__qualname__ = entry.name
+    function(entry.name, *aliases, method=True, inplace=inplace)(of_tensors)

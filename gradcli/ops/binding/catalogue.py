@@ -1,0 +1,256 @@
+"""What programs can reach, by name: functions of the modules, methods and properties of tensors,
+operators.
+
+The families fill these tables as they are imported, some of them when a name of theirs is first
+asked for (see `later`). An entry is exposed under all its names at once, as a function and as a
+method, and with an in-place form where PyTorch has one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from gradcli.arrays.dtypes import can_cast, result_dtype
+from gradcli.autograd.inplace.writes import check_inplace, misshapen, unfit, write
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.lazy import Table
+from gradcli.ops.codegen.runtime import misfit
+from gradcli.ops.definition.op import Function, Op, registry
+from gradcli.state import active
+
+Body = TypeVar("Body", bound=Function)
+
+modules: dict[str, dict[str, Any]] = {
+    "torch": Table(),
+    "torch.autograd": {},
+    "torch.autograd.function": {},
+    "torch.autograd.graph": {},
+    "torch.autograd.gradcheck": {},
+    "torch.autograd.forward_ad": {},
+    "torch.autograd.functional": {},
+    "torch.cuda": {},
+    "torch.fft": Table(),
+    "torch.func": {},
+    "torch.linalg": Table(),
+    "torch.nn": {},
+    "torch.nn.functional": Table(),
+    "torch.nn.init": {},
+    "torch.nn.utils": {},
+    "torch.nn.utils.parametrizations": {},
+    "torch.nn.utils.parametrize": {},
+    "torch.nn.utils.rnn": {},
+    "torch.optim": {},
+    "torch.optim.lr_scheduler": {},
+    "torch.special": Table(),
+    "torch.utils.checkpoint": {},
+    "torch.utils.data": {},
+}
+"""The functions of each module."""
+
+methods: dict[str, Function] = Table()
+"""Methods of tensors; the tensor is their first argument."""
+
+properties: dict[str, Callable[[Tensor], Any]] = {}
+"""Attributes of tensors."""
+
+setters: dict[str, Callable[[Tensor, Any], None]] = {}
+"""Attributes of tensors that can be assigned to."""
+
+operators: dict[str, Function] = {}
+"""Binary operators with a tensor on at least one side, `[]` and `[]=`."""
+
+inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = {}
+"""What `x += y` and its like do to a tensor x; they return it."""
+
+unary_operators: dict[str, Function] = {}
+"""`-x`, `+x`, `~x`."""
+
+
+def expose(
+    entry: Op,
+    *names: str,
+    module: str = "torch",
+    function: bool = True,
+    method: bool = True,
+    inplace: bool = False,
+) -> None:
+    """Make an entry reachable under its name and the further ones.
+
+    Args:
+        entry: the op, whose forward function's parameters are the function's own.
+        names: the names, the entry's own when none is given.
+        module: where the function lives.
+        function, method: which of the two there are.
+        inplace: whether there is a method `NAME_` that writes the result to its tensor.
+    """
+    for name in names or (entry.name,):
+        if function:
+            entry.bind(modules[module], name)
+        if method:
+            entry.bind(methods, name)
+        if inplace:
+            methods[f"{name}_"] = in_place(entry.name, entry.apply)
+
+
+def function(
+    *names: str,
+    module: str = "torch",
+    method: bool = False,
+    inplace: bool = False,
+    check: Callable[..., Any] = check_inplace,
+) -> Callable[[Body], Body]:
+    """Make a composed function reachable: decorates it, under the names given or its own. `check`
+    is what its in-place form asks first: see `in_place`.
+    """
+
+    def decorate(body: Body) -> Body:
+        for name in _named(body, names):
+            modules[module][name] = body
+            if method:
+                methods[name] = body
+            if inplace:
+                methods[f"{name}_"] = in_place(name, body, check=check)
+        return body
+
+    return decorate
+
+
+def method(*names: str) -> Callable[[Body], Body]:
+    """Make a function reachable as a method of tensors only."""
+
+    def decorate(body: Body) -> Body:
+        for name in _named(body, names):
+            methods[name] = body
+        return body
+
+    return decorate
+
+
+def _named(body: Function, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of a function, its own by default; errors call it by the first of them."""
+    names = names or (body.__name__.rstrip("_"),)
+    body.__name__ = body.__qualname__ = names[0]
+    return names
+
+
+def tensor_property(*names: str) -> Callable[[Body], Body]:
+    """Make a function of a tensor readable as an attribute."""
+
+    def decorate(body: Body) -> Body:
+        for name in names or (body.__name__,):
+            properties[name] = body
+        return body
+
+    return decorate
+
+
+def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inplace) -> Function:
+    """The in-place form of a function: it writes the result to the first operand, and returns
+    that. `check` raises E405 where that operand may not be written, and is true where the write
+    changes what is read later on.
+    """
+
+    def write_result(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        try:
+            overlapping = check(self, *args)
+        except GradcliError:
+            _check_arguments(body, self, args, kwargs)
+            raise
+        try:
+            result = body(self, *args, **kwargs)
+        except GradcliError as refusal:
+            if refusal.raises == "NotImplementedError" and name in registry:
+                # PyTorch looks at the result before its kernels refuse a dtype.
+                _check_result(registry[name], self, args)
+            raise
+        if result is not self:
+            if overlapping and name in registry:
+                from gradcli.ops.codegen.aliased_writes import written_in_order
+
+                written_in_order(registry[name], body, self, args, kwargs, result)
+            write(self, result)
+        return self
+
+    write_result.__name__ = write_result.__qualname__ = f"{name}_"
+    # Whoever asks for the signature of a call that failed is shown that of the function.
+    vars(write_result)["__wrapped__"] = body
+    return write_result
+
+
+def check_write(check: Callable[..., Any], body: Function, self: Tensor, *args: Any) -> None:
+    """Raise what `check` has against a write to a tensor of what a function makes of it; before
+    that what `_check_arguments` does.
+    """
+    try:
+        check(self)
+    except GradcliError:
+        _check_arguments(body, self, args, {})
+        raise
+
+
+def _check_arguments(
+    body: Function, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> None:
+    """Raise what a function finds wrong with the types of its arguments, which PyTorch reads before
+    it asks whether the tensor may be written.
+    """
+    state = active.state
+    before = state.grad_enabled, state.recorder
+    state.grad_enabled, state.recorder = False, None
+    try:
+        body(self, *args, **kwargs)
+    except TypeError:
+        raise
+    except GradcliError as refusal:
+        if refusal.raises == "TypeError":
+            raise
+    finally:
+        state.grad_enabled, state.recorder = before
+
+
+def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
+    """Raise E301 or E203 where what is computed from a tensor and others, element by element, has
+    not the tensor's shape, or a dtype that the tensor's cannot take.
+    """
+    if not entry.pointwise:
+        return
+    try:
+        shape = np.broadcast_shapes(*[o.array.shape for o in (self, *args) if type(o) is Tensor])
+    except ValueError as failure:
+        raise misfit(entry, (self, *args), failure) from None
+    if shape != self.array.shape:
+        raise misshapen(self, shape) from None
+    if entry.name in _ORDERINGS:  # every dtype takes a bool
+        return
+    operands = zip(entry.parameters, (self, *args), strict=False)
+    # An entry whose second operand is a number does not count it among its tensors.
+    promoted = (*entry.tensors, "other")
+    given = [operand for parameter, operand in operands if parameter in promoted]
+    dtype = result_dtype([o.array if type(o) is Tensor else o for o in given])
+    if not can_cast(dtype, self.dtype):
+        raise unfit(dtype, self) from None
+
+
+_ORDERINGS = frozenset({"lt", "le", "gt", "ge"})
+
+
+def refuse_out(name: str, out: Any, *operands: Any) -> None:
+    """Raise E205 where a function was given `out=`; PyTorch raises too if something requires grad.
+
+    Args:
+        name: the function.
+        out: what it was given, None for nothing.
+        operands: its other arguments.
+    """
+    if out is not None:
+        recorded = any(isinstance(v, Tensor) and v.requires_grad for v in (out, *operands))
+        raise GradcliError(
+            "E205",
+            f"{name}(): the `out` argument is outside the language",
+            raises="RuntimeError" if recorded else None,
+            help="assign the result instead: `x = ...`",
+        )

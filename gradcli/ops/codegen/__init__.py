@@ -1,0 +1,1 @@
+"""From an entry to straight-line Python: its `apply` and its node class."""

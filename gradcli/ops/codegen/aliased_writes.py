@@ -1,0 +1,90 @@
+"""In-place forms whose operands lie, in part, in the memory that is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.dtypes import can_cast, result_dtype
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor
+from gradcli.kernels.overlapping_writes import BLOCK_BYTES, in_memory_order
+from gradcli.ops.definition.op import Function, Op
+from gradcli.state import active
+
+_WIDE = frozenset({"atan2", "hypot", "igamma", "igammac", "pow"})
+"""Those that have vectors of 64 bytes."""
+
+_ONE_BY_ONE = frozenset(
+    {"gcd", "heaviside", "lcm", "logical_and", "logical_or", "logical_xor", "xlogy"}
+)
+"""Those that read and write one element after the other."""
+
+_IN_STEPS = frozenset({"ldexp"})
+"""Those that PyTorch computes in several steps, of which the first reads the operands."""
+
+
+def written_in_order(
+    entry: Op,
+    body: Function,
+    self: Tensor,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    result: Tensor,
+) -> None:
+    """Make the result of an op what PyTorch's loop leaves in the tensor, which reads elements that
+    it has written.
+
+    A result that cannot be written to the tensor stays as it is, as does that of an op which does
+    not work by element, or not in the tensor's dtype: PyTorch computes it apart.
+
+    Args:
+        entry: the op.
+        body: computes the op's result from the tensor and further arguments.
+        self: the tensor, which is not written to yet.
+        args, kwargs: the further arguments.
+        result: what `body` computed from them.
+    """
+    if result.array.shape != self.array.shape or not can_cast(result.dtype, self.dtype):
+        return
+    tensors = [each.array for each in (self, *args) if type(each) is Tensor]
+    if entry.name in _IN_STEPS or not entry.pointwise or result_dtype(tensors) is not self.dtype:
+        return
+    places = [number for number, each in enumerate(args) if _is_read(each, self)]
+
+    def compute(values: Any, *others: Any) -> Any:
+        given = list(args)
+        for number, other in zip(places, others, strict=True):
+            given[number] = Tensor(other)
+        return body(Tensor(values), *given, **kwargs).array
+
+    operands = [self.array, *[args[number].array for number in places]]
+    recorder, active.state.recorder = active.state.recorder, None
+    try:
+        with NoGrad():
+            result.array = in_memory_order(
+                self.array, operands, _lanes(entry.name, self.array.dtype), compute
+            )
+    finally:
+        active.state.recorder = recorder
+
+
+def copied_over(array: Any, source: Any) -> Any:
+    """What a copy leaves in `array`, where it reads elements that it has written."""
+    lanes = BLOCK_BYTES // array.dtype.itemsize
+    return in_memory_order(array, [source], lanes, lambda values: values)
+
+
+def _is_read(operand: Any, self: Tensor) -> bool:
+    """Whether an argument is an operand with elements of its own, or in the tensor's memory."""
+    return type(operand) is Tensor and (
+        operand.array.ndim > 0 or operand.storage is self.storage is not None
+    )
+
+
+def _lanes(name: str, dtype: Any) -> int:
+    """How many elements the loop of an op reads before it writes them."""
+    if name in _ONE_BY_ONE or dtype.kind == "b":
+        return 1
+    if name in _WIDE:
+        return 1 if dtype.kind in "iu" else 2 * BLOCK_BYTES // dtype.itemsize
+    return BLOCK_BYTES // int(dtype.itemsize)

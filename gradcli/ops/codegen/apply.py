@@ -1,0 +1,450 @@
+"""From an entry of the catalogue to straight-line Python.
+
+Each op's `apply` and its node's `run` are written once, at the op's first call, from the entry's
+own signature and rules: no loop over inputs and no dictionary is left in them. The text is made
+from the catalogue alone, never from a program's input. For `mul` it reads, shortened:
+
+    def apply(input, other):
+        if type(input) is Tensor and type(other) is Tensor:
+            a_self = input.array
+            a_other = other.array
+            mixed = a_self.dtype is not a_other.dtype
+        else:
+            mixed = None
+        if mixed is not False:
+            (a_self, a_other), mixed = promoted(op, (input, other))
+        result = forward(a_self, a_other)
+        ...
+        node = new(MulBackward0)
+        node.saved_other = other
+
+    def run(node, grad, keep):
+        nodes = node.next_nodes
+        if nodes[0] is not None:
+            other = node.saved_other
+        g_self = rule_self(grad, other) if nodes[0] is not None else None
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.fusion.lazy import DEFERRED, deferred, forced
+from gradcli.arrays.gpu.array import ARRAYS
+from gradcli.arrays.storage import Storage
+from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
+from gradcli.autograd.node import SCALAR_METADATA
+from gradcli.autograd.tensor import (
+    Tensor,
+    TensorMeta,
+    accumulator,
+    gradient_edge,
+    mark_inference,
+    refresh,
+    storage_of,
+)
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.half_precision import with_exact_number
+from gradcli.ops.codegen import runtime
+from gradcli.ops.codegen.node_class import node_class
+from gradcli.ops.codegen.signature import Layout, layout_of, local, tuple_of, when
+from gradcli.ops.definition.dtype_support import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
+from gradcli.ops.definition.lints import metadata_of_pair
+from gradcli.ops.definition.op import Op
+from gradcli.state import active
+
+_FIXED: dict[str, Any] = {
+    "ARRAYS": ARRAYS,
+    "laid_out_like": laid_out_like,
+    "laid_out_like_operands": laid_out_like_operands,
+    "SCALAR_METADATA": SCALAR_METADATA,
+    "Storage": Storage,
+    "DEFERRED": DEFERRED,
+    "EVERYDAY": runtime.EVERYDAY,
+    "GradcliError": GradcliError,
+    "NUMBERS": runtime.NUMBERS,
+    "Tensor": Tensor,
+    "TensorMeta": TensorMeta,
+    "accumulator": accumulator,
+    "active": active,
+    "base_of": runtime.base_of,
+    "check_devices": runtime.check_devices,
+    "check_operand": runtime.check_operand,
+    "creation_of": runtime.creation_of,
+    "deferred": deferred,
+    "devices_differ": runtime.devices_differ,
+    "floating": runtime.floating,
+    "forced": forced,
+    "gradient_edge": gradient_edge,
+    "metadata_of_pair": metadata_of_pair,
+    "mark_inference": mark_inference,
+    "misfit": runtime.misfit,
+    "new": object.__new__,
+    "no_complex_gradient": no_complex_gradient,
+    "number_of": runtime.number_of,
+    "number_and_array": runtime.number_and_array,
+    "promoted": runtime.promoted,
+    "refresh": refresh,
+    "storage_of": storage_of,
+    "with_exact_number": with_exact_number,
+    "wrong_operand": runtime.wrong_operand,
+}
+
+
+def generate(op: Op) -> None:
+    """Make the op's `apply` and node class, and put `apply` wherever the op is bound."""
+    namespace = dict(_FIXED, op=op, forward=op.forward)
+    lines = _ApplyWriter(layout_of(op)).apply()
+    if op.inputs:
+        op.node_class = node_class(op)
+        namespace["node_class"] = op.node_class
+    exec(compile("\n".join(lines), f"<apply of {op.name}>", "exec"), namespace)
+    apply = namespace["apply"]
+    apply.__name__ = apply.__qualname__ = op.name
+    apply.__defaults__ = op.forward.__defaults__
+    op.apply = apply
+    for table, name in op.bindings:
+        table[name] = apply
+
+
+class _ApplyWriter:
+    """Writes the text of one op's `apply`."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self.op = layout.op
+        self.single = layout.single
+        self.promoted = layout.promoted
+
+    def apply(self) -> list[str]:
+        op = self.op
+        parameters = ", ".join(local(p) for p in op.parameters)
+        lines = [f"def apply({parameters}):"]
+        lines += self._numbers()
+        lines += self._arrays()
+        operand = {p: f"a_{p}" for p in (*op.tensors, *op.lists)}
+        values = ", ".join(operand.get(p, local(p)) for p in op.parameters)
+        everything = tuple_of([local(p) for p in (*op.tensors, *op.lists)])
+        results = "result" if self.single else "results"
+        lines += [
+            "    try:",
+            f"        {results} = {self._computed(values)}",
+            "    except (ValueError, TypeError, GradcliError) as failure:",
+            f"        raise misfit(op, {everything}, failure) from failure",
+            "    state = active.state",
+        ]
+        if self.single:
+            lines += self.layout.laid_out()
+            lines += self._checked_size()
+            lines += self._output("out", "result")
+        else:
+            lines.append("    outs = []")
+            lines.append("    for number, result in enumerate(results):")
+            lines += ["    " + line for line in self.layout.laid_out() + self._checked_size()]
+            lines += ["    " + line for line in self._output("out", "result")]
+            lines += ["        out.output_nr = number", "        outs.append(out)"]
+            lines.append("    out = tuple(outs)")
+        if op.inputs:
+            lines += self._record()
+        if not op.view:
+            lines += ["    if state.inference:", f"        {self._marked()}"]
+        given = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
+        lines += [
+            "    if state.recorder is not None:",
+            f"        state.recorder.operation(op, {given}, out)",
+            "    return out",
+        ]
+        return lines
+
+    def _computed(self, values: str) -> str:
+        """The call of the forward function."""
+        if self.op.exact_numbers:
+            return f"with_exact_number(forward, {values}) if mixed else forward({values})"
+        return f"forward({values})"
+
+    def _arrays(self) -> list[str]:
+        """Lines that check the operands and read their arrays, promoted where the op promotes."""
+        op = self.op
+        lines: list[str] = []
+        for t in op.tensors:
+            if t not in self.promoted:
+                name = local(t)
+                lines += [f"    if type({name}) is Tensor:", f"        a_{t} = {name}.array"]
+                lines += [f"        {line}" for line in self._plan(t)]
+                if self.layout.optional(t):
+                    lines += [f"    elif {name} is None:", f"        a_{t} = None"]
+                lines += ["    else:", f"        raise wrong_operand(op, {t!r}, {name})"]
+        for name in op.lists:
+            lines.append(f"    a_{name} = [forced(tensor.array) for tensor in {name}]")
+            lines.append(f"    check_devices(op, a_{name})")
+        if op.view:
+            lines.append("    storage = storage_of(input)")
+            lines.append("    a_self = input.array")
+        count = len(self.promoted)
+        if count == 1:
+            (t,) = self.promoted
+            name = local(t)
+            lines += [
+                f"    if type({name}) is not Tensor:",
+                f"        raise wrong_operand(op, {t!r}, {name})",
+                f"    a_{t} = {name}.array",
+                *[f"    {line}" for line in self._plan(t)],
+            ]
+        elif count:
+            names = [local(t) for t in self.promoted]
+            first = self.promoted[0]
+            same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
+            alike = " is ".join(f"type(a_{t})" for t in self.promoted)
+            everything = ", ".join(f"a_{t}" for t in self.promoted)
+            large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
+            lines.append("    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":")
+            lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
+            lines += [
+                f"        if {alike} not in ARRAYS:",  # NumPy scalars of one type
+                "            mixed = False",
+                "        else:",
+                f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
+                "            least = active.state.defer_from",
+                f"            if not mixed and ({large}):",
+                f"                a_{first} = deferred(a_{first})",
+            ]
+            arrays = tuple_of([f"a_{t}" for t in self.promoted])
+            if count == 2:
+                a, b = self.promoted
+                lines += [
+                    f"    elif type({names[0]}) is Tensor:",
+                    f"        a_{a} = {names[0]}.array",
+                    f"        mixed, a_{a}, a_{b} = number_and_array(a_{a}, {names[1]})",
+                    f"    elif type({names[1]}) is Tensor:",
+                    f"        a_{b} = {names[1]}.array",
+                    f"        mixed, a_{b}, a_{a} = number_and_array(a_{b}, {names[0]})",
+                ]
+            lines += [
+                "    else:",
+                "        mixed = True",
+                "    if mixed:",
+                f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r},"
+                f" {tuple_of(names)})",
+            ]
+        if len(op.tensors) > max(count, 1):
+            alike = " is ".join(f"type(a_{t})" for t in op.tensors)
+            arrays = tuple_of([f"a_{t}" for t in op.tensors])
+            lines += [f"    if not ({alike}):", f"        check_devices(op, {arrays})"]
+        lines += self.layout.refusals()
+        if op.floating:
+            for t in self.promoted:
+                lines += [
+                    f"    if a_{t}.dtype.kind != 'f':"
+                    if count == 1
+                    else f"    if type(a_{t}) is not float:",
+                    f"        a_{t} = floating(a_{t})",
+                ]
+        return lines
+
+    def _numbers(self) -> list[str]:
+        """Lines that take a number out of a 0-dim tensor that was given for one."""
+        op = self.op
+        given = [local(p) for p in op.parameters if p not in op.tensors] if op.pointwise else []
+        return [
+            line
+            for name in given
+            for line in (
+                f"    if type({name}) is Tensor:",
+                f"        {name} = number_of(op, {name})",
+            )
+        ]
+
+    def _checked_size(self) -> list[str]:
+        """Lines that refuse a result larger than the session may use."""
+        if self.op.pointwise and len(self.promoted) == 1:
+            return []  # as large as its operand
+        test = "result.size > state.limits.elements"
+        if self.single:
+            test = f"type(result) not in SCALAR_METADATA and {test}"
+        return [
+            f"    if {test}:",
+            "        raise state.limits.too_many_elements(result.size, raises='RuntimeError')",
+        ]
+
+    def _plan(self, tensor: str) -> list[str]:
+        """Lines that make a large operand the beginning of a plan, or give an op that cannot be
+        part of one its values.
+        """
+        array = f"a_{tensor}"
+        if self.op.deferrable:
+            return [
+                f"if type({array}) in ARRAYS and {array}.size >= active.state.defer_from:",
+                f"    {array} = deferred({array})",
+            ]
+        return [
+            f"if type({array}) in DEFERRED:",
+            f"    {array} = {local(tensor)}.array = {array}.force()",
+        ]
+
+    def _output(self, name: str, array: str) -> list[str]:
+        lines = [
+            f"    {name} = new(Tensor)",
+            f"    {name}.array = {array}",
+            f"    {name}.output_nr = 0",
+            f"    {name}.requires_grad = False",
+            f"    {name}.grad_fn = None",
+        ]
+        if self.op.view:
+            lines += [
+                f"    {name}.storage = storage",
+                f"    {name}.meta = meta = TensorMeta()",
+                "    meta.base = base_of(input)",
+                "    meta.attr_version = storage.version if type(storage) is Storage else 0",
+                "    meta.loose = not state.grad_enabled",
+                "    meta.creation = "
+                + ("creation_of(input)" if self.single else "'multi_output'")
+                + " if state.grad_enabled else 'no_grad'",
+                f"    {name}.requires_grad = input.requires_grad",
+            ]
+        else:
+            lines += [f"    {name}.storage = None", f"    {name}.meta = None"]
+        return lines
+
+    def _record(self) -> list[str]:
+        """Lines that make the node, if gradients are on and an input wants one."""
+        op = self.op
+        lines = ["    if state.grad_enabled:"]
+        body: list[str] = []
+        inner: list[str] = []
+        if op.lists:
+            (name,) = op.lists
+            body += [
+                f"edges = [gradient_edge(tensor) for tensor in {name}]",
+                "nodes = tuple([edge[0] for edge in edges])",
+                f"wanted = any([tensor.requires_grad for tensor in {name}])",
+                "nrs = tuple([edge[1] for edge in edges])",
+            ]
+            test = "wanted"
+        else:
+            body.append("loose = False")
+            for i, t in enumerate(op.inputs):
+                body += self._edge(i, local(t))
+            nodes, nrs = [[f"{c}{i}" for i in range(len(op.inputs))] for c in "nr"]
+            inner.append("nodes = " + tuple_of(nodes))
+            # Most are first outputs: a constant costs a long chain no memory.
+            first = tuple_of(["0"] * len(nrs))
+            inner.append(f"nrs = {tuple_of(nrs)} if {' or '.join(nrs)} else {first}")
+            test = " or ".join([*(f"{node} is not None" for node in nodes), "loose"])
+        body.append(f"if {test}:")
+        if op.name in WITHOUT_COMPLEX_GRADIENT:
+            body.append("    if result.dtype.kind == 'c':")
+            body.append("        raise no_complex_gradient(op.name)")
+        if op.node_name == "NotImplemented":  # it has no edges for constants
+            inner += [
+                "edges = [edge for edge in zip(nodes, nrs) if edge[0] is not None]",
+                "nodes = tuple([edge[0] for edge in edges])",
+                "nrs = tuple([edge[1] for edge in edges])",
+            ]
+        inner += [
+            "node = new(node_class)",
+            "node.next_nodes = nodes",
+            "node.input_nrs = nrs",
+            "state.sequence_nr = node.sequence_nr = state.sequence_nr + 1",
+            "node.place = state.place",
+            "node.assigned = None",
+            "node.extra = None",
+        ]
+        if self.single:
+            inner += [
+                f"node.metadata = SCALAR_METADATA.get(type(result)) or {self._metadata()}",
+                "out.grad_fn = node",
+                "out.requires_grad = True",
+            ]
+        else:
+            inner.append("node.metadata = tuple([(r.shape, r.dtype) for r in results])")
+            outs = (
+                "outs"
+                if op.outputs == ("*",)
+                else tuple_of([f"outs[{n}]" for n in op.differentiable])
+            )
+            inner += [
+                f"for piece in {outs}:",
+                "    piece.grad_fn = node",
+                "    piece.requires_grad = True",
+            ]
+        inner += self._save()
+        body += ["    " + line for line in inner]
+        return lines + ["        " + line for line in body]
+
+    def _marked(self) -> str:
+        """The line that marks what was made under `torch.inference_mode()`."""
+        return "mark_inference(out)" if self.single else "[mark_inference(each) for each in out]"
+
+    def _metadata(self) -> str:
+        """What gives the metadata of a result that is no scalar."""
+        if self.op.pointwise and len(self.promoted) == 2:
+            pair = ", ".join(f"a_{t}" for t in self.promoted)
+            return f"metadata_of_pair({self.op.name!r}, result, {pair})"
+        return "((result.shape, result.dtype),)"
+
+    def _edge(self, i: int, name: str) -> list[str]:
+        """Lines that find the node and output number of one input."""
+        tensor = self.op.inputs[i]
+        maybe_number = len(self.promoted) > 1 and tensor in self.promoted
+        test = f"type({name}) is Tensor and " if maybe_number else ""
+        if self.layout.optional(tensor):
+            test = f"{name} is not None and "
+        return [
+            f"if {test}{name}.meta is not None and {name}.meta.base is not None:",
+            f"    refresh({name})",
+            f"if {test}{name}.requires_grad:",
+            f"    n{i} = {name}.grad_fn",
+            f"    if n{i} is None:",
+            f"        n{i} = accumulator({name})",
+            f"        r{i} = 0",
+            f"        loose = n{i} is None",
+            "    else:",
+            f"        r{i} = {name}.output_nr",
+            "else:",
+            f"    n{i} = None",
+            f"    r{i} = 0",
+        ]
+
+    def _save(self) -> list[str]:
+        lines: list[str] = []
+        for t in self.layout.saved_tensors:
+            name = local(t)
+            condition = self.layout.condition(t, "n{}")
+            optional = len(self.promoted) > 1 or self.layout.optional(t)
+            test = f"type({name}) is Tensor and " if optional else ""
+            save = [
+                f"node.saved_{t} = {name}",
+                f"node.version_{t} = {name}.storage.version"
+                f" if {test}{name}.storage is not None else 0",
+            ]
+            lines += when(condition, save)
+        for number, r in enumerate(self.op.outputs):
+            if r in self.layout.served:
+                if self.op.outputs != ("*",) and number not in self.op.differentiable:
+                    # An output without history: it cannot tell the node of a storage later.
+                    lines += [
+                        f"node.storage_{r} = storage_of(outs[{number}])",
+                        f"node.saved_{r} = outs[{number}].array",
+                        f"node.version_{r} = 0",
+                    ]
+                    continue
+                array = "result" if self.single else f"results[{number}]"
+                # Unlike an input, a result is kept and checked whichever gradients are wanted.
+                lines += [
+                    f"node.saved_{r} = {array}",
+                    f"node.storage_{r} = None",
+                    f"node.version_{r} = 0",
+                ]
+        for t in self.layout.sizes:
+            if t in self.op.lists:
+                lines.append(f"node.{t}_sizes = [array.shape for array in a_{t}]")
+            elif t in self.promoted or self.layout.optional(t):
+                # Neither a number nor None has a shape.
+                lines.append(f"node.{t}_sizes = getattr(a_{t}, 'shape', ())")
+            else:
+                lines.append(f"node.{t}_sizes = a_{t}.shape")
+        lines += [f"node.{t}_strides = a_{t}.strides" for t in self.layout.strides]
+        lines += [f"node.argument_{a} = {local(a)}" for a in self.layout.arguments]
+        if len(self.promoted) > 1:
+            lines.append("node.mixed = mixed")
+        return lines

@@ -1,0 +1,1 @@
+"""Tensors from data, from sequences and from random numbers; copies and devices."""

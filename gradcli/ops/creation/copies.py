@@ -1,0 +1,336 @@
+"""Copies, casts and fills: `clone to cuda float copy_ fill_ zero_ detach contiguous`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import located, module_of, moved
+from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.sizes import Device
+from gradcli.arrays.strides import cast_in_order, copied_in_order
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.inplace import writes
+from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.inplace.writes import (
+    check_graph,
+    check_inplace,
+    is_recorded,
+    overwrite,
+    write,
+)
+from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.codegen.runtime import NUMBERS, type_name
+from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.creation.settings import by_rows
+from gradcli.ops.definition.op import Op, op
+
+clone = op(
+    "clone",
+    "CloneBackward0",
+    lambda self: copied_in_order(self),
+    keeps_layout=True,
+    self=lambda grad: grad,
+)
+
+
+def _cast(self: Any, dtype: DType) -> Any:
+    same = dtypes.of_array(self) is dtype
+    return copied_in_order(self) if same else cast_in_order(self, dtype)
+
+
+cast_to_floating = op(
+    "_to_copy",
+    "ToCopyBackward0",
+    lambda self, dtype: _cast(self, dtype),
+    keeps_layout=True,
+    # The engine casts the gradient back to the input's dtype.
+    self=lambda grad: grad,
+)
+# Integers and bools have no gradient.
+cast_to_integer = op(
+    "_to_copy.integer",
+    "",
+    lambda self, dtype: _cast(self, dtype),
+    constant=("self",),
+    keeps_layout=True,
+)
+
+
+def cast_to(value: Any, dtype: DType) -> Any:
+    """An array or tensor in a dtype, always a copy; no integer leads back to where it came from."""
+    differentiable = dtype.is_floating_point or dtype.is_complex
+    return (cast_to_floating if differentiable else cast_to_integer)(value, dtype)
+
+
+@function("clone", method=True)
+def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
+    return (row_order if by_rows("clone", memory_format) else clone).apply(input)
+
+
+# A copy in another place of memory; the gradient goes back to the first one.
+to_device: Op = op(
+    "_to_copy.device",
+    "ToCopyBackward0",
+    lambda self, device, home: moved(self, device),
+    self=lambda grad, device, home: to_device(grad, home, device),
+)
+
+
+def wanted(
+    name: str, values: tuple[Any, ...], dtype: Any, device: Any
+) -> tuple[DType | None, Device | None]:
+    """The dtype and the device that the arguments of `to` ask for."""
+    for value in values:
+        if isinstance(value, DType) or hasattr(value, "hosts"):
+            dtype = value
+        elif isinstance(value, Tensor):
+            dtype, device = value.dtype, value.device
+        elif isinstance(value, (str, Device)) or type(value) is int:
+            device = value
+        elif not isinstance(value, bool):
+            raise GradcliError(
+                "E202", f"{name}(): expected a dtype or a device, not {type(value).__name__}"
+            )
+    if dtype is not None:
+        dtype = checked_dtype(name, dtype, dtype)
+    return dtype, None if device is None else located(name, device)
+
+
+@method("to")
+def to(
+    self: Tensor,
+    *args: Any,
+    dtype: DType | None = None,
+    device: Any = None,
+    non_blocking: bool = False,
+    copy: bool = False,
+) -> Tensor:
+    """The tensor in another dtype, or on another device: itself where it is so already, unless
+    `copy`.
+
+    Raises E604 for a GPU that is not there.
+    """
+    target, place = wanted("to", args, dtype, device)
+    home = self.device
+    if place is not None and place != home:
+        self = to_device.apply(self, place, home)
+        copy = False
+    if not copy and target in (None, self.dtype):
+        return self
+    return cast_to(self, target or self.dtype)
+
+
+@method("cuda")
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none."""
+    return to(self, device="cuda" if device is None else device)
+
+
+@method("cpu")
+def cpu(self: Tensor) -> Tensor:
+    """The tensor in the host's memory; itself where it is there already."""
+    return to(self, device="cpu")
+
+
+def _cast_method(name: str) -> None:
+    target = DTYPES[name]
+
+    @method(name)
+    def convert(self: Tensor) -> Tensor:
+        return self if self.dtype is target else cast_to(self, target)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"The tensor as {target}; itself where it is one already."
+
+
+for _name in (
+    "float",
+    "double",
+    "half",
+    "bfloat16",
+    "long",
+    "int",
+    "short",
+    "bool",
+    "cfloat",
+    "cdouble",
+):
+    _cast_method(_name)
+
+
+@method("byte")
+def byte(self: Tensor) -> Tensor:
+    """The tensor as torch.uint8."""
+    return to(self, DTYPES["uint8"])
+
+
+@method("char")
+def char(self: Tensor) -> Tensor:
+    """The tensor as torch.int8."""
+    return to(self, DTYPES["int8"])
+
+
+@method("type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in another one's dtype."""
+    return to(self, other.dtype)
+
+
+@method("contiguous")
+def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
+    """The tensor with its elements in row order: itself where they are already."""
+    if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
+        return self
+    return row_order.apply(self)
+
+
+row_order = op(
+    "contiguous", "CloneBackward0", lambda self: self.copy(order="C"), self=lambda grad: grad
+)
+
+# --- leaving the graph --------------------------------------------------------------------------
+
+
+@function("detach", method=True)
+def detach(input: Tensor) -> Tensor:
+    """The same memory and version, outside the graph."""
+    return alias(input)
+
+
+@method("detach_")
+def detach_in_place(self: Tensor) -> Tensor:
+    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
+    if self.base is not None:
+        raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
+    storage_of(self)
+    if self.grad_fn is not None and self.grad_fn.extra is not None:
+        hooks = self.grad_fn.extra.tensor_hooks.get(self.output_nr)
+        if hooks is not None:  # they stay the tensor's too
+            meta_of(self).hooks = hooks
+    self.grad_fn = None
+    self.output_nr = 0
+    self.requires_grad = False
+    return self
+
+
+# --- writing ------------------------------------------------------------------------------------
+
+copied = op(
+    "copy",
+    "CopyBackwards",
+    lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
+    # Nothing of the old value is left.
+    self=lambda grad: zeros_like(grad),
+    src=lambda grad: grad,
+)
+writes.clone = lambda tensor: clone.apply(tensor)
+writes.copied = lambda tensor, source: copied.apply(tensor, source)
+
+
+@method("copy_")
+def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
+    """Write another tensor's values, broadcast and cast, and take its history."""
+    if isinstance(src, (bool, int, float, complex)):
+        src = Tensor(dtypes.cast(src, self.dtype))
+    elif not isinstance(src, Tensor):
+        raise GradcliError("E202", f"copy_() needs a tensor, not {type(src).__name__}")
+    overlapping = check_inplace(self, src)
+    if self.array.dtype.kind in "iub":
+        src = Tensor(src.array)  # a copy to integers carries no gradient
+    same = src.array.dtype is self.array.dtype
+    if same and not overlapping and not is_recorded(self, src):
+        overwrite(self, src.array)
+        return self
+    result = copied.apply(self, src)
+    if same and overlapping:
+        from gradcli.ops.codegen.aliased_writes import copied_over
+
+        result.array = copied_over(self.array, src.array)
+    write(self, result)
+    return self
+
+
+filled = op(
+    "fill",
+    "FillBackward2",
+    lambda self, value: module_of(self).full(self.shape, value, self.dtype),
+    self=lambda grad: zeros_like(grad),
+)
+# The engine sums the value's gradient to its shape, 0-dim.
+filled_with_tensor = op(
+    "fill",
+    "FillBackward3",
+    lambda self, value: module_of(self).full(
+        self.shape, dtypes.cast(value, dtypes.of_array(self)), self.dtype
+    ),
+    self=lambda grad: zeros_like(grad),
+    value=lambda grad: grad,
+)
+zeroed = op(
+    "zero",
+    "ZeroBackward0",
+    lambda self: module_of(self).zeros(self.shape, self.dtype),
+    self=lambda grad: zeros_like(grad),
+)
+
+
+@function("fill_", method=True)
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors."""
+    if type(value) is not Tensor and type(value) not in NUMBERS:
+        raise GradcliError("E202", f"fill_(): the value must be a number, not {type_name(value)}")
+    check_graph(self)
+    if isinstance(value, Tensor):
+        if value.array.ndim:
+            raise GradcliError(
+                "E301", f"fill_(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+            )
+        check_memory(self)
+        if value.array.dtype is self.array.dtype and not is_recorded(self, value):
+            overwrite(self, value.array)
+        else:
+            write(self, filled_with_tensor.apply(self, value))
+        return self
+    number = checked_cast(value, self.dtype)
+    if is_recorded(self):
+        write(self, filled.apply(self, number))
+    else:
+        overwrite(self, number)
+    return self
+
+
+@function("zero_", method=True)
+def zero_(self: Tensor) -> Tensor:
+    """Write zero into every element."""
+    check_graph(self)
+    write(self, zeroed.apply(self))
+    return self
+
+
+def _cast_gradient(gradient: Any, dtype: Any) -> Any:
+    if isinstance(gradient, Tensor):
+        if gradient.array.dtype.kind == "c" and dtype.kind == "f":
+            from gradcli.ops.elementwise.complex import real_part
+
+            gradient = real_part(gradient)
+            if gradient.array.dtype is dtype:
+                return gradient
+        return cast_to(gradient, dtypes.of_array(np.empty((), dtype)))
+    return dtypes.cast(gradient, dtypes.of_array(np.empty((), dtype)))
+
+
+def _copied_gradient(gradient: Tensor) -> Tensor:
+    """A gradient copied to new memory, as PyTorch copies it while a graph of it is recorded."""
+    return copied.apply(Tensor(np.zeros_like(gradient.array)), gradient)
+
+
+accumulate.cast = _cast_gradient
+accumulate.copy, accumulate.clone = _copied_gradient, clone.apply

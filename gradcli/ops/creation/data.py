@@ -1,0 +1,301 @@
+"""Tensors from data: `tensor as_tensor new_tensor`, and the old `Tensor LongTensor`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of, to_host
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd.tensor import Tensor, alias, meta_of
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import function, method, modules
+from gradcli.ops.creation.copies import detach, to
+from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
+from gradcli.ops.creation.tensor_methods import requires_grad_
+from gradcli.ops.definition.lints import check_copied
+from gradcli.state import active
+
+# --- nested sequences ---------------------------------------------------------------------------
+
+
+def _shape_of(data: Any) -> tuple[int, ...]:
+    """The shape that the first elements of nested sequences have."""
+    shape: list[int] = []
+    while isinstance(data, (list, tuple, range)):
+        shape.append(len(data))
+        if not data:
+            break
+        data = data[0]
+        if len(shape) > 64:
+            raise GradcliError("E204", "tensor(): the lists are nested too deeply")
+    return tuple(shape)
+
+
+def _flatten(data: Any, shape: tuple[int, ...], place: str, flat: list[Any]) -> None:
+    """Put the numbers of nested sequences into `flat`; raises where they do not have the shape."""
+    if not shape:
+        if isinstance(data, Tensor):
+            if data.array.size != 1:
+                raise GradcliError(
+                    "E204",
+                    f"tensor(): {place} is a tensor of {data.array.size} elements, where a number"
+                    " should be",
+                    help="join tensors with torch.stack()",
+                )
+            data = to_host(data.array.reshape(-1)[0])
+        elif isinstance(data, (list, tuple, range)):
+            raise GradcliError("E202", f"tensor(): {place} is a list, where a number should be")
+        flat.append(data)
+        return
+    if not isinstance(data, (list, tuple, range)):
+        raise GradcliError(
+            "E202", f"tensor(): {place} is {_described(data)}, where a list should be"
+        )
+    if len(data) != shape[0]:
+        raise GradcliError(
+            "E204",
+            f"tensor(): {place} has {_counted(len(data))}, the lists beside it have {shape[0]}",
+            help="all lists of one depth need the same length",
+        )
+    if len(shape) == 1 and not any(isinstance(item, (list, tuple, range, Tensor)) for item in data):
+        flat.extend(data)
+        return
+    for i, item in enumerate(data):
+        _flatten(item, shape[1:], f"{place}[{i}]", flat)
+
+
+def _described(data: Any) -> str:
+    return "a tensor" if isinstance(data, Tensor) else f"a {type(data).__name__}"
+
+
+def _counted(count: int) -> str:
+    return "1 element" if count == 1 else f"{count} elements"
+
+
+def _element_dtype(value: Any, nested: bool) -> DType:
+    """The dtype of one number of the data, the first in lists or not; raises E202 for what is no
+    number.
+    """
+    if type(value) in PYTHON_TYPES:
+        return number_dtype(value)
+    if isinstance(value, np.generic):
+        return dtypes.of_array(value)
+    kind = type(value).__name__
+    raised = "RuntimeError"
+    if isinstance(value, str):
+        raised = "ValueError" if nested else "TypeError"
+    raise GradcliError("E202", f"tensor(): a tensor holds numbers, not {kind}", raises=raised)
+
+
+def _inferred(flat: list[Any], nested: bool) -> DType:
+    """The dtype that holds all the numbers."""
+    kinds = {type(value) for value in flat}
+    if kinds == {float}:
+        return dtypes.default_dtype()
+    found: DType | None = None
+    for value in flat if len(kinds) > 1 else flat[:1]:
+        # PyTorch takes a text that comes first for one list more.
+        dtype = _element_dtype(value, nested and value is flat[0])
+        found = dtype if found is None else dtypes.promote_types(found, dtype)
+    return found or dtypes.default_dtype()
+
+
+_INTEGER_BOUNDS = {
+    dtypes.uint8: (-256, 255),  # a negative number wraps around, as in C
+    dtypes.int8: (-128, 127),
+    dtypes.int16: (-(2**15), 2**15 - 1),
+    dtypes.int32: (-(2**31), 2**31 - 1),
+    dtypes.int64: (-(2**63), 2**63 - 1),
+}
+
+
+def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
+    """The array of the numbers. Raises E204 for one that the dtype cannot hold."""
+    if dtype.category == "int":
+        low, high = _INTEGER_BOUNDS[dtype]
+        for value in flat:
+            # Only an integer wraps around where there are no signs.
+            least = 0 if dtype is dtypes.uint8 and isinstance(value, float) else low
+            if not least <= value.real <= high or isinstance(value, complex):
+                raise GradcliError(
+                    "E204",
+                    f"tensor(): {value} lies outside {dtype}",
+                    raises="ValueError" if isinstance(value, int) and dtype is dtypes.int64
+                    else "RuntimeError",
+                )  # fmt: skip
+        flat = [int(value) for value in flat]
+        if dtype is dtypes.uint8:
+            flat = [value % 256 for value in flat]
+    elif dtype.category == "float" and any(isinstance(value, complex) for value in flat):
+        raise GradcliError("E202", f"tensor(): a complex number does not fit {dtype}")
+    numpy_dtype = dtype.numpy_dtype
+    if dtype.itemsize == 2 and dtype.category == "float":
+        return np.array(flat, np.float32).astype(numpy_dtype).reshape(shape)[()]
+    return np.array(flat, numpy_dtype).reshape(shape)[()]
+
+
+# --- what programs call ---------------------------------------------------------------------------
+
+
+def array_of(data: Any, dtype: DType | None) -> Any:
+    """The array of a number, nested sequences of numbers, an array or a tensor; always a new one.
+
+    Raises E204 for lists of unequal length, naming the place, and E202 for what is no number.
+    """
+    if isinstance(data, Tensor):
+        data = data.array
+    if isinstance(data, (np.ndarray, np.generic)):
+        target = dtype or dtypes.of_array(data)
+        return module_of(data).array(data, target.numpy_dtype)[()]
+    if type(data) is float and dtype is None and dtypes.default_dtype() is dtypes.float32:
+        return np.float32(data)
+    shape = _shape_of(data)
+    # A short list that holds itself twice, over and over, has a great many elements.
+    active.state.limits.check_elements(math.prod(shape), raises="RuntimeError")
+    flat: list[Any] = []
+    if 0 not in shape:  # PyTorch looks no further where the first lists end
+        _flatten(data, shape, "the data", flat)
+    inferred = _inferred(flat, bool(shape))
+    return _as_array(flat, shape, dtype or inferred)
+
+
+@function("tensor")
+def tensor(
+    data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A leaf that holds a copy of the data: a number, nested lists of numbers, or a tensor.
+
+    Floats get the default dtype, ints int64, bools bool, unless `dtype` is given. Raises E204 for
+    lists of unequal length, E202 for what is no number, E408 for integers that should require grad.
+    """
+    check_copied(data)
+    target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
+    if device is None and isinstance(data, Tensor):
+        device = data.device
+    return made("tensor", array_of(data, target), device, requires_grad)
+
+
+@function("as_tensor", "asarray")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor: a tensor as it is, or cast in the graph; anything else copied."""
+    target = None if dtype is None else checked_dtype("as_tensor", dtype, dtypes.float32)
+    if isinstance(data, Tensor):
+        return to(data, dtype=target, device=device)
+    return made("as_tensor", array_of(data, target), device, False)
+
+
+@method("new_tensor")
+def new_tensor(
+    self: Tensor,
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor that holds a copy of the data, of this one's dtype."""
+    return tensor(
+        data,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
+    )
+
+
+# --- the old constructors -----------------------------------------------------------------------
+
+
+def _constructor(name: str, dtype: DType | None) -> None:
+    """A constructor named after a type: data makes a tensor of it, integers are sizes."""
+
+    def construct(*data_or_sizes: Any) -> Tensor:
+        target = dtype or dtypes.default_dtype()
+        if len(data_or_sizes) == 1 and not isinstance(data_or_sizes[0], (int, float)):
+            data = data_or_sizes[0]
+            if isinstance(data, Tensor) and data.dtype is target:
+                return detach(data)
+            return made(name, array_of(data, target), None, False)
+        return zeros(data_or_sizes, dtype=target)
+
+    construct.__name__ = construct.__qualname__ = name
+    construct.__doc__ = f"A {dtype or 'default dtype'} tensor of nested lists, or of the sizes."
+    function(name)(construct)
+
+
+_constructor("Tensor", None)
+_TYPES = (
+    ("FloatTensor", dtypes.float32),
+    ("DoubleTensor", dtypes.float64),
+    ("HalfTensor", dtypes.float16),
+    ("LongTensor", dtypes.int64),
+    ("IntTensor", dtypes.int32),
+    ("ShortTensor", dtypes.int16),
+    ("CharTensor", dtypes.int8),
+    ("ByteTensor", dtypes.uint8),
+    ("BoolTensor", dtypes.bool_),
+)
+for _name, _dtype in _TYPES:
+    _constructor(_name, _dtype)
+
+_TYPE_NAMES = {
+    **{dtype: f"torch.{name}" for name, dtype in _TYPES},
+    dtypes.bfloat16: "torch.BFloat16Tensor",
+    dtypes.complex64: "torch.ComplexFloatTensor",
+    dtypes.complex128: "torch.ComplexDoubleTensor",
+}
+
+
+@method("type")
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The old name of the tensor's type, `torch.FloatTensor`; with a dtype, or such a name, the
+    tensor in that dtype. Raises E204 for an unknown name.
+    """
+    if dtype is None:
+        return _TYPE_NAMES[self.dtype]
+    if isinstance(dtype, str):
+        named = [found for found, name in _TYPE_NAMES.items() if name == dtype]
+        if not named:
+            raise GradcliError("E204", f"type(): there is no type {dtype!r}")
+        return to(self, named[0])
+    for name, named_dtype in _TYPES:
+        if dtype is modules["torch"][name]:
+            return to(self, named_dtype)
+    if not isinstance(dtype, DType) and hasattr(dtype, "hosts"):
+        raise GradcliError("E204", f"type(): Python's {dtype} is no type of tensors")
+    return to(self, checked_dtype("type", dtype, self.dtype))
+
+
+@function("Buffer", module="torch.nn")
+def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
+    """`torch.nn.Buffer(data)`: a tensor on the data's memory that a module which it is assigned to
+    takes for part of its state.
+    """
+    if data is not None and not isinstance(data, Tensor):
+        raise GradcliError(
+            "E202",
+            f"Buffer() takes a tensor, not {_described(data)}",
+            raises="AttributeError",
+        )
+    result = (
+        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
+    )
+    meta_of(result).persistent = persistent
+    return requires_grad_(result, data is not None and data.requires_grad)
+
+
+@function("Parameter", module="torch.nn")
+def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
+    """`torch.nn.Parameter(data)`: a leaf on the data's memory that requires grad, and says what it
+    is when it is printed.
+    """
+    if data is not None and not isinstance(data, Tensor):
+        raise GradcliError("E202", f"Parameter() takes a tensor, not {_described(data)}")
+    result = (
+        Tensor(np.empty(0, dtypes.default_dtype().numpy_dtype)) if data is None else alias(data)
+    )
+    meta_of(result).is_parameter = True
+    return requires_grad_(result, requires_grad)

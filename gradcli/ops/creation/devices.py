@@ -1,0 +1,130 @@
+"""Devices: `torch.cuda`, and the device of new tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays import backend
+from gradcli.arrays.sizes import Device
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import function, method, modules
+from gradcli.ops.creation.random import manual_seed_of, seed_of
+from gradcli.state import active
+
+
+@function("set_default_device")
+def set_default_device(device: Any) -> None:
+    """Set the device of new tensors, the CPU for None. Raises E604 for a GPU that is not there."""
+    place = None if device is None else backend.located("set_default_device", device)
+    active.state.default_device = None if place is None else str(place)
+
+
+@function("get_default_device")
+def get_default_device() -> Device:
+    """The device of new tensors."""
+    return Device(active.state.default_device or "cpu")
+
+
+@method("get_device")
+def get_device(self: Any) -> int:
+    """The number of the GPU that holds the tensor, -1 for the host's memory."""
+    index = self.device.index
+    return -1 if index is None else int(index)
+
+
+# --- torch.cuda -----------------------------------------------------------------------------------
+
+_CUDA = "torch.cuda"
+
+
+def _runtime() -> Any:
+    return backend.cupy().cuda.runtime
+
+
+def _index(name: str, device: Any) -> int:
+    """The number of the GPU that a program names, of the one in use for None."""
+    if device is None or type(device) is int:
+        place = backend.located(name, "cuda" if device is None else Device(device))
+    else:
+        place = backend.located(name, device)
+    if place.index is None:
+        raise GradcliError("E204", f"{name}() takes a GPU, not {device}", raises="ValueError")
+    return place.index
+
+
+@function("is_available", module=_CUDA)
+def is_available() -> bool:
+    """Whether there is a GPU, and CuPy for it."""
+    return device_count() > 0
+
+
+@function("device_count", module=_CUDA)
+def device_count() -> int:
+    """How many GPUs CuPy finds; 0 without CuPy."""
+    try:
+        return int(_runtime().getDeviceCount())
+    except GradcliError:
+        return 0
+
+
+@function("current_device", module=_CUDA)
+def current_device() -> int:
+    """The number of the GPU in use. Raises E604 where there is none."""
+    return _index("current_device", None)
+
+
+@function("set_device", module=_CUDA)
+def set_device(device: Any) -> None:
+    """Use a GPU. Raises E604 where it is not there, and E205 for a second one."""
+    _index("set_device", device)
+
+
+@function("get_device_name", module=_CUDA)
+def get_device_name(device: Any = None) -> str:
+    """What a GPU is called. Raises E604 where there is none."""
+    name = _runtime().getDeviceProperties(_index("get_device_name", device))["name"]
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
+@function("synchronize", module=_CUDA)
+def synchronize(device: Any = None) -> None:
+    """Wait until the GPU has done all that it was asked to. Raises E604 where there is none."""
+    backend.cupy().cuda.Device(_index("synchronize", device)).synchronize()
+
+
+@function("memory_allocated", module=_CUDA)
+def memory_allocated(device: Any = None) -> int:
+    """The bytes of the GPU's memory that tensors take; 0 before there are any."""
+    if not backend.gpu_in_use():
+        return 0
+    return int(backend.cupy().get_default_memory_pool().used_bytes())
+
+
+@function("memory_reserved", module=_CUDA)
+def memory_reserved(device: Any = None) -> int:
+    """The bytes of the GPU's memory that the program holds; 0 before there are any."""
+    if not backend.gpu_in_use():
+        return 0
+    return int(backend.cupy().get_default_memory_pool().total_bytes())
+
+
+@function("empty_cache", module=_CUDA)
+def empty_cache() -> None:
+    """Give memory back that no tensor takes."""
+    if backend.gpu_in_use():
+        backend.cupy().get_default_memory_pool().free_all_blocks()
+
+
+@function("manual_seed", "manual_seed_all", module=_CUDA)
+def manual_seed(seed: Any) -> None:
+    """Start the GPU's generator again from a seed."""
+    manual_seed_of("cuda", seed)
+
+
+@function("initial_seed", module=_CUDA)
+def initial_seed() -> int:
+    """The seed that the GPU's generator started from."""
+    return seed_of("cuda")
+
+
+modules[_CUDA]["device"] = Device

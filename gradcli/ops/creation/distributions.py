@@ -1,0 +1,349 @@
+"""Samples of distributions: `normal bernoulli multinomial uniform_ normal_ bernoulli_ random_`.
+
+What is drawn does not depend on what it replaces: gradients are zero.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.inplace.writes import check_inplace, write
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
+from gradcli.ops.binding.arguments import (
+    check_floating,
+    check_number,
+    check_tensors,
+    plain_float,
+    plain_integer,
+)
+from gradcli.ops.binding.catalogue import function, method, refuse_out
+from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, made
+from gradcli.ops.creation.random import (
+    bernoulli_array,
+    check_drawn_dtype,
+    check_generator,
+    check_probability,
+    drawn_over,
+    generator_of,
+    integer_array,
+    invalid_argument,
+    normal_array,
+    normal_over,
+    shaped,
+    uniform_over,
+)
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.nn.softmax import along, softmax_
+
+# --- probabilities ------------------------------------------------------------------------------
+
+
+def _bernoulli_each(p: Tensor, generator: Any) -> Any:
+    """Truth values, each of a probability of its own."""
+    check_drawn_dtype("bernoulli", p.dtype)
+    chances = module_of(p.array).asarray(p.array)
+    if not np.all((chances >= 0) & (chances <= 1)):
+        raise invalid_argument("bernoulli(): the probabilities do not all lie between 0 and 1")
+    kind = np.dtype(np.float64 if chances.dtype == np.float64 else np.float32)
+    fraction = generator_of(generator, p.device.type).uniform(chances.size, kind)
+    return fraction.reshape(chances.shape) < chances
+
+
+# --- drawn from tensors -------------------------------------------------------------------------
+
+
+def _redrawn(name: str, node_name: str) -> Op:
+    """An op that replaces a tensor by drawn values, which do not depend on it."""
+    return op(name, node_name, lambda self, values: values, self=lambda grad: zeros_like(grad))
+
+
+bernoulli_of = _redrawn("bernoulli", "BernoulliBackward0")
+_bernoulli_of_number = op(
+    "bernoulli",
+    "NotImplemented",
+    lambda self, values: values,
+    self=no_derivative("bernoulli", "draw from a detached tensor"),
+)
+_normal_of_mean = op(
+    "normal",
+    "NormalBackward1",
+    lambda mean, values: values,
+    mean=lambda grad: zeros_like(grad),
+)
+_normal_of_std = op(
+    "normal", "NormalBackward2", lambda std, values: values, std=lambda grad: zeros_like(grad)
+)
+_normal_of_both = op(
+    "normal",
+    "NormalBackward3",
+    lambda mean, std, values: values,
+    # The engine sums what was broadcast: zeros either way.
+    mean=lambda grad: zeros_like(grad),
+    std=lambda grad: zeros_like(grad),
+)
+
+
+@function("normal")
+def normal(
+    mean: Any = 0.0,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors."""
+    refuse_out("normal", out)
+    of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
+    if not of_mean and not of_std:
+        if size is None:
+            raise GradcliError("E201", "normal() of two numbers needs a size")
+        sizes = checked_sizes("normal", (size,))
+        target = checked_dtype("normal", dtype, dtypes.default_dtype())
+        place = chosen_device("normal", device)
+        drawn_on = place.type
+        array = normal_array("normal", sizes, target, generator, float(mean), float(std), drawn_on)
+        return made("normal", array, place, requires_grad)
+    means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
+    if np.any(np.less(deviations, 0)):
+        raise invalid_argument("normal(): the standard deviation is negative")
+    target = (mean if of_mean else std).dtype
+    try:
+        shape = np.broadcast_shapes(np.shape(means), np.shape(deviations))
+    except ValueError:
+        raise GradcliError(
+            "E301", f"normal(): the shapes {np.shape(means)} and {np.shape(deviations)} differ"
+        ) from None
+    home = (mean if of_mean else std).device.type
+    drawn = normal_array("normal", shape, target, generator, 0.0, 1.0, home)
+    values = (drawn * deviations + means).astype(target.numpy_dtype)[()]
+    if of_mean and of_std:
+        return _normal_of_both.apply(mean, std, values)
+    return _normal_of_mean.apply(mean, values) if of_mean else _normal_of_std.apply(std, values)
+
+
+@function("bernoulli", method=True)
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere."""
+    refuse_out("bernoulli", out)
+    check_tensors("bernoulli", input=input)
+    if p is None:
+        check_floating("bernoulli", input)
+        values = _bernoulli_each(input, generator)
+        return bernoulli_of.apply(input, shaped(values, input.array.shape, input.dtype))
+    check_probability(p)
+    check_dtype("bernoulli", input.dtype, COMPLEX)
+    values = bernoulli_array(input.array.shape, p, generator, input.device.type)
+    return _bernoulli_of_number.apply(input, shaped(values, input.array.shape, input.dtype))
+
+
+# --- in place -----------------------------------------------------------------------------------
+
+_uniform_written = _redrawn("uniform", "UniformBackward0")
+_normal_written = _redrawn("normal_", "NormalBackward0")
+_exponential_written = _redrawn("exponential", "ExponentialBackward0")
+_bernoulli_written = _redrawn("bernoulli_", "BernoulliBackward2")
+_bernoulli_each_written = _redrawn("bernoulli_", "BernoulliBackward1")
+_between_written = _redrawn("random", "RandomBackward0")
+_below_written = _redrawn("random", "RandomBackward1")
+_any_written = _redrawn("random", "RandomBackward2")
+
+
+def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
+    """Write drawn values into a tensor."""
+    write(self, entry.apply(self, values))
+    return self
+
+
+@method("uniform_")
+def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
+    """Write uniformly distributed numbers from one bound to the other, exclusive."""
+    low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
+    check_generator(generator)
+    check_inplace(self)
+    home = self.device.type
+    values = uniform_over(self.array, "uniform_", self.dtype, generator, low, high, home)
+    return _written(self, _uniform_written, values)
+
+
+@method("normal_")
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+    """Write normally distributed numbers."""
+    mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
+    check_generator(generator)
+    check_inplace(self)
+    home = self.device.type
+    values = normal_over(self.array, "normal_", self.dtype, generator, mean, std, home)
+    return _written(self, _normal_written, values)
+
+
+@method("exponential_")
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+    """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
+    positive.
+    """
+    lambd = plain_float("exponential_", "lambd", lambd)
+    check_generator(generator)
+    check_inplace(self)
+    check_floating("exponential_", self, "RuntimeError")
+    if not lambd > 0:
+        raise invalid_argument(f"exponential_(): the rate {lambd} is not positive")
+    source = generator_of(generator, self.device.type)
+    values = drawn_over(
+        self.array,
+        lambda sizes: shaped(source.exponential(prod(sizes)) / lambd, sizes, self.dtype),
+    )
+    return _written(self, _exponential_written, values)
+
+
+@method("bernoulli_")
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
+    if not isinstance(p, Tensor):
+        check_number("bernoulli_", "p", p)
+    check_generator(generator)
+    check_inplace(self)
+    check_dtype("bernoulli_", self.dtype, COMPLEX)
+    shape = self.array.shape
+    if isinstance(p, Tensor):
+        try:
+            chances = Tensor(np.broadcast_to(p.array, shape))
+        except ValueError:
+            raise GradcliError(
+                "E301",
+                f"bernoulli_(): probabilities of shape {tuple(p.array.shape)} cannot be broadcast"
+                f" to {tuple(shape)}",
+            ) from None
+        values = _bernoulli_each(chances, generator)
+        return _written(self, _bernoulli_each_written, shaped(values, shape, self.dtype))
+    home = self.device.type
+    values = drawn_over(
+        self.array,
+        lambda sizes: shaped(bernoulli_array(sizes, p, generator, home), sizes, self.dtype),
+    )
+    return _written(self, _bernoulli_written, values)
+
+
+_SPANS = {
+    dtypes.bool_: 2,
+    dtypes.uint8: 2**8,
+    dtypes.int8: 2**7,
+    dtypes.int16: 2**15,
+    dtypes.int32: 2**31,
+    dtypes.int64: 2**63,
+    dtypes.float16: 2**11 + 1,
+    dtypes.bfloat16: 2**8 + 1,
+    dtypes.float32: 2**24 + 1,
+    dtypes.float64: 2**53 + 1,
+}
+"""How many integers from 0 on each dtype holds exactly."""
+
+
+_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+
+
+@method("random_")
+def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
+    """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
+    any that the dtype holds exactly.
+    """
+    if from_ is not None:
+        from_ = plain_integer("random_", "from", from_)
+    if to is not None:
+        to = plain_integer("random_", "to", to)
+    check_generator(generator)
+    check_inplace(self)
+    check_dtype("random_", self.dtype, COMPLEX if from_ is None else _NO_COMPLEX)
+    dtype, home = self.dtype, self.device.type
+    if from_ is None:
+        bits = 64 if dtype.itemsize == 8 else 32
+        source, span = generator_of(generator, home), _SPANS[dtype]
+        values = drawn_over(
+            self.array,
+            lambda sizes: shaped(source.integers(0, span, prod(sizes), bits), sizes, dtype),
+        )
+        return _written(self, _any_written, values)
+    low, high = (0, from_) if to is None else (from_, to)
+    values = drawn_over(
+        self.array,
+        lambda sizes: integer_array("random_", low, high, sizes, dtype, generator, home),
+    )
+    return _written(self, _below_written if to is None else _between_written, values)
+
+
+# --- choices ------------------------------------------------------------------------------------
+
+
+@function("multinomial", method=True)
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    out: Any = None,
+) -> Tensor:
+    """Positions chosen with the probabilities that the rows hold, up to a factor; int64.
+
+    Raises E204 for probabilities that are negative, infinite or nan, or sum to 0, and where more
+    samples are asked for than can be drawn without replacement.
+    """
+    refuse_out("multinomial", out)
+    check_tensors("multinomial", input=input)
+    check_floating("multinomial", input, "RuntimeError")
+    chances = input.array
+    if chances.ndim not in (1, 2):
+        raise GradcliError("E301", "multinomial() takes a vector or a matrix of probabilities")
+    if num_samples < 1 or (not replacement and num_samples > chances.shape[-1]):
+        raise invalid_argument(
+            f"multinomial(): {num_samples} samples of {chances.shape[-1]} categories"
+        )
+    if not np.all(np.isfinite(chances) & (chances >= 0)) or not np.all(np.sum(chances, -1)):
+        raise invalid_argument("multinomial(): a row holds no probabilities")
+    source = generator_of(generator, input.device.type)
+    if not replacement or num_samples == 1:
+        # The positions that a race of exponential waiting times reaches first.
+        waits = source.exponential(chances.size).reshape(chances.shape).astype(chances.dtype)
+        order = np.argsort(-(chances / waits), axis=-1, kind="stable")
+        return Tensor(order[..., :num_samples].astype(np.int64))
+    rows = chances.reshape(-1, chances.shape[-1])
+    sums = np.cumsum(rows, axis=-1)
+    drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64)).reshape(len(rows), -1)
+    places = [
+        np.searchsorted(row / row[-1], values, side="left")
+        for row, values in zip(sums, drawn, strict=True)
+    ]
+    found = np.stack(places).astype(np.int64)
+    return Tensor(found.reshape(*chances.shape[:-1], num_samples))
+
+
+@function("gumbel_softmax", module="torch.nn.functional")
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of a distribution by its logits, made smooth: softmax of the logits plus Gumbel
+    noise, divided by `tau`. With `hard` the value is a one-hot vector and the gradient that of the
+    smooth sample.
+    """
+    check_tensors("gumbel_softmax", logits=logits)
+    drawn = generator_of(None).exponential(logits.array.size)
+    noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
+    soft: Tensor = along(softmax_, div.apply(logits + Tensor(noise), tau), dim, None)
+    if not hard:
+        return soft
+    chosen = np.argmax(soft.array, axis=dim)
+    at = np.expand_dims(chosen, dim)
+    one_hot = np.zeros_like(soft.array)
+    np.put_along_axis(one_hot, at, 1, dim)
+    return Tensor(one_hot - soft.array) + soft

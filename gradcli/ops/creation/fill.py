@@ -1,0 +1,286 @@
+"""New tensors of one value: `zeros ones full empty zeros_like new_zeros scalar_tensor`.
+
+What all functions that create tensors share: `dtype` is the default floating dtype unless the
+values say otherwise, `device` is that of the session, and only floating and complex tensors can
+require grad.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, overload
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import located, module_on, moved
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.scalars import as_zero_dim, checked_cast
+from gradcli.arrays.sizes import Device
+from gradcli.arrays.strides import laid_out_like
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import number_in
+from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.binding.dims import one_by_one, sizes_of
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.creation.settings import by_rows
+from gradcli.state import active
+
+PYTHON_TYPES = {
+    bool: dtypes.bool_,
+    int: dtypes.int64,
+    float: dtypes.float64,
+    complex: dtypes.complex128,
+}
+
+# --- arguments ----------------------------------------------------------------------------------
+
+
+@overload
+def checked_dtype(name: str, dtype: Any, default: DType) -> DType: ...
+@overload
+def checked_dtype(name: str, dtype: Any, default: None) -> DType | None: ...
+def checked_dtype(name: str, dtype: Any, default: DType | None) -> DType | None:
+    """The dtype asked for, or the default; Python's number types stand for their widest dtypes.
+    Raises E202 for what is no dtype.
+    """
+    if dtype is None:
+        return default
+    if isinstance(dtype, DType):
+        return dtype
+    # A program's own `float` is a class of the language, which names the host's.
+    for host in getattr(dtype, "hosts", (dtype,)):
+        if isinstance(host, type) and host in PYTHON_TYPES:
+            return PYTHON_TYPES[host]
+    raise GradcliError(
+        "E202",
+        f"{name}(): dtype must be a dtype, not {type_name(dtype)}",
+        help=f"write `torch.{dtype}`" if type(dtype) is str and dtype in dtypes.DTYPES else None,
+    )
+
+
+def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
+    """Sizes given one by one or as one sequence. Raises E204 for a negative one, and E602 where
+    they hold more elements than a program may create.
+    """
+    plain = sizes_of(name, sizes)
+    if min(plain, default=0) < 0:
+        raise GradcliError("E204", f"{name}(): {plain} has a negative size", raises="RuntimeError")
+    check_count(name, math.prod(plain))
+    return plain
+
+
+def check_count(name: str, count: float) -> None:
+    """Raise E602 where a tensor would have more elements than the session may use."""
+    active.state.limits.check_elements(count, f"elements of {name}()", "RuntimeError")
+
+
+def made(name: str, array: Any, device: Any, requires_grad: bool) -> Tensor:
+    """The new tensor of an array, on a device: the session's for None.
+
+    Raises E205 or E604 for a device that is not there, and E408 where an integer tensor should
+    require grad.
+    """
+    if device is None:
+        device = active.state.default_device
+    if device is not None:
+        array = moved(array, located(name, device))
+    result = Tensor(array)
+    if requires_grad:
+        if not (result.dtype.is_floating_point or result.dtype.is_complex):
+            raise GradcliError(
+                "E408",
+                f"{name}(): only floating tensors can require grad, and this one is {result.dtype}",
+                help="make it floating: write `2.` for `2`, or give dtype=torch.float32",
+            )
+        result.requires_grad = True
+    return result
+
+
+def number_dtype(number: Any) -> DType:
+    """The dtype of a Python number: the default one for a float."""
+    if type(number) is float:
+        return dtypes.default_dtype()
+    if type(number) is complex and dtypes.default_dtype() is not dtypes.float64:
+        return dtypes.complex64
+    return PYTHON_TYPES[type(number)]
+
+
+# --- one value ----------------------------------------------------------------------------------
+
+
+def plain_number(name: str, value: Any) -> Any:
+    """A Python number, taken out of a 0-dim tensor that no gradient is wanted of if need be; raises
+    E202 for anything else.
+    """
+    value = number_in(value)
+    if type(value) not in PYTHON_TYPES:
+        raise GradcliError("E202", f"{name} must be a number, not {type_name(value)}")
+    return value
+
+
+def chosen_device(name: str, device: Any, like: Tensor | None = None) -> Device:
+    """The device that a new tensor is made on: the one given, that of the tensor that it is to be
+    like, or the session's.
+    """
+    if device is None:
+        if like is not None:
+            return like.device
+        device = active.state.default_device
+    return _CPU if device is None else located(name, device)
+
+
+_CPU = Device("cpu")
+
+
+def _filled(sizes: tuple[int, ...], value: Any, dtype: DType, device: Device) -> Any:
+    number = checked_cast(value, dtype)
+    return module_on(device).full(sizes, number, dtype.numpy_dtype)[()]
+
+
+def _constant(name: str, value: float, *names: str) -> Any:
+    """A function that makes tensors of one value."""
+
+    def make(
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        tensor = of_sizes(sizes, size, dtype, device, requires_grad)
+        if active.state.batch is not None:
+            active.state.batch.shared[id(tensor)] = tensor
+        return tensor
+
+    def of_sizes(
+        sizes: tuple[Any, ...], size: Any, dtype: Any, device: Any, requires_grad: bool
+    ) -> Tensor:
+        if not sizes and size is None:
+            raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
+        plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
+        target = checked_dtype(name, dtype, dtypes.default_dtype())
+        place = chosen_device(name, device)
+        return made(name, _filled(plain, value, target, place), place, requires_grad)
+
+    def like(
+        input: Tensor,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        pattern = _pattern(f"{name}_like", input)
+        target = checked_dtype(name, dtype, pattern.dtype)
+        place = chosen_device(f"{name}_like", device, pattern)
+        array = _filled(pattern.array.shape, value, target, place)
+        if not by_rows(f"{name}_like", memory_format):
+            array = laid_out_like(pattern.array, array)
+        return made(f"{name}_like", array, place, requires_grad)
+
+    def new(
+        self: Tensor,
+        *sizes: Any,
+        size: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        return of_sizes(sizes, size, dtype or self.dtype, device or self.device, requires_grad)
+
+    article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
+    for body, made_name, words in (
+        (make, name, "sizes given one by one or as one sequence"),
+        (like, f"{name}_like", "of another one's sizes and dtype"),
+        (new, f"new_{name}", "of this one's dtype"),
+    ):
+        body.__name__ = body.__qualname__ = made_name
+        body.__doc__ = f"{article}, {words}."
+    for each in (name, *names):
+        function(each)(make)
+        function(f"{each}_like")(like)
+        method(f"new_{each}")(new)
+    return make, like
+
+
+def _pattern(name: str, input: Any) -> Tensor:
+    """The tensor that a new one is to be like; raises E202 for anything else."""
+    if type(input) is not Tensor:
+        raise GradcliError("E202", f"{name}() needs a tensor, not {type_name(input)}")
+    return input
+
+
+# PyTorch leaves the memory of `empty` as it was; here it holds zeros, so that runs agree.
+zeros, zeros_like = _constant("zeros", 0, "empty")
+ones, ones_like = _constant("ones", 1)
+
+
+@function("full")
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of one number, of the number's dtype unless `dtype` is given."""
+    if not isinstance(size, (tuple, list)):
+        raise GradcliError("E202", f"full(): size must be a tuple of ints, not {type_name(size)}")
+    value = plain_number("full(): fill_value", fill_value)
+    target = checked_dtype("full", dtype, number_dtype(value))
+    sizes = checked_sizes("full", (size,))
+    place = chosen_device("full", device)
+    return made("full", _filled(sizes, value, target, place), place, requires_grad)
+
+
+@function("full_like")
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor of one number, of another one's sizes and dtype."""
+    pattern = _pattern("full_like", input)
+    value = plain_number("full_like(): fill_value", fill_value)
+    target = checked_dtype("full_like", dtype, pattern.dtype)
+    place = chosen_device("full_like", device, pattern)
+    array = _filled(pattern.array.shape, value, target, place)
+    if not by_rows("full_like", memory_format):
+        array = laid_out_like(pattern.array, array)
+    return made("full_like", array, place, requires_grad)
+
+
+@method("new_full")
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A tensor of one number, of this one's dtype."""
+    return full(
+        size,
+        fill_value,
+        dtype=dtype or self.dtype,
+        device=device or self.device,
+        requires_grad=requires_grad,
+    )
+
+
+@function("scalar_tensor")
+def scalar_tensor(
+    s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """A 0-dim tensor of the default floating dtype, or the given one."""
+    target = checked_dtype("scalar_tensor", dtype, dtypes.default_dtype())
+    number = plain_number("scalar_tensor(): s", s)
+    return made("scalar_tensor", as_zero_dim(number, target), device, requires_grad)

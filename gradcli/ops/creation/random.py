@@ -1,0 +1,365 @@
+"""Random tensors: `manual_seed rand randn randint randperm rand_like randint_like`.
+
+Seeded alike, they hold the numbers that PyTorch draws on the CPU. A program that seeds nothing
+starts from a fixed seed, so that two runs of it agree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.random.generator import SESSION_SEED, Generator
+from gradcli.arrays.strides import inverse_order, outermost_first
+from gradcli.arrays.typeinfo import iinfo
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, modules
+from gradcli.ops.binding.dims import one_by_one
+from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.state import active
+
+# --- generators ---------------------------------------------------------------------------------
+
+
+modules["torch"]["Generator"] = Generator
+
+
+def check_generator(generator: Any) -> None:
+    """Raise E202 for what is neither a generator nor None."""
+    if generator is not None and not isinstance(generator, Generator):
+        raise GradcliError(
+            "E202", f"generator must be a torch.Generator, not {type(generator).__name__}"
+        )
+
+
+def generator_of(generator: Any, device: str = "cpu") -> Generator:
+    """The generator given, or the session's own for None, on the CPU or on a GPU.
+
+    Raises E202 for what is no generator, and E204 for one of another device.
+    """
+    if generator is None:
+        generators = active.state.generators
+        if device not in generators:
+            generators[device] = Generator(device).manual_seed(_seeded(generators))
+        return generators[device]
+    check_generator(generator)
+    if generator.device.type != device:
+        raise GradcliError(
+            "E204",
+            f"numbers on {device} cannot come from a generator on {generator.device}",
+            raises="RuntimeError",
+            help=f"make it there: `torch.Generator('{device}')`",
+        )
+    return generator
+
+
+def _seeded(generators: dict[str, Generator]) -> int:
+    """What a generator that is asked for late starts from: the seed of the session's first one."""
+    return generators["cpu"].seed_value if "cpu" in generators else SESSION_SEED
+
+
+def manual_seed_of(device: str, seed: Any) -> Generator:
+    """Start one of the session's generators again from a seed; returns it."""
+    number = int(seed)
+    if not -(2**63) <= number < 2**64:
+        raise GradcliError("E204", f"manual_seed(): {number} does not fit 64 bits")
+    return generator_of(None, device).manual_seed(number)
+
+
+def seed_of(device: str) -> int:
+    """The seed that one of the session's generators started from."""
+    return generator_of(None, device).initial_seed()
+
+
+@function("manual_seed")
+def manual_seed(seed: Any) -> Generator:
+    """Start the session's generators again from a seed; returns the CPU's."""
+    generator = manual_seed_of("cpu", seed)
+    if "cuda" in active.state.generators:
+        manual_seed_of("cuda", seed)
+    return generator
+
+
+@function("initial_seed")
+def initial_seed() -> int:
+    """The seed that the session's generator started from."""
+    return generator_of(None).initial_seed()
+
+
+@function("seed")
+def seed() -> int:
+    """Start the session's generator again from a seed that the system draws; returns the seed."""
+    return generator_of(None).seed()
+
+
+# --- draws --------------------------------------------------------------------------------------
+
+
+def invalid_argument(message: str) -> GradcliError:
+    return GradcliError("E204", message, raises="RuntimeError")
+
+
+def check_drawn_dtype(name: str, dtype: DType) -> None:
+    if dtype.category not in ("float", "complex"):
+        raise GradcliError(
+            "E203", f"{name}() draws floating numbers, not {dtype}", raises="NotImplementedError"
+        )
+
+
+def shaped(values: Any, sizes: tuple[int, ...], dtype: DType) -> Any:
+    return values.reshape(sizes).astype(dtype.numpy_dtype)[()]
+
+
+def drawn_over(array: Any, draw: Callable[[tuple[int, ...]], Any]) -> Any:
+    """What `draw` makes of an array's sizes, in the order in which the array lies in memory: that
+    is how PyTorch fills it.
+    """
+    if array.ndim < 2 or array.flags.c_contiguous:
+        return draw(array.shape)
+    order = outermost_first(array.shape, array.strides)
+    values = draw(tuple(array.shape[dim] for dim in order))
+    return values.transpose(inverse_order(order))
+
+
+def uniform_array(
+    name: str,
+    sizes: tuple[int, ...],
+    dtype: DType,
+    generator: Any,
+    low: float,
+    high: float,
+    device: str = "cpu",
+) -> Any:
+    check_drawn_dtype(name, dtype)
+    if low > high:
+        raise invalid_argument(f"{name}(): there is nothing from {low} to {high}")
+    if dtype.is_complex:
+        parts = uniform_array(name, (*sizes, 2), dtype.to_real(), generator, low, high, device)
+        return parts.view(dtype.numpy_dtype)[..., 0].copy()[()]
+    fraction = generator_of(generator, device).uniform(prod(sizes), dtype.numpy_dtype)
+    if low == 0 and high == 1:
+        return shaped(fraction, sizes, dtype)
+    # PyTorch multiplies and adds with one rounding: here in the next wider format.
+    kind = fraction.dtype.type
+    wide: Any = np.float64 if kind is np.float32 or device != "cpu" else np.longdouble
+    values = fraction.astype(wide) * wide(kind(high) - kind(low)) + wide(kind(low))
+    return shaped(values.astype(kind), sizes, dtype)
+
+
+def normal_array(
+    name: str,
+    sizes: tuple[int, ...],
+    dtype: DType,
+    generator: Any,
+    mean: float,
+    std: float,
+    device: str = "cpu",
+    in_blocks: bool = True,
+) -> Any:
+    check_drawn_dtype(name, dtype)
+    if std < 0:
+        raise invalid_argument(f"{name}(): the standard deviation {std} is negative")
+    if dtype.is_complex:
+        # Each part has half of the variance.
+        deviation = std / math.sqrt(2)
+        real = dtype.to_real()
+        size = (*sizes, 2)
+        parts = normal_array(name, size, real, generator, 0.0, deviation, device, in_blocks)
+        return (parts.view(dtype.numpy_dtype)[..., 0] + mean).astype(dtype.numpy_dtype)[()]
+    source, count = generator_of(generator, device), prod(sizes)
+    drawn = source.normal(count, dtype.numpy_dtype, mean, std, in_blocks)
+    return shaped(drawn, sizes, dtype)
+
+
+def uniform_over(
+    array: Any, name: str, dtype: DType, generator: Any, low: float, high: float, device: str
+) -> Any:
+    return drawn_over(
+        array, lambda sizes: uniform_array(name, sizes, dtype, generator, low, high, device)
+    )
+
+
+def normal_over(
+    array: Any, name: str, dtype: DType, generator: Any, mean: float, std: float, device: str
+) -> Any:
+    blocks = array.ndim == 0 or array.flags.c_contiguous
+    return drawn_over(
+        array,
+        lambda sizes: normal_array(name, sizes, dtype, generator, mean, std, device, blocks),
+    )
+
+
+def check_probability(p: float) -> None:
+    """Raise E204 unless a number lies between 0 and 1."""
+    if not 0 <= p <= 1:
+        raise invalid_argument(f"bernoulli(): {p} is no probability")
+
+
+def bernoulli_array(
+    sizes: tuple[int, ...], p: float, generator: Any = None, device: str = "cpu"
+) -> Any:
+    """Truth values that hold with probability p: what dropout draws its mask from."""
+    check_probability(p)
+    fraction = generator_of(generator, device).uniform(prod(sizes), np.dtype(np.float64))
+    return (fraction < p).reshape(sizes)
+
+
+# --- new tensors --------------------------------------------------------------------------------
+
+
+def _drawn(name: str, draw: Any, draw_over: Any) -> None:
+    """`NAME` and `NAME_like`: tensors of numbers from 0 to 1, or of mean 0 and deviation 1."""
+
+    def new(
+        *sizes: Any,
+        size: Any = None,
+        generator: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        if not sizes and size is None:
+            raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
+        plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
+        target = checked_dtype(name, dtype, dtypes.default_dtype())
+        place = chosen_device(name, device)
+        array = draw(name, plain, target, generator, 0.0, 1.0, place.type)
+        return made(name, array, place, requires_grad)
+
+    def like(
+        input: Tensor,
+        *,
+        generator: Any = None,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        check_tensors(f"{name}_like", input=input)
+        target = checked_dtype(name, dtype, input.dtype)
+        place = input.device if device is None else chosen_device(name, device)
+        array = draw_over(input.array, name, target, generator, 0.0, 1.0, place.type)
+        return made(name, array, place, requires_grad)
+
+    words = (
+        "uniformly distributed numbers in [0, 1)" if name == "rand" else "normal numbers of mean 0"
+    )
+    new.__doc__ = f"A tensor of {words}."
+    like.__doc__ = f"A tensor of {words}, of another one's sizes and dtype."
+    for body, made_name in ((new, name), (like, f"{name}_like")):
+        body.__name__ = body.__qualname__ = made_name
+        function(made_name)(body)
+
+
+_drawn("rand", uniform_array, uniform_over)
+_drawn("randn", normal_array, normal_over)
+
+
+def integer_array(
+    name: str,
+    low: Any,
+    high: Any,
+    sizes: tuple[int, ...],
+    dtype: DType,
+    generator: Any,
+    device: str = "cpu",
+) -> Any:
+    low, high = int(low), int(high)
+    if low >= high:
+        raise invalid_argument(f"{name}(): there is no integer from {low} up to {high}, exclusive")
+    if dtype.category in ("int", "bool"):
+        limits = iinfo(dtype) if dtype.category == "int" else None
+        least, most = (limits.min, limits.max) if limits else (0, 1)
+        if low < least or high - 1 > most:
+            raise invalid_argument(f"{name}(): {dtype} does not hold {low} to {high - 1}")
+    drawn = generator_of(generator, device).integers(low, high - low, prod(sizes))
+    return shaped(drawn, sizes, dtype)
+
+
+def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
+    """The bounds of integers, given in order or by name; raises E201 for none or too many."""
+    if len(given) == 2:
+        low, high = given
+    elif len(given) == 1:
+        low, high = (low, given[0]) if high is None else (given[0], high)
+    if high is None or len(given) > 2:
+        raise GradcliError("E201", "random integers need an upper bound, perhaps a lower one")
+    return low, high
+
+
+@function("randint")
+def randint(
+    *bounds_and_size: Any,
+    low: Any = 0,
+    high: Any = None,
+    size: Any = None,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers from `low`, 0 if not given, up to `high`, exclusive: `randint(high, size)` or
+    `randint(low, high, size)`.
+    """
+    given = list(bounds_and_size)
+    if size is None and given:
+        size = given.pop()
+    first, last = _bounds(given, low, high)
+    if not isinstance(size, (tuple, list)):
+        raise GradcliError("E201", "randint() needs its sizes in one tuple")
+    target = checked_dtype("randint", dtype, dtypes.int64)
+    check_dtype("randint", target, refusing("complex", raises="RuntimeError"))
+    sizes = checked_sizes("randint", (size,))
+    place = chosen_device("randint", device)
+    array = integer_array("randint", first, last, sizes, target, generator, place.type)
+    return made("randint", array, place, requires_grad)
+
+
+@function("randint_like")
+def randint_like(
+    input: Tensor,
+    *bounds: Any,
+    low: Any = 0,
+    high: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Integers from `low` up to `high`, exclusive, in a tensor of another one's sizes and dtype."""
+    check_tensors("randint_like", input=input)
+    name = "randint_like"
+    first, last = _bounds(bounds, low, high)
+    target = checked_dtype(name, dtype, input.dtype)
+    place = input.device if device is None else chosen_device(name, device)
+    array = drawn_over(
+        input.array,
+        lambda sizes: integer_array(name, first, last, sizes, target, None, place.type),
+    )
+    return made(name, array, place, requires_grad)
+
+
+@function("randperm")
+def randperm(
+    n: Any,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The integers from 0 up to n, exclusive, in random order."""
+    (count,) = checked_sizes("randperm", (n,))
+    check_count("randperm", count)
+    target = checked_dtype("randperm", dtype, dtypes.int64)
+    check_dtype("randperm", target, refusing("bool", "complex"))
+    place = chosen_device("randperm", device)
+    order = generator_of(generator, place.type).permutation(count)
+    return made("randperm", shaped(order, (count,), target), place, requires_grad)

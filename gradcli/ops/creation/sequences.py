@@ -1,0 +1,192 @@
+"""New tensors of numbers in order: `arange linspace logspace eye tril_indices triu_indices`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.threads import over_blocks
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import plain_integer
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+
+
+def _invalid(message: str) -> GradcliError:
+    return GradcliError("E204", message, raises="RuntimeError")
+
+
+@function("arange")
+def arange(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Numbers from `start`, 0 if not given, up to `end`, exclusive: int64 where all are integers.
+
+    Raises E204 where the step is 0 or leads away from the end.
+    """
+    if end is None:
+        start, end = 0, start
+    numbers = [plain_number("arange()", number) for number in (start, end, step)]
+    if complex in map(type, numbers):
+        raise _invalid("arange(): complex numbers have no order")
+    first, last, by = numbers
+    if by == 0:
+        raise _invalid("arange(): the step must not be 0")
+    if (last - first) * by < 0:
+        raise _invalid(f"arange(): no step of {by} leads from {first} to {last}")
+    integers = all(isinstance(number, int) for number in numbers)
+    target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
+    check_dtype("arange", target, refusing("bool", "complex"))
+    if target is dtypes.int64 and integers:
+        count = -((first - last) // by)
+    else:
+        count = math.ceil((float(last) - float(first)) / by)
+    check_count("arange", count)
+    whole = target.category == "int"
+    if whole:
+        first, by = int(first), int(by)
+    steps = np.arange(count, dtype=np.int64 if whole else np.float64)
+    if by != 1:
+        steps *= by
+    if first:
+        steps += first
+    return made("arange", steps.astype(target.numpy_dtype, copy=False), device, requires_grad)
+
+
+@function("linspace")
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`steps` numbers from `start` to `end`, both inclusive, at equal distances."""
+    target = checked_dtype("linspace", dtype, _dtype_between(start, end))
+    check_dtype("linspace", target, refusing("bool"))
+    array = _evenly_spaced("linspace", start, end, steps, target, target.numpy_dtype)
+    return made("linspace", array, device, requires_grad)
+
+
+def _dtype_between(start: Any, end: Any) -> DType:
+    """The default dtype, or its complex one where an end is complex."""
+    default = dtypes.default_dtype()
+    return default.to_complex() if complex in (type(start), type(end)) else default
+
+
+def _evenly_spaced(
+    name: str, start: Any, end: Any, steps: Any, dtype: DType, result: Any = None
+) -> Any:
+    """The numbers of linspace of a dtype; as `result`, a dtype of NumPy's, says, or wider than
+    their own.
+
+    The first half is counted from the start and the second from the end, so that both are exact.
+    The step has the dtype's precision, and each product and sum is rounded together.
+    """
+    first, last = (
+        number.array.item()  # these two may require grad, and get none
+        if type(number) is Tensor and not number.array.ndim
+        else plain_number(f"{name}()", number)
+        for number in (start, end)
+    )
+    steps = plain_integer(name, "steps", steps)
+    if steps < 0:
+        raise _invalid(f"{name}(): the number of steps is {steps}")
+    check_count(name, steps)
+    kind: Any = dtype.numpy_dtype.type
+    wide: Any = np.longdouble if kind is np.float64 else np.float64
+    if dtype.is_complex:
+        wide = np.complex128
+    if dtype.category == "int":
+        first, last, kind, wide = int(first), int(last), np.float64, np.float64
+    numbers = np.empty(steps, wide if result is None else result)
+    if steps == 1:
+        numbers[...] = np.asarray(first, wide if dtype.is_complex else np.float64)
+        return numbers
+    low, high = kind(first), kind(last)
+    step, half = wide((high - low) / kind(max(steps - 1, 1))), steps // 2
+
+    def fill(block: slice) -> None:
+        start, stop = block.start, block.stop
+        middle = min(max(half, start), stop)
+        numbers[start:middle] = low + np.arange(start, middle, dtype=wide) * step
+        falling = np.arange(steps - stop, steps - middle, dtype=wide)
+        numbers[middle:stop] = (high - falling * step)[::-1]
+
+    over_blocks((steps,), fill, _PIECE)
+    return numbers
+
+
+_PIECE = 1 << 14
+"""Numbers that are made at a time: what they are made of fits the cache."""
+
+
+@function("logspace")
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`base` to the powers of `linspace(start, end, steps)`."""
+    target = checked_dtype("logspace", dtype, _dtype_between(start, end))
+    check_dtype("logspace", target, refusing("bool"))
+    exponents = dtypes.complex128 if target.is_complex else dtypes.float64
+    powers = _evenly_spaced("logspace", start, end, steps, exponents)
+    array = np.power(float(base), powers).astype(target.numpy_dtype)
+    return made("logspace", array, device, requires_grad)
+
+
+@function("eye")
+def eye(
+    n: Any,
+    m: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """The identity matrix of `n` rows and `m` columns, `n` if not given."""
+    sizes = checked_sizes("eye", (n, n if m is None else m))
+    target = checked_dtype("eye", dtype, dtypes.default_dtype())
+    return made("eye", np.eye(*sizes, dtype=target.numpy_dtype), device, requires_grad)
+
+
+def _triangle_indices(name: str, lower: bool) -> None:
+    def indices(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None
+    ) -> Tensor:
+        rows, columns = checked_sizes(name, (row, col))
+        target = checked_dtype(name, dtype, dtypes.int64)
+        full = np.ones((rows, columns), np.bool_)
+        inside = np.tril(full, offset) if lower else np.triu(full, offset)
+        return made(name, np.stack(np.nonzero(inside)).astype(target.numpy_dtype), device, False)
+
+    indices.__name__ = indices.__qualname__ = name
+    indices.__doc__ = (
+        f"The rows and columns of a matrix's {'lower' if lower else 'upper'} triangle, one row of"
+        " the result each."
+    )
+    function(name)(indices)
+
+
+_triangle_indices("tril_indices", True)
+_triangle_indices("triu_indices", False)

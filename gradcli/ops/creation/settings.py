@@ -1,0 +1,101 @@
+"""What the torch module holds besides ops: dtypes, devices, constants, and settings."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DTYPES, DType
+from gradcli.arrays.printing import set_printoptions
+from gradcli.arrays.sizes import Device, Size
+from gradcli.arrays.typeinfo import finfo, iinfo
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import function, modules, properties
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.state import active
+
+
+class Named:
+    """A value that only its name tells apart: `torch.strided`, `torch.contiguous_format`."""
+
+    __slots__ = ("name",)
+
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+
+CONTIGUOUS, PRESERVED = Named("contiguous_format"), Named("preserve_format")
+
+
+def by_rows(name: str, memory_format: Any) -> bool:
+    """Whether a `memory_format` asks for row order, whatever is copied. Raises E202 for what is no
+    memory format.
+    """
+    if memory_format not in (None, CONTIGUOUS, PRESERVED):
+        raise GradcliError("E202", f"{name}(): {memory_format!r} is no memory format known here")
+    return memory_format is CONTIGUOUS
+
+
+modules["torch"].update(DTYPES)
+modules["torch"].update(
+    strided=Named("strided"), contiguous_format=CONTIGUOUS, preserve_format=PRESERVED
+)
+modules["torch"].update(
+    Size=Size.of,
+    device=Device,
+    e=math.e,
+    inf=math.inf,
+    nan=math.nan,
+    pi=math.pi,
+    finfo=finfo,
+    iinfo=iinfo,
+    set_printoptions=set_printoptions,
+)
+properties["layout"] = lambda tensor: modules["torch"]["strided"]
+
+
+@function("set_default_dtype")
+def set_default_dtype(d: DType) -> None:
+    """Set the dtype of new floating tensors. Raises E202 for what is no floating dtype."""
+    if not isinstance(d, DType) or not d.is_floating_point:
+        raise GradcliError("E202", f"only a floating dtype can be the default, not {d}")
+    active.state.default_dtype = d.name
+
+
+@function("get_default_dtype")
+def get_default_dtype() -> DType:
+    """The dtype of new floating tensors."""
+    return dtypes.default_dtype()
+
+
+@function("result_type")
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The dtype of an operation on two tensors or numbers."""
+    operands = [v.array if isinstance(v, Tensor) else v for v in (tensor1, tensor2)]
+    return dtypes.result_dtype(operands)
+
+
+@function("promote_types")
+def promote_types(type1: DType, type2: DType) -> DType:
+    """The smallest dtype that both convert to."""
+    for argument, value in (("type1", type1), ("type2", type2)):
+        if type(value) is not DType:
+            raise GradcliError(
+                "E202",
+                f"promote_types(): argument '{argument}' must be a dtype, not {type_name(value)}",
+            )
+    return dtypes.promote_types(type1, type2)
+
+
+@function("can_cast")
+def can_cast(from_: DType, to: DType) -> bool:
+    """Whether values of one dtype may be written to a tensor of another."""
+    return dtypes.can_cast(from_, to)

@@ -1,0 +1,345 @@
+"""What tensors can do besides ops: `backward`, `requires_grad_`, `item`, and their attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.storage import InferenceStorage
+from gradcli.arrays.views import strides_of
+from gradcli.autograd import anomaly, hooks, modes
+from gradcli.autograd.engine import backward as engine_entry
+from gradcli.autograd.inplace.views import storage_offset
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, meta_of, refresh, refuse_batched, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.conjugate import mirrors_of
+from gradcli.ops.binding.catalogue import (
+    function,
+    method,
+    modules,
+    properties,
+    setters,
+    tensor_property,
+)
+from gradcli.ops.creation.copies import detach
+from gradcli.ops.definition.lints import check_kept
+from gradcli.state import active
+
+# --- differentiation ----------------------------------------------------------------------------
+
+modules["torch.autograd"].update(
+    backward=engine_entry.backward,
+    grad=engine_entry.grad,
+)
+modules["torch"].update(
+    no_grad=modes.NoGrad,
+    enable_grad=modes.EnableGrad,
+    set_grad_enabled=modes.SetGradEnabled,
+    inference_mode=modes.InferenceMode,
+    is_grad_enabled=modes.is_grad_enabled,
+    is_inference_mode_enabled=modes.is_inference_mode_enabled,
+)
+modules["torch.autograd"].update(
+    no_grad=modes.NoGrad,
+    enable_grad=modes.EnableGrad,
+    set_grad_enabled=modes.SetGradEnabled,
+    inference_mode=modes.InferenceMode,
+)
+modules["torch.autograd"].update(
+    detect_anomaly=anomaly.DetectAnomaly,
+    set_detect_anomaly=anomaly.SetDetectAnomaly,
+)
+modules["torch"].update(
+    is_anomaly_enabled=anomaly.is_anomaly_enabled,
+    is_anomaly_check_nan_enabled=anomaly.is_anomaly_check_nan_enabled,
+)
+
+
+@function("Variable", module="torch.autograd")
+def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
+    """A tensor on the same memory; the name is from before tensors could require grad."""
+    result = detach(data)
+    _set_requires_grad(result, requires_grad)
+    return result
+
+
+@method("backward")
+def backward(
+    self: Tensor,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
+) -> None:
+    """Accumulate the tensor's gradient into `.grad` of the leaves; see
+    `torch.autograd.backward`."""
+    engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
+
+
+method("retain_grad")(engine_entry.retain_grad)
+method("register_hook")(hooks.register_hook)
+method("register_post_accumulate_grad_hook")(hooks.register_post_accumulate_grad_hook)
+
+
+def _set_requires_grad(tensor: Tensor, value: Any) -> None:
+    if type(value) is not bool:
+        raise GradcliError(
+            "E202",
+            f"requires_grad must be True or False, not {type(value).__name__}",
+            raises="RuntimeError",
+        )
+    if not value and _grad_fn(tensor) is not None:
+        raise GradcliError(
+            "E408",
+            "only a leaf's requires_grad can be switched off",
+            help="use detach() for a value outside the graph",
+        )
+    if value and type(tensor.storage) is InferenceStorage:
+        tensor.storage.check("E408", "require grad")
+    if value and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        raise GradcliError(
+            "E408",
+            f"only floating tensors can require grad, and this one is {tensor.dtype}",
+            help="make it floating: `x.float()`, or write `2.` for `2`",
+        )
+    if _grad_fn(tensor) is None:
+        tensor.requires_grad = value
+        if tensor.meta is not None:
+            tensor.meta.loose = False
+
+
+def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
+    """`x.requires_grad = value`, which a tensor with a history refuses whatever the value."""
+    _set_requires_grad(tensor, value)
+    if _grad_fn(tensor) is not None:
+        raise GradcliError(
+            "E408",
+            "only a leaf's requires_grad can be assigned, and this tensor has a history",
+            help="it requires grad already; retain_grad() keeps its gradient",
+        )
+
+
+@method("requires_grad_")
+def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
+    """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
+    E408 for a non-leaf or an integer dtype.
+    """
+    if not isinstance(requires_grad, bool):
+        raise GradcliError(
+            "E202",
+            f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
+        )
+    _set_requires_grad(self, requires_grad)
+    return self
+
+
+# --- attributes ---------------------------------------------------------------------------------
+
+
+@tensor_property("grad_fn")
+def _grad_fn(tensor: Tensor) -> Node | None:
+    if tensor.storage is not None:
+        refresh(tensor)
+    return None if _hides_history(tensor) else tensor.grad_fn
+
+
+def _hides_history(tensor: Tensor) -> bool:
+    """Whether the tensor's history is there for forward mode alone."""
+    duals = active.state.duals
+    return duals is not None and bool(duals.hides_history(tensor))
+
+
+@tensor_property("requires_grad")
+def _requires_grad(tensor: Tensor) -> bool:
+    if _hides_history(tensor):
+        return False
+    # A view need not be brought up to date for this: it requires grad where its base does.
+    meta = tensor.meta
+    if meta is not None and meta.base is not None:
+        if meta.base.requires_grad:
+            return True
+        if meta.loose and tensor.grad_fn is None:
+            return False
+    return tensor.requires_grad
+
+
+@tensor_property("grad")
+def _grad(tensor: Tensor) -> Tensor | None:
+    if tensor.grad_fn is not None:
+        check_kept(tensor)
+    return tensor.grad
+
+
+@tensor_property("data")
+def _data(tensor: Tensor) -> Tensor:
+    # The same memory with a version of its own: writes through it escape the checks of the graph.
+    data = Tensor(detach(tensor).array)
+    if tensor.dtype.is_complex:
+        storage_of(data).mirrors = mirrors_of(tensor)
+    return data
+
+
+def _set_grad(tensor: Tensor, value: Any) -> None:
+    if value is not None:
+        if not isinstance(value, Tensor):
+            raise GradcliError("E202", f"grad must be a tensor or None, not {type(value).__name__}")
+        if value.array.shape != tensor.array.shape or value.dtype is not tensor.dtype:
+            raise GradcliError(
+                "E301",
+                f"a gradient of shape {tuple(value.array.shape)} and {value.dtype} does not fit a"
+                f" tensor of shape {tuple(tensor.array.shape)} and {tensor.dtype}",
+            )
+        if value is tensor:
+            raise GradcliError("E204", "a tensor cannot be its own gradient", raises="RuntimeError")
+    meta_of(tensor).grad = value
+
+
+def _set_data(tensor: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise GradcliError("E202", f"data must be a tensor, not {type(value).__name__}")
+    if tensor.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
+        raise GradcliError(
+            "E408", f"a tensor that requires grad must stay floating, and the data is {value.dtype}"
+        )
+    if tensor.meta is not None and value.array.dtype is not tensor.array.dtype:
+        tensor.meta.accumulator = None
+    tensor.array = detach(value).array
+
+
+def _version(tensor: Tensor) -> int:
+    if isinstance(tensor.storage, InferenceStorage):
+        raise GradcliError(
+            "E408",
+            "a tensor made under torch.inference_mode() has no version: its writes are not counted",
+        )
+    return tensor.version
+
+
+setters.update(requires_grad=_assign_requires_grad, grad=_set_grad, data=_set_data)
+properties.update(
+    shape=lambda tensor: tensor.shape,
+    dtype=lambda tensor: tensor.dtype,
+    device=lambda tensor: tensor.device,
+    ndim=lambda tensor: tensor.ndim,
+    is_leaf=lambda tensor: _grad_fn(tensor) is None,
+    retains_grad=lambda tensor: tensor.retains_grad,
+    output_nr=lambda tensor: tensor.output_nr,
+    itemsize=lambda tensor: int(tensor.array.itemsize),
+    nbytes=lambda tensor: int(tensor.array.nbytes),
+    is_cuda=lambda tensor: tensor.device.type == "cuda",
+    name=lambda tensor: None,
+    _version=_version,
+    _base=lambda tensor: tensor.base,
+)
+
+# --- queries ------------------------------------------------------------------------------------
+
+
+@method("item")
+def item(self: Tensor) -> Any:
+    """The one element as a Python number."""
+    return self.item()
+
+
+@method("tolist")
+def tolist(self: Tensor) -> Any:
+    """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
+    refuse_batched("tolist", self)
+    return self.array.tolist()
+
+
+@method("numpy")
+def numpy(self: Tensor, *, force: bool = False) -> None:
+    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required."""
+    raise GradcliError(
+        "E205",
+        "numpy(): arrays of NumPy are outside the language",
+        raises=None if force else _numpy_refusal(self),
+        help="a tensor does what an array would, and tolist() gives Python's numbers",
+    )
+
+
+def _numpy_refusal(tensor: Tensor) -> str | None:
+    """The class that PyTorch raises where it makes no NumPy array of a tensor."""
+    if tensor.device.type != "cpu":
+        return "TypeError"
+    return "RuntimeError" if tensor.requires_grad else None
+
+
+@method("size")
+def size(self: Tensor, dim: int | None = None) -> Any:
+    """The sizes, or the size of one dimension."""
+    if dim is None:
+        return self.shape
+    from gradcli.ops.binding.dims import normal_dim
+
+    if not self.array.ndim:
+        raise GradcliError("E302", "size(): a 0-dim tensor has no dimensions")
+    return int(self.array.shape[normal_dim("size", dim, self.array.ndim)])
+
+
+@method("dim", "ndimension")
+def dim(self: Tensor) -> int:
+    """The number of dimensions."""
+    return self.ndim
+
+
+@function("numel", method=True)
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return int(input.array.size)
+
+
+method("nelement")(numel)
+
+
+@method("element_size")
+def element_size(self: Tensor) -> int:
+    """The size of an element in bytes."""
+    return int(self.array.itemsize)
+
+
+method("storage_offset")(storage_offset)
+
+
+@method("stride")
+def stride(self: Tensor, dim: int | None = None) -> Any:
+    """How many elements apart neighbours along each dimension lie in memory."""
+    steps = strides_of(self.array)
+    return tuple(steps) if dim is None else steps[dim]
+
+
+@method("is_contiguous")
+def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
+    """Whether the elements lie in memory in row order."""
+    return bool(self.array.flags.c_contiguous)
+
+
+@method("_is_view")
+def is_view(self: Tensor) -> bool:
+    """Whether it shows another tensor's memory, in the graph."""
+    return self.base is not None
+
+
+@function("is_inference", method=True)
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made under `torch.inference_mode()`, or is a view of such a tensor."""
+    return type(input.storage) is InferenceStorage
+
+
+@function("is_tensor")
+def is_tensor(obj: Any) -> bool:
+    """Whether a value is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@function("is_floating_point", method=True)
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is floating."""
+    return input.dtype.is_floating_point
+
+
+@function("is_complex", method=True)
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is complex."""
+    return input.dtype.is_complex

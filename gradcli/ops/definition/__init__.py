@@ -1,0 +1,1 @@
+"""What an op is: its entry, its documentation, the dtypes it takes, its lints."""

@@ -1,0 +1,316 @@
+"""What an entry of the op catalogue is.
+
+An entry holds an op's name, its node's name, its forward function and one derivative rule per
+differentiable input. The parameters of a rule say what it needs, and so what is saved:
+
+    grad         the gradient of the output; `grads`, a list, where there are several outputs (None
+                 where undefined)
+    result       the output; an output by its own name where there are several
+    NAME         a tensor input of that name, or an argument
+    NAME_sizes   the shape of a tensor input; saves no value
+    NAME_strides how a tensor input lies in memory, in bytes; saves no value
+    needs        which inputs want a gradient, for a joint rule
+
+A rule is read with arrays to compute and with tensors to record, so it is written with operators
+and with entries of the catalogue. It may return None: no gradient. The engine sums a gradient to
+its input's shape and casts it to its input's dtype, so rules do neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.definition.dtype_support import NOTHING, Refused
+
+Function = Callable[..., Any]
+
+
+def parameters_of(function: Function) -> tuple[str, ...]:
+    """The names of a function's positional parameters."""
+    code = function.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+class Op:
+    """An entry of the catalogue.
+
+    Called with arrays it computes its forward function; called with a tensor among its operands it
+    is recorded.
+
+    Attributes:
+        name: PyTorch's name of the op.
+        node_name: what `grad_fn` prints; "" for an op without derivative.
+        forward: from arrays and arguments to the result's array (a tuple of arrays for several
+            outputs).
+        parameters: the forward function's parameters, in order.
+        tensors: the parameters that are tensors.
+        lists: the parameters that are lists of tensors (cat); at most one, and it is the only
+            tensor parameter.
+        rules: the derivative rule of each differentiable input.
+        joint: one rule for several inputs, which returns their gradients in the order of `inputs`.
+        inputs: the differentiable inputs, in the order of `next_functions`.
+        outputs: the names of the outputs, `("result",)` for one, `("*",)` for as many as there are.
+        differentiable: the numbers of the outputs that carry a gradient.
+        pointwise: operands may be numbers, are promoted to one dtype and broadcast.
+        floating: integer operands become the default floating dtype first.
+        view: the result aliases the first input.
+        keeps_layout: the result lies in memory as the operand does; else, unless it is pointwise or
+            a view, in row order.
+        keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
+            raises E404 where one was written to.
+        exact_numbers: a second operand that is a number keeps its value in float32 beside half
+            precision, as does a 0-dim one of a wider dtype.
+        deferrable: the forward function and the rules read deferred arrays without asking for their
+            values: see `gradcli.arrays.fusion.lazy`.
+        refused: the dtypes that the differentiable operands may not have, and the classes raised:
+            see `gradcli.ops.definition.dtype_support`.
+        unread: operands of which the rules, on arrays, read only shape and dtype, and which are
+            saved because PyTorch saves them.
+        apply: records the op on tensors; generated when it is first called.
+    """
+
+    __slots__ = (
+        "apply",
+        "bindings",
+        "deferrable",
+        "differentiable",
+        "exact_numbers",
+        "floating",
+        "forward",
+        "inputs",
+        "joint",
+        "keeps",
+        "keeps_layout",
+        "lists",
+        "name",
+        "node_class",
+        "node_name",
+        "outputs",
+        "parameters",
+        "pointwise",
+        "refused",
+        "rules",
+        "tensors",
+        "unread",
+        "view",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        node_name: str,
+        forward: Function,
+        *,
+        rules: dict[str, Function],
+        joint: Function | None,
+        inputs: tuple[str, ...],
+        tensors: tuple[str, ...],
+        lists: tuple[str, ...],
+        outputs: tuple[str, ...],
+        differentiable: tuple[int, ...],
+        pointwise: bool,
+        floating: bool,
+        view: bool,
+        keeps_layout: bool,
+        keeps: tuple[str, ...],
+        deferrable: bool,
+        exact_numbers: bool,
+        refused: Refused,
+        unread: tuple[str, ...],
+    ) -> None:
+        self.name = name
+        self.node_name = node_name
+        self.forward = forward
+        self.parameters = parameters_of(forward)
+        self.rules = rules
+        self.joint = joint
+        self.inputs = inputs
+        self.tensors = tensors
+        self.lists = lists
+        self.outputs = outputs
+        self.differentiable = differentiable
+        self.pointwise = pointwise
+        self.floating = floating
+        self.view = view
+        self.keeps_layout = keeps_layout
+        self.keeps = keeps
+        self.deferrable = deferrable
+        self.exact_numbers = exact_numbers
+        self.refused = refused
+        self.unread = unread
+        self.node_class: type[Node] | None = None
+        self.bindings: list[tuple[dict[str, Any], str]] = []
+        self._check()
+
+        def generate_and_call(*args: Any, **kwargs: Any) -> Any:
+            from gradcli.ops.codegen.apply import generate
+
+            if self.apply is generate_and_call:  # a program may hold this function for long
+                generate(self)
+                # Whoever asks for the signature of a call that failed is shown the real one.
+                vars(generate_and_call)["__wrapped__"] = self.apply
+            return self.apply(*args, **kwargs)
+
+        generate_and_call.__name__ = name
+        generate_and_call.__qualname__ = name
+        self.apply: Function = generate_and_call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for operand in args:
+            if type(operand) is Tensor or (
+                self.lists and type(operand) in (list, tuple) and _holds_tensor(operand)
+            ):
+                return self.apply(*args, **kwargs)
+        return self.forward(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def bind(self, table: dict[str, Any], name: str) -> None:
+        """Make the op reachable under a name of a table, which holds the generated function once
+        there is one.
+        """
+        table[name] = self.apply
+        self.bindings.append((table, name))
+
+    def _check(self) -> None:
+        """Registration fails where rules and inputs do not match."""
+        if bool(self.node_name) != bool(self.rules or self.joint):
+            raise TypeError(
+                f"{self.name}: a node name goes with derivative rules, and without none"
+            )
+        known = {"grad", "grads", "needs", *self.parameters, *self.outputs}
+        known |= {f"{tensor}_sizes" for tensor in (*self.tensors, *self.lists)}
+        known |= {f"{tensor}_strides" for tensor in self.tensors}
+        for name in (*self.inputs, *self.tensors, *self.keeps):
+            if name not in self.parameters:
+                raise TypeError(f"{self.name}: {name!r} is no parameter of its forward function")
+        rules = [*self.rules.values(), *([self.joint] if self.joint else [])]
+        for rule in rules:
+            for parameter in parameters_of(rule):
+                if parameter not in known:
+                    raise TypeError(f"{self.name}: a rule asks for {parameter!r}, which is nothing")
+        if self.rules and tuple(self.rules) != self.inputs:
+            raise TypeError(f"{self.name}: rules {tuple(self.rules)} for inputs {self.inputs}")
+
+
+def _holds_tensor(values: Any) -> bool:
+    return any(type(value) is Tensor for value in values)
+
+
+registry: dict[str, Op] = {}
+"""Every entry by `name`, or `name.node` where several entries share PyTorch's name."""
+
+
+def given_tensors(function: Function) -> Function:
+    """Mark a function that is called with tensors where rules are read with arrays too: the entries
+    that it names stay what they are. See `gradcli.ops.codegen.node_class.on_arrays`.
+    """
+    vars(function)["given_tensors"] = True
+    return function
+
+
+def op(
+    name: str,
+    node_name: str,
+    forward: Function,
+    *,
+    constant: tuple[str, ...] = (),
+    lists: tuple[str, ...] = (),
+    joint: Function | None = None,
+    inputs: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = ("result",),
+    differentiable: tuple[int, ...] | None = None,
+    pointwise: bool = False,
+    floating: bool = False,
+    view: bool = False,
+    keeps_layout: bool = False,
+    keeps: tuple[str, ...] = (),
+    deferrable: bool = False,
+    exact_numbers: bool = False,
+    refused: Refused = NOTHING,
+    unread: tuple[str, ...] = (),
+    **rules: Function,
+) -> Op:
+    """Add an entry to the catalogue.
+
+    Args:
+        name: PyTorch's name.
+        node_name: the node's name, "" for an op without derivative.
+        forward: computes the result from arrays; its parameters name the operands and arguments.
+        constant: tensor parameters without derivative (an index, a mask).
+        lists: the one parameter that is a list of tensors; its rule returns a list of gradients.
+        joint: one rule that gives the gradients of all `inputs` at once, in place of `rules`.
+        inputs: the differentiable inputs of a joint rule.
+        outputs: names of the outputs.
+        differentiable: the outputs that carry a gradient, by number; all when not given.
+        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread:
+            see `Op`.
+        rules: the derivative rule of each differentiable input, in the order of `next_functions`.
+
+    Raises:
+        TypeError: the rules do not fit the forward function; the name is taken.
+    """
+    inputs = inputs or tuple(rules)
+    parameters = parameters_of(forward)
+    if pointwise and not inputs:
+        tensors = tuple(parameters[: _operand_count(forward)])
+    else:
+        tensors = tuple(p for p in parameters if p in (*inputs, *constant) and p not in lists)
+    entry = Op(
+        name,
+        node_name,
+        forward,
+        rules=rules,
+        joint=joint,
+        inputs=inputs,
+        tensors=tensors,
+        lists=lists,
+        outputs=outputs,
+        differentiable=tuple(range(len(outputs))) if differentiable is None else differentiable,
+        pointwise=pointwise,
+        floating=floating,
+        view=view,
+        keeps_layout=keeps_layout or pointwise or view,
+        keeps=keeps,
+        deferrable=deferrable or pointwise,
+        exact_numbers=exact_numbers,
+        refused=refused,
+        unread=unread,
+    )
+    key = name if name not in registry else f"{name}.{node_name}"
+    if key in registry:
+        raise TypeError(f"{name}: there is an entry of this name and node already")
+    registry[key] = entry
+    for change in _changes.get(key, ()):
+        entry.forward = change(entry.forward)
+    return entry
+
+
+_changes: dict[str, list[Callable[[Function], Function]]] = {}
+"""What is done to the forward functions of entries, by their names in the registry."""
+
+
+def adapt(key: str, change: Callable[[Function], Function]) -> None:
+    """Change the forward function of an entry, now or as soon as there is one of that name."""
+    _changes.setdefault(key, []).append(change)
+    if key in registry:
+        registry[key].forward = change(registry[key].forward)
+
+
+def _operand_count(forward: Function) -> int:
+    """The parameters without a default are the operands of an op that names no differentiable
+    one."""
+    return int(forward.__code__.co_argcount) - len(forward.__defaults__ or ())
+
+
+def pointwise(
+    name: str, node_name: str, forward: Function, *, floating: bool = False, **others: Any
+) -> Op:
+    """An op that works element by element: operands are promoted to one dtype and broadcast, and
+    may be numbers.
+    """
+    return op(name, node_name, forward, pointwise=True, floating=floating, **others)

@@ -1,0 +1,265 @@
+"""Functions of two numbers and more: `atan2 hypot copysign logaddexp lerp addcmul addcdiv`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd.tensor import Tensor
+from gradcli.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import (
+    check_no_complex_number,
+    check_not_integral,
+    check_number,
+    check_same_dtype,
+    check_tensors,
+    expose_of_tensors,
+)
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.creation.copies import to
+from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, refusing
+from gradcli.ops.definition.op import pointwise
+from gradcli.ops.elementwise.comparison import logical_and
+from gradcli.ops.elementwise.power import power
+from gradcli.ops.elementwise.unary import exp
+from gradcli.ops.indexing.masks import masked_fill_number
+
+# --- the plane ----------------------------------------------------------------------------------
+
+
+def _atan2_rule(grad: Any, self: Any, other: Any, needs: list[bool]) -> tuple[Any, Any]:
+    # The gradient at the origin is 0.
+    inverse = reciprocal(self * self + other * other)
+    inverse = masked_fill_number(inverse, logical_and(self == 0, other == 0), 0)
+    return (
+        grad * other * inverse if needs[0] else None,
+        grad * -self * inverse if needs[1] else None,
+    )
+
+
+atan2 = pointwise(
+    "atan2",
+    "Atan2Backward0",
+    lambda self, other: np.arctan2(self, other),
+    floating=True,
+    inputs=("self", "other"),
+    joint=_atan2_rule,
+    refused=COMPLEX,
+)
+
+hypot = pointwise(
+    "hypot",
+    "HypotBackward0",
+    lambda self, other: np.hypot(self, other),
+    self=lambda grad, self, result: grad * self / result,
+    other=lambda grad, other, result: grad * other / result,
+    refused=NOT_FLOATING,
+)
+
+expose_of_tensors(atan2, "arctan2", inplace=True)
+expose_of_tensors(hypot, inplace=True)
+
+# --- the sign of another ------------------------------------------------------------------------
+
+
+def _same_sign(self: Any, result: Any) -> Any:
+    """1 where the sign stayed, -1 where it changed, 0 at 0."""
+    return masked_fill_number(result / self, self == 0, 0)
+
+
+copysign_tensor = pointwise(
+    "copysign",
+    "CopysignBackward0",
+    lambda self, other: np.copysign(self, other),
+    floating=True,
+    self=lambda grad, self, result: grad * _same_sign(self, result),
+    other=lambda grad: zeros_like(grad),
+)
+
+copysign_number = pointwise(
+    "copysign",
+    "CopysignBackward1",
+    lambda self, other: np.copysign(self, other),
+    floating=True,
+    self=lambda grad, self, result: grad * _same_sign(self, result),
+)
+
+
+@function("copysign", method=True, inplace=True)
+def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+    """The magnitude of the input with the sign of a tensor or a number."""
+    refuse_out("copysign", out)
+    check_tensors("copysign", input=input)
+    if type(other) is Tensor:
+        return copysign_tensor.apply(input, other)
+    check_no_complex_number("copysign", input, other)
+    check_number("copysign", "other", other)
+    return copysign_number.apply(input, float(other))
+
+
+# --- sums of exponentials -----------------------------------------------------------------------
+
+
+def logaddexp_array(self: Any, other: Any) -> Any:
+    """log(exp(self) + exp(other)) without overflow; of complex elements that of the greater real
+    part is taken out.
+    """
+    if self.dtype.kind != "c":
+        return np.logaddexp(self, other)
+    swapped = np.real(self) < np.real(other)
+    greater, less = np.where(swapped, other, self), np.where(swapped, self, other)
+    alike = (self == other) & ~np.isfinite(self)
+    return np.where(alike, self, greater + np.log1p(np.exp(less - greater)))[()]
+
+
+logaddexp = pointwise(
+    "logaddexp",
+    "LogaddexpBackward0",
+    logaddexp_array,
+    self=lambda grad, self, other: grad / conj(exp(other - self) + 1),
+    other=lambda grad, self, other: grad / conj(exp(self - other) + 1),
+    refused=INTEGRAL,
+)
+
+logaddexp2 = pointwise(
+    "logaddexp2",
+    "Logaddexp2Backward0",
+    lambda self, other: np.logaddexp2(self, other),
+    self=lambda grad, self, other: grad / (2 ** (other - self) + 1),
+    other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
+    refused=NOT_FLOATING,
+)
+
+expose_of_tensors(logaddexp)
+expose_of_tensors(logaddexp2)
+
+# --- between two --------------------------------------------------------------------------------
+
+
+def _lerp_array(self: Any, end: Any, weight: Any) -> Any:
+    # From the nearer end, so that weight 1 gives `end` itself.
+    step = end - self
+    if type(weight) is float and self.dtype.kind == "f":
+        share = self.dtype.type(weight)
+        return (
+            multiply_add(self, step, share)
+            if abs(weight) < 0.5
+            else multiply_add(end, step, share - 1)
+        )
+    near = np.abs(weight) < 0.5
+    return np.where(
+        near, multiply_add(self, step, weight), multiply_add(end, step, weight - 1)
+    ).astype(self.dtype)[()]
+
+
+lerp_number = pointwise(
+    "lerp",
+    "LerpBackward0",
+    _lerp_array,
+    self=lambda grad, weight: grad * conj(1 - weight),
+    end=lambda grad, weight: grad * conj(weight),
+)
+
+lerp_tensor = pointwise(
+    "lerp",
+    "LerpBackward1",
+    _lerp_array,
+    self=lambda grad, weight: grad * conj(1 - weight),
+    end=lambda grad, weight: grad * conj(weight),
+    weight=lambda grad, self, end: grad * conj(end - self),
+)
+
+
+@function("lerp", method=True, inplace=True)
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+    """`input + weight * (end - input)`; the weight is a number or a tensor. Raises E203 where the
+    dtypes differ.
+    """
+    refuse_out("lerp", out)
+    check_tensors("lerp", input=input, end=end)
+    check_same_dtype("lerp", input, end)
+    check_not_integral("lerp", input)
+    if type(weight) is Tensor:
+        check_same_dtype("lerp", input, weight)
+        return lerp_tensor.apply(input, end, weight)
+    if not (type(weight) is complex and input.dtype.is_complex):
+        check_number("lerp", "weight", weight)
+    return lerp_number.apply(input, end, weight)
+
+
+# --- products and quotients added ---------------------------------------------------------------
+
+addcmul_ = pointwise(
+    "addcmul",
+    "AddcmulBackward0",
+    lambda self, tensor1, tensor2, value=1: multiply_add(self, tensor1 * value, tensor2),
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
+    tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
+    refused=refusing("bool"),
+)
+
+addcdiv_ = pointwise(
+    "addcdiv",
+    "AddcdivBackward0",
+    lambda self, tensor1, tensor2, value=1: self + tensor1 * value / tensor2,
+    self=lambda grad: grad,
+    tensor1=lambda grad, tensor2, value: grad * conj(div(value, tensor2)),
+    tensor2=lambda grad, tensor1, tensor2, value: (
+        -grad * conj((tensor1 * value) / (tensor2 * tensor2))
+    ),
+)
+
+
+def _factor(value: Any, *tensors: Tensor) -> Any:
+    """The number that a product is multiplied with; an integer where the result is one."""
+    dtype = dtypes.result_dtype([tensor.array for tensor in tensors])
+    return int(value) if dtype.category == "int" else value
+
+
+@function("addcmul", method=True, inplace=True)
+def addcmul(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
+) -> Tensor:
+    """`input + value * tensor1 * tensor2`."""
+    refuse_out("addcmul", out)
+    check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
+    return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
+
+
+@function("addcdiv", method=True, inplace=True)
+def addcdiv(
+    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
+) -> Tensor:
+    """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers."""
+    refuse_out("addcdiv", out)
+    check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
+    if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
+        check_not_integral("addcdiv", tensor1, "RuntimeError")
+    return addcdiv_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
+
+
+# --- powers in double precision -----------------------------------------------------------------
+
+
+@function("float_power", method=True)
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """`input ** exponent` in float64, or complex128 for complex operands; one of the two may be a
+    number.
+    """
+    refuse_out("float_power", out)
+    values = (input, exponent)
+    if type(exponent) is not Tensor:
+        check_tensors("float_power", input=input)
+    is_complex = any(
+        value.dtype.category == "complex" if type(value) is Tensor else type(value) is complex
+        for value in values
+    )
+    dtype = DTYPES["complex128" if is_complex else "float64"]
+    wide = [to(v, dtype) if type(v) is Tensor else v for v in values]
+    return power(*wide)

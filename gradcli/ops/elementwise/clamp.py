@@ -1,0 +1,239 @@
+"""The larger, the smaller, and bounds: `maximum minimum fmax fmin clamp clamp_min clamp_max`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.strides import laid_out_like_operands
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import with_number
+from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.op import op, pointwise
+from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
+from gradcli.ops.indexing.masks import masked_fill_number
+
+# --- the larger and the smaller -----------------------------------------------------------------
+
+
+def _shared(grad: Any, equal: Any, lost: Any) -> Any:
+    """The gradient of the greater or smaller of two: half where they are equal, none where the
+    other one was taken.
+    """
+    return masked_fill_number(where(equal, grad / 2, grad), lost, 0)
+
+
+_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+
+maximum = pointwise(
+    "maximum",
+    "MaximumBackward0",
+    # In this order NumPy gives the first of two equal zeros, as PyTorch does.
+    lambda self, other: np.maximum(other, self),
+    self=lambda grad, self, other: _shared(grad, self == other, self < other),
+    other=lambda grad, self, other: _shared(grad, self == other, self > other),
+    refused=_NO_COMPLEX,
+)
+
+minimum = pointwise(
+    "minimum",
+    "MinimumBackward0",
+    lambda self, other: np.minimum(other, self),
+    self=lambda grad, self, other: _shared(grad, self == other, self > other),
+    other=lambda grad, self, other: _shared(grad, self == other, self < other),
+    refused=_NO_COMPLEX,
+)
+
+# Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
+fmax = pointwise(
+    "fmax",
+    "FmaxBackward0",
+    lambda self, other: np.fmax(other, self),
+    self=lambda grad, self, other: masked_fill_number(
+        grad, logical_not(logical_or(self >= other, isnan(other))), 0
+    ),
+    other=lambda grad, self, other: masked_fill_number(
+        grad, logical_or(self >= other, isnan(other)), 0
+    ),
+    refused=_NO_COMPLEX,
+)
+
+fmin = pointwise(
+    "fmin",
+    "FminBackward0",
+    lambda self, other: np.fmin(other, self),
+    self=lambda grad, self, other: masked_fill_number(
+        grad, logical_not(logical_or(self <= other, isnan(other))), 0
+    ),
+    other=lambda grad, self, other: masked_fill_number(
+        grad, logical_or(self <= other, isnan(other)), 0
+    ),
+    refused=_NO_COMPLEX,
+)
+
+for _entry in (maximum, minimum, fmax, fmin):
+    expose_of_tensors(_entry)
+
+
+_BOOL_OR_COMPLEX = refusing("bool", "complex")
+
+# --- clamp --------------------------------------------------------------------------------------
+
+
+def _inside(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    """The gradient of what was clamped: whole between the bounds and at them, none outside."""
+    if min is None:
+        kept = self <= max
+    elif max is None:
+        kept = self >= min
+    else:
+        kept = logical_and(self >= min, self <= max)
+    return where(kept, grad, 0.0)
+
+
+def _below(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    below = self < min
+    return where(below if max is None else logical_and(below, min < max), grad, 0.0)
+
+
+def _above(grad: Any, self: Any, min: Any, max: Any) -> Any:
+    above = self > max
+    return where(above if min is None else logical_or(above, max < min), grad, 0.0)
+
+
+clamp_to_numbers = pointwise(
+    "clamp",
+    "ClampBackward1",
+    lambda self, min=None, max=None: np.clip(self, min, max),
+    self=_inside,
+    refused=_BOOL_OR_COMPLEX,
+)
+
+
+def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
+    given = [array for array in (self, min, max) if array is not None]
+    dtype = dtypes.result_dtype(given)
+    result = dtypes.cast(self, dtype)
+    if min is not None:
+        result = np.maximum(dtypes.cast(min, dtype), result)
+    if max is not None:
+        result = np.minimum(dtypes.cast(max, dtype), result)
+    return laid_out_like_operands(result, *given)
+
+
+clamp_to_tensors = op(
+    "clamp",
+    "ClampBackward0",
+    _clamp_arrays,
+    keeps_layout=True,
+    self=_inside,
+    min=_below,
+    max=_above,
+)
+
+
+def _complex_bound(name: str, raises: str) -> GradcliError:
+    """The error of a bound that is a complex number."""
+    return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
+
+
+@function("clamp", "clip", method=True, inplace=True)
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    """The tensor with what is less than `min` or greater than `max` set to that bound; where the
+    bounds are crossed, to `max`. The bounds are numbers, or tensors.
+
+    Raises E204 where both are missing.
+    """
+    refuse_out("clamp", out)
+    check_tensors("clamp", input=input)
+    bounds = [bound for bound in (min, max) if bound is not None]
+    if not bounds:
+        raise GradcliError(
+            "E204", "clamp(): at least one of `min` and `max` is needed", raises="RuntimeError"
+        )
+    if all(type(bound) is Tensor for bound in bounds):
+        dtype = dtypes.result_dtype([input.array, *[bound.array for bound in bounds]])
+        check_dtype("clamp", dtype, _BOOL_OR_COMPLEX if len(bounds) == 2 else COMPLEX)
+        return clamp_to_tensors.apply(input, min, max)
+    # A tensor beside a number is taken for the number that it holds.
+    low, high = (bound.item() if type(bound) is Tensor else bound for bound in (min, max))
+    for argument, bound in (("min", low), ("max", high)):
+        if type(bound) is complex:
+            floating = input.dtype.is_floating_point
+            raise _complex_bound("clamp", "RuntimeError" if floating else "NotImplementedError")
+        if bound is not None:
+            check_number("clamp", argument, bound)
+            check_dtype("clamp", input.dtype, COMPLEX)
+            input, _ = with_number(input, bound)
+    if input.dtype.category == "int":
+        low, high = (
+            None if bound is None else checked_cast(bound, input.dtype) for bound in (low, high)
+        )
+    return clamp_to_numbers.apply(input, low, high)
+
+
+clamp_min_number = pointwise(
+    "clamp_min",
+    "ClampMinBackward0",
+    lambda self, min: np.maximum(min, self),
+    self=lambda grad, self, min: where(self >= min, grad, 0.0),
+    refused=COMPLEX,
+)
+
+clamp_min_tensor = pointwise(
+    "clamp_min",
+    "ClampMinBackward1",
+    lambda self, min: np.maximum(min, self),
+    self=lambda grad, self, min: where(self >= min, grad, 0.0),
+    refused=COMPLEX,
+    min=lambda grad, self, min: where(self < min, grad, 0.0),
+)
+
+clamp_max_number = pointwise(
+    "clamp_max",
+    "ClampMaxBackward0",
+    lambda self, max: np.minimum(max, self),
+    self=lambda grad, self, max: where(self <= max, grad, 0.0),
+    refused=COMPLEX,
+)
+
+clamp_max_tensor = pointwise(
+    "clamp_max",
+    "ClampMaxBackward1",
+    lambda self, max: np.minimum(max, self),
+    self=lambda grad, self, max: where(self <= max, grad, 0.0),
+    refused=COMPLEX,
+    max=lambda grad, self, max: where(self > max, grad, 0.0),
+)
+
+
+@function("clamp_min", method=True, inplace=True)
+def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+    """The tensor with what is less than a number, or a tensor's element, set to that."""
+    refuse_out("clamp_min", out)
+    check_tensors("clamp_min", input=input)
+    if type(min) is Tensor:
+        return clamp_min_tensor.apply(input, min)
+    if type(min) is complex:
+        raise _complex_bound("clamp_min", "NotImplementedError")
+    check_number("clamp_min", "min", min)
+    return clamp_min_number.apply(*with_number(input, min))
+
+
+@function("clamp_max", method=True, inplace=True)
+def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+    """The tensor with what is greater than a number, or a tensor's element, set to that."""
+    refuse_out("clamp_max", out)
+    check_tensors("clamp_max", input=input)
+    if type(max) is Tensor:
+        return clamp_max_tensor.apply(input, max)
+    if type(max) is complex:
+        raise _complex_bound("clamp_max", "NotImplementedError")
+    check_number("clamp_max", "max", max)
+    return clamp_max_number.apply(*with_number(input, max))

@@ -1,0 +1,322 @@
+"""Comparison and choice: `== < isnan isclose where`, logic on bools and bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.fusion import tile_kernels
+from gradcli.arrays.scalars import as_zero_dim
+from gradcli.arrays.strides import laid_out_like_operands
+from gradcli.autograd.inplace.aliasing import check_memory
+from gradcli.autograd.tensor import Tensor, refuse_batched, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
+from gradcli.ops.arithmetic.conjugate import COMPLEX
+from gradcli.ops.binding.arguments import (
+    check_real,
+    check_same_dtype,
+    check_tensors,
+    expose_of_tensors,
+)
+from gradcli.ops.binding.catalogue import (
+    expose,
+    function,
+    in_place,
+    inplace_operators,
+    method,
+    methods,
+    operators,
+    refuse_out,
+    unary_operators,
+)
+from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import Function, op, pointwise
+
+# --- comparisons leave the graph ----------------------------------------------------------------
+
+
+def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> None:
+    entry = pointwise(name, "", forward)
+    expose(entry, name, *aliases, function=False)
+
+    @function(name, *aliases)
+    def compared(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+        refuse_out(name, out)
+        check_tensors(name, input=input)
+        return entry.apply(input, other)
+
+    written = in_place(name, _written_answer(name, forward))
+    for alias in (name, *aliases):
+        methods[f"{alias}_"] = written
+    operators[symbol] = lambda left, right: entry.apply(left, right)
+    setattr(Tensor, f"__{name}__", lambda self, other: entry.apply(self, other))
+
+
+def _written_answer(name: str, forward: Function) -> Function:
+    """What the in-place form of a comparison writes. Only it stays in the graph, with no gradient
+    to pass on.
+    """
+
+    def of_self(grad: Any) -> Any:
+        return zeros_like(grad)
+
+    node = f"{name.capitalize()}Backward"
+    with_tensor = pointwise(f"{name}_", f"{node}1", forward, self=of_self, other=of_self)
+    with_number = pointwise(f"{name}_.Scalar", f"{node}0", forward, self=of_self)
+
+    def answer(self: Tensor, other: Any) -> Tensor:
+        return (with_number if type(other) in NUMBERS else with_tensor).apply(self, other)
+
+    return answer
+
+
+def _equality(symbol: str, answer: bool) -> None:
+    """Let `==` or `!=` answer, too, for what is neither a tensor nor a number."""
+    compare = operators[symbol]
+
+    def compared(left: Any, right: Any) -> Any:
+        other = right if type(left) is Tensor else left
+        return compare(left, right) if type(other) in _COMPARED else answer
+
+    operators[symbol] = compared
+    setattr(Tensor, "__eq__" if answer is False else "__ne__", compared)
+
+
+_COMPARED = frozenset({Tensor, bool, int, float, complex})
+
+_comparison("eq", "==", lambda self, other: np.equal(self, other))
+_comparison("ne", "!=", lambda self, other: np.not_equal(self, other), "not_equal")
+_equality("==", False)
+_equality("!=", True)
+
+
+def _ordering(name: str, symbol: str, compare: Function, alias: str) -> None:
+    """A comparison that complex numbers, which have no order, do not take part in."""
+
+    def forward(self: Any, other: Any) -> Any:
+        for operand in (self, np.complex64(other) if type(other) is complex else other):
+            if getattr(operand, "dtype", None) in COMPLEX:
+                check_real(name, operand)
+        return compare(self, other)
+
+    _comparison(name, symbol, forward, alias)
+
+
+_ordering("lt", "<", np.less, "less")
+_ordering("le", "<=", np.less_equal, "less_equal")
+_ordering("gt", ">", np.greater, "greater")
+_ordering("ge", ">=", np.greater_equal, "greater_equal")
+
+logical_and = pointwise("logical_and", "", lambda self, other: np.logical_and(self, other))
+logical_or = pointwise("logical_or", "", lambda self, other: np.logical_or(self, other))
+logical_xor = pointwise("logical_xor", "", lambda self, other: np.logical_xor(self, other))
+logical_not = pointwise("logical_not", "", lambda self: np.logical_not(self))
+for _entry in (logical_and, logical_or, logical_xor):
+    expose_of_tensors(_entry)
+expose(logical_not)
+for _entry in (logical_and, logical_or, logical_xor, logical_not):
+    # PyTorch does not see these writes: a leaf takes them, and a history stays.
+    methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_memory)
+
+
+def _bitwise(name: str, symbol: str, ufunc: Any, *refused: str) -> None:
+    entry = pointwise(
+        name,
+        "",
+        lambda self, other: ufunc(self, other),
+        refused=refusing("float", "complex", *refused),
+    )
+    expose(entry, inplace=True)
+    operators[symbol] = lambda left, right: entry.apply(left, right)
+    inplace_operators[symbol] = methods[f"{name}_"]
+
+
+_bitwise("bitwise_and", "&", np.bitwise_and)
+_bitwise("bitwise_or", "|", np.bitwise_or)
+_bitwise("bitwise_xor", "^", np.bitwise_xor)
+_bitwise("bitwise_left_shift", "<<", np.left_shift, "bool")
+_bitwise("bitwise_right_shift", ">>", np.right_shift, "bool")
+
+
+bitwise_not = pointwise(
+    "bitwise_not", "", lambda self: np.invert(self), refused=refusing("float", "complex")
+)
+expose(bitwise_not, inplace=True)
+
+
+def _inverted(value: Tensor) -> Tensor:
+    check_dtype("bitwise_not", value.dtype, refusing("float", "complex", raises="TypeError"))
+    return bitwise_not.apply(value)
+
+
+unary_operators["~"] = _inverted
+
+# --- questions about values ---------------------------------------------------------------------
+
+isnan = pointwise("isnan", "", lambda self: np.isnan(self))
+isinf = pointwise("isinf", "", lambda self: np.isinf(self))
+isfinite = pointwise("isfinite", "", lambda self: np.isfinite(self))
+_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+isposinf = pointwise("isposinf", "", lambda self: np.equal(self, np.inf), refused=_NO_COMPLEX)
+isneginf = pointwise("isneginf", "", lambda self: np.equal(self, -np.inf), refused=_NO_COMPLEX)
+signbit = pointwise(
+    "signbit", "", lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self)
+)
+for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
+    expose(_entry)
+
+
+def _isclose_array(self: Any, other: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    if self.dtype.kind == "b":
+        return laid_out_like_operands(np.equal(self, other), self, other)
+    near = np.abs(self - other) <= atol + np.abs(rtol * other)
+    close = np.equal(self, other) | (near & np.isfinite(other))
+    if equal_nan:
+        close |= np.isnan(self) & np.isnan(other)
+    return laid_out_like_operands(close, self, other)
+
+
+_isclose = op("isclose", "", _isclose_array, constant=("self", "other"), keeps_layout=True)
+
+
+@function("isclose", method=True)
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> Tensor:
+    """Where `|input - other| <= atol + rtol * |other|`. Raises E203 where the dtypes differ, E204
+    for a negative tolerance.
+    """
+    check_tensors("isclose", input=input, other=other)
+    check_same_dtype("isclose", input, other)
+    if rtol < 0 or atol < 0:
+        raise GradcliError(
+            "E204", "isclose(): the tolerances must not be negative", raises="RuntimeError"
+        )
+    close: Tensor = _isclose.apply(input, other, rtol, atol, equal_nan)
+    # PyTorch starts from where both are equal and writes into that where both are nan, and where
+    # the tolerances allow more; the result's version counts what it wrote.
+    if equal_nan and input.dtype.category in ("float", "complex"):
+        storage_of(close).count_write()
+    if rtol or atol:
+        storage_of(close).count_write()
+    return close
+
+
+@function("allclose", method=True)
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
+) -> bool:
+    """Whether `isclose` holds everywhere."""
+    refuse_batched("allclose", input, other)
+    return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
+
+
+@function("equal", method=True)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and the same values, of whatever dtype."""
+    check_tensors("equal", input=input, other=other)
+    refuse_batched("equal", input, other)
+    if input.array.shape != other.array.shape:
+        return False
+    return bool(np.array_equal(input.array, other.array))
+
+
+# --- the step function ---------------------------------------------------------------------------
+
+
+def _step_array(self: Any, values: Any) -> Any:
+    return np.where(self == 0, values, (self > 0).astype(self.dtype))[()]
+
+
+_no_step = no_derivative("heaviside", "take heaviside() of a detached tensor")
+heaviside = pointwise(
+    "heaviside",
+    "NotImplemented",
+    _step_array,
+    self=_no_step,
+    values=_no_step,
+    refused=_NO_COMPLEX,
+)
+
+
+@function("heaviside", method=True, inplace=True)
+def heaviside_(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
+    """0 where the input is negative, 1 where it is positive, `values` where it is 0. Raises E203
+    where the dtypes differ.
+    """
+    refuse_out("heaviside", out)
+    check_tensors("heaviside", input=input, values=values)
+    check_same_dtype("heaviside", input, values)
+    return heaviside.apply(input, values)
+
+
+# --- where --------------------------------------------------------------------------------------
+
+
+def _choose(condition: Any, self: Any, other: Any) -> Any:
+    return tile_kernels.choose(condition, self, other)[()]
+
+
+choose = pointwise(
+    "where",
+    "WhereBackward0",
+    _choose,
+    constant=("condition",),
+    self=lambda grad, condition: where(condition, grad, 0.0),
+    other=lambda grad, condition: where(condition, 0.0, grad),
+)
+
+
+def where(condition: Any, self: Any, other: Any) -> Any:
+    """`self` where the condition holds, `other` elsewhere: what rules call, of either kind."""
+    if any(type(value) is Tensor for value in (condition, self, other)):
+        return choose.apply(condition, self, other)
+    return _choose(condition, self, other)
+
+
+def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
+    check_tensors("where", condition=condition)
+    for argument, value in (("input", input), ("other", other)):
+        if type(value) not in _COMPARED:
+            raise wrong_operand(choose, argument, value)
+    if condition.array.dtype not in (np.bool_, np.uint8):
+        raise GradcliError(
+            "E203", f"where(): the condition must be a bool tensor, and this one is"
+            f" {condition.dtype}",
+            help="compare: `x > 0`",
+        )  # fmt: skip
+    if condition.array.dtype == np.uint8:
+        condition = Tensor(condition.array.astype(np.bool_))
+    pair = [input, other]
+    for at, value in enumerate(pair):
+        if type(value) in _COMPARED and type(value) is not Tensor and type(pair[1 - at]) is Tensor:
+            dtype = dtypes.result_dtype((pair[1 - at].array, value))
+            as_zero_dim(value, dtype)
+    return choose.apply(condition, input, other)
+
+
+@function("where")
+def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+    """`input` where the condition holds, `other` elsewhere, in their common dtype; both may be
+    numbers. The condition alone gives the indices of its nonzero elements, a tensor for each
+    dimension.
+
+    Raises E203 for a condition that is not bool.
+    """
+    refuse_out("where", out)
+    if input is None and other is None:
+        from gradcli.ops.indexing.masks import nonzero
+
+        check_tensors("where", condition=condition)
+        return nonzero(condition, as_tuple=True)
+    return _checked_where(condition, input, other)
+
+
+@method("where")
+def where_method(self: Any, condition: Tensor, other: Any) -> Tensor:
+    """The tensor where the condition holds, `other` elsewhere."""
+    return _checked_where(condition, self, other)

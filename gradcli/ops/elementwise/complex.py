@@ -1,0 +1,334 @@
+"""Complex tensors: their parts, conjugates, angles, and how they are built from real ones.
+
+The gradient of a real number with respect to a complex one is PyTorch's: the direction in which the
+number grows fastest, so a step against it makes the number smaller.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.strides import in_row_order, laid_out_like, laid_out_like_operands
+from gradcli.arrays.views import strides_of, window
+from gradcli.autograd.inplace import views
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.arithmetic.conjugate import (
+    conj,
+    conj_physical,
+    conj_physical_written,
+    negated,
+    reflection_of,
+)
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import (
+    expose,
+    function,
+    in_place,
+    methods,
+    refuse_out,
+    setters,
+    tensor_property,
+)
+from gradcli.ops.creation.copies import clone, contiguous, copy_
+from gradcli.ops.definition.op import Op, op, pointwise
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
+from gradcli.ops.shape.slicing import select
+
+# --- a complex tensor as pairs of real numbers ----------------------------------------------------
+
+
+def _pairs(self: Any) -> Any:
+    array = module_of(self).asarray(self)
+    pairs = array[..., None].view(self.real.dtype)
+    if pairs.size:
+        return pairs
+    return window(pairs, pairs.shape, [*(2 * step for step in strides_of(array)), 1], 0)
+
+
+view_as_real: Op = op(
+    "view_as_real",
+    "ViewAsRealBackward0",
+    _pairs,
+    view=True,
+    self=lambda grad: view_as_complex(_in_pairs(grad)),
+)
+
+view_as_complex: Op = op(
+    "view_as_complex",
+    "ViewAsComplexBackward0",
+    lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
+    view=True,
+    self=lambda grad: view_as_real(grad),
+)
+
+
+def _in_pairs(value: Any) -> Any:
+    """The value with its last dimension's elements beside each other, as pairs must be."""
+    return contiguous(value) if type(value) is Tensor else module_of(value).ascontiguousarray(value)
+
+
+def real_part(value: Any) -> Any:
+    """The real part of a complex array or tensor: what rules call."""
+    if type(value) is not Tensor:
+        return value.real
+    # The parts of a conjugate are those of the tensor that it shows.
+    pairs = view_as_real.apply(conj(value) if _is_conjugate(value) else value)
+    return select.apply(pairs, -1, 0)
+
+
+def imaginary_part(value: Any) -> Any:
+    """The imaginary part of a complex array or tensor: what rules call."""
+    if type(value) is not Tensor:
+        return value.imag
+    if _is_conjugate(value):
+        return select.apply(negated(view_as_real.apply(conj(value))), -1, 1)
+    return select.apply(view_as_real.apply(value), -1, 1)
+
+
+def _is_conjugate(tensor: Tensor) -> bool:
+    return reflection_of(tensor)[0]
+
+
+views.conj = conj
+views.negated = negated
+views.view_as_real = lambda tensor: view_as_real.apply(tensor)
+views.view_as_complex = lambda tensor: view_as_complex.apply(tensor)
+
+
+@function("view_as_real")
+def view_as_real_(input: Tensor) -> Tensor:
+    """A complex tensor's real and imaginary parts as a new last dimension of size 2; it shares the
+    memory. Raises E203 for other tensors, and for a conjugate.
+    """
+    check_tensors("view_as_real", input=input)
+    _check_complex("view_as_real", input)
+    if _is_conjugate(input):
+        raise GradcliError(
+            "E203",
+            "view_as_real(): a conjugate has no memory of its own to show",
+            help="copy it first: `x.resolve_conj()`",
+        )
+    return view_as_real.apply(input)
+
+
+@function("view_as_complex")
+def view_as_complex_(input: Tensor) -> Tensor:
+    """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
+    Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
+    lie beside each other.
+    """
+    check_tensors("view_as_complex", input=input)
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise GradcliError("E203", f"view_as_complex() needs float32 or float64, not {input.dtype}")
+    shape, strides = input.array.shape, strides_of(input.array)
+    if not shape or shape[-1] != 2:
+        raise GradcliError(
+            "E301", f"view_as_complex(): the last dimension's size is 2, and this shape is {shape}"
+        )
+    if strides[-1] != 1 or any(step % 2 for step in strides[:-1]):
+        raise GradcliError(
+            "E301",
+            "view_as_complex(): the two parts of a number do not lie beside each other",
+            help="copy it first: `x.contiguous()`",
+        )
+    return view_as_complex.apply(input)
+
+
+def _check_complex(name: str, input: Tensor) -> None:
+    if not input.dtype.is_complex:
+        raise GradcliError("E203", f"{name}() is for complex tensors, and this is {input.dtype}")
+
+
+@tensor_property("real")
+@function("real")
+def real(input: Tensor) -> Tensor:
+    """The real part, a view of the tensor; a real tensor itself."""
+    check_tensors("real", input=input)
+    result: Tensor = real_part(input) if input.dtype.is_complex else input
+    return result
+
+
+@tensor_property("imag")
+@function("imag")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, a view of the tensor. Raises E203 for a real tensor."""
+    check_tensors("imag", input=input)
+    _check_complex("imag", input)
+    result: Tensor = imaginary_part(input)
+    return result
+
+
+def _set_real(tensor: Tensor, value: Any) -> None:
+    copy_(real(tensor), value)
+
+
+def _set_imag(tensor: Tensor, value: Any) -> None:
+    copy_(imag(tensor), value)
+
+
+setters["real"] = _set_real
+setters["imag"] = _set_imag
+
+# --- conjugates -----------------------------------------------------------------------------------
+
+
+@function("conj", method=True)
+def conj_(input: Tensor) -> Tensor:
+    """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
+    real tensor itself.
+    """
+    check_tensors("conj", input=input)
+    return conj(input)
+
+
+@function("conj_physical", method=True)
+def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
+    """The complex conjugate, copied at once; a real tensor itself."""
+    refuse_out("conj_physical", out)
+    check_tensors("conj_physical", input=input)
+    return conj_physical.apply(input) if input.dtype.is_complex else input
+
+
+methods["conj_physical_"] = in_place("conj_physical", lambda self: conj_physical_written(self))
+
+
+@function("resolve_conj", method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """A copy of what `conj()` returned; any other tensor itself."""
+    check_tensors("resolve_conj", input=input)
+    return clone.apply(input) if _is_conjugate(input) else input
+
+
+@function("resolve_neg", method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """A copy of a view that shows its memory negated; any other tensor itself."""
+    check_tensors("resolve_neg", input=input)
+    return clone.apply(input) if reflection_of(input)[1] else input
+
+
+@function("is_conj", method=True)
+def is_conj(input: Tensor) -> bool:
+    """Whether the tensor is what `conj()` returned, or a view of that."""
+    check_tensors("is_conj", input=input)
+    return _is_conjugate(input)
+
+
+@function("is_neg", method=True)
+def is_neg(input: Tensor) -> bool:
+    """Whether the tensor is a view that shows its memory negated, as a conjugate's `imag` does."""
+    check_tensors("is_neg", input=input)
+    return reflection_of(input)[1]
+
+
+@function("_neg_view", method=True)
+def neg_view_(input: Tensor) -> Tensor:
+    """A view that shows the tensor's elements negated."""
+    check_tensors("_neg_view", input=input)
+    return negated(input)
+
+
+# --- from real tensors ----------------------------------------------------------------------------
+
+
+def _complex_array(real: Any, imag: Any) -> Any:
+    shape = np.broadcast_shapes(real.shape, imag.shape)
+    result = module_of(real).empty(shape, np.result_type(real.dtype, np.complex64))
+    result.real, result.imag = real, imag
+    return laid_out_like(real, result)[()] if real.shape == shape else result[()]
+
+
+complex_: Op = op(
+    "complex",
+    "ComplexBackward0",
+    _complex_array,
+    keeps_layout=True,
+    real=lambda grad: real_part(grad),
+    imag=lambda grad: imaginary_part(grad),
+)
+
+
+def _polar_array(abs: Any, angle: Any) -> Any:
+    real, imag = abs * np.cos(angle), abs * np.sin(angle)
+    return _complex_array(laid_out_like_operands(real, abs, angle), imag)
+
+
+def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
+    grad = conj(grad)
+    return (
+        real_part(grad * sgn(result)) if needs[0] else None,
+        real_part(grad * (result * 1j)) if needs[1] else None,
+    )
+
+
+polar: Op = op(
+    "polar",
+    "PolarBackward0",
+    _polar_array,
+    inputs=("abs", "angle"),
+    keeps_layout=True,
+    joint=_polar_rule,
+)
+
+
+def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
+    """Raise E203 unless two tensors can be the parts of a complex one."""
+    for tensor in (first, second):
+        if tensor.dtype not in (dtypes.float32, dtypes.float64):
+            raise GradcliError(
+                "E203",
+                f"{name}() needs two tensors of float32 or float64, not {tensor.dtype}",
+                raises="NotImplementedError" if tensor.dtype is dtypes.float16 else "RuntimeError",
+            )
+    if first.dtype is not second.dtype:
+        raise GradcliError("E203", f"{name}(): the dtypes {first.dtype} and {second.dtype} differ")
+
+
+@function("complex")
+def complex_of_parts(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
+    """The complex tensor of two real ones, broadcast. Raises E203 where their dtypes differ or are
+    neither float32 nor float64.
+    """
+    refuse_out("complex", out)
+    check_tensors("complex", real=real, imag=imag)
+    _check_parts("complex", real, imag)
+    return complex_.apply(real, imag)
+
+
+@function("polar")
+def polar_(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+    """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
+    dtypes differ or are neither float32 nor float64.
+    """
+    refuse_out("polar", out)
+    check_tensors("polar", abs=abs, angle=angle)
+    _check_parts("polar", abs, angle)
+    return polar.apply(abs, angle)
+
+
+# --- angles ---------------------------------------------------------------------------------------
+
+
+def _angle_array(self: Any) -> Any:
+    if self.dtype.kind == "c":
+        return in_row_order(np.angle(self))
+    # The angle of a nan is nan, and that of both zeros is 0.
+    pi = self.dtype.type(np.pi)
+    return np.where(np.isnan(self), self, np.where(self < 0, pi, 0)).astype(self.dtype)[()]
+
+
+def _angle_rule(grad: Any, self: Any) -> Any:
+    if not is_complex(self):
+        return zeros_like(grad)
+    # At 0, where there is no angle, the gradient is 0.
+    return where(self == 0, 0.0, grad * self / abs_(self) ** 2 * 1j)
+
+
+angle = pointwise("angle", "AngleBackward0", _angle_array, floating=True, self=_angle_rule)
+expose(angle)

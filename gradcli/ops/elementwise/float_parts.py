@@ -1,0 +1,94 @@
+"""What floating numbers are made of: `ldexp frexp nextafter`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import (
+    check_floating,
+    check_tensors,
+    expose_of_tensors,
+    in_single,
+)
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, refusing
+from gradcli.ops.definition.op import Op, op, pointwise
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.power import power
+
+
+def _power_of_two(value: Any) -> Any:
+    # As in PyTorch, integers give an integer: 0 where they are negative.
+    return power(2, value) if type(value) is Tensor else in_single(np.exp2, value)
+
+
+ldexp: Op = pointwise(
+    "ldexp",
+    "LdexpBackward0",
+    lambda self, other: self * np.power(other.dtype.type(2), other),
+    floating=True,
+    self=lambda grad, other: grad * conj(_power_of_two(other)),
+    other=lambda grad, result: grad * conj(result) * math.log(2),
+)
+
+
+@function("ldexp", method=True, inplace=True)
+def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """`input * 2 ** other`."""
+    refuse_out("ldexp", out)
+    check_tensors("ldexp", input=input, other=other)
+    # PyTorch raises a 2 of the input's dtype to the power first.
+    if input.dtype.category == "float":
+        check_dtype("ldexp", other.dtype, refusing("bool"))
+    if input.dtype.is_complex:
+        check_dtype("ldexp", other.dtype, refusing("float16"))
+    return ldexp.apply(input, other)
+
+
+def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:
+    mantissa, exponent = np.frexp(self.astype(np.float32) if self.dtype.itemsize == 2 else self)
+    # What is not finite has no exponent.
+    exponent = np.where(np.isfinite(self), exponent, 0).astype(np.int32)
+    return mantissa.astype(self.dtype)[()], exponent[()]
+
+
+frexp = op(
+    "frexp",
+    "FrexpBackward0",
+    _mantissa_and_exponent,
+    outputs=("mantissa", "exponent"),
+    differentiable=(0,),
+    keeps_layout=True,
+    self=lambda grads, exponent: grads[0] / _power_of_two(exponent),
+)
+_FREXP = return_type("frexp", ("mantissa", "exponent"))
+
+
+@function("frexp", method=True)
+def frexp_(input: Tensor, *, out: Any = None) -> Any:
+    """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
+    E203 for integers.
+    """
+    refuse_out("frexp", out)
+    check_tensors("frexp", input=input)
+    check_floating("frexp", input, "RuntimeError")
+    return _FREXP(frexp.apply(input))
+
+
+nextafter: Op = pointwise(
+    "nextafter",
+    "NextafterBackward0",
+    lambda self, other: np.nextafter(self, other),
+    # The step is constant; where there is none the result is `other`, which is read as constant.
+    self=lambda grad, self, other: where(self != other, grad, 0.0),
+    other=lambda grad: zeros_like(grad),
+    refused=NOT_FLOATING,
+)
+expose_of_tensors(nextafter, inplace=True)

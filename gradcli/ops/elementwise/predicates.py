@@ -1,0 +1,92 @@
+"""Questions about numbers: `gcd lcm isin isreal is_nonzero is_same_size is_signed`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.sizes import Size
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.codegen.runtime import NUMBERS
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import pointwise
+from gradcli.ops.shape.views import view
+
+_NO_INTEGERS = refusing("float", "complex", "bool")
+gcd = pointwise("gcd", "", lambda self, other: np.gcd(self, other), refused=_NO_INTEGERS)
+lcm = pointwise("lcm", "", lambda self, other: np.lcm(self, other), refused=_NO_INTEGERS)
+for _entry in (gcd, lcm):
+    expose_of_tensors(_entry, inplace=True)
+
+
+_NEITHER_ORDERED = refusing("bool", "complex", raises="RuntimeError")
+
+
+@function("isin")
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Where an element is among the test elements; one of the two may be a number."""
+    if type(elements) is not Tensor:
+        check_tensors("isin", test_elements=test_elements)
+    given = {"elements": elements, "test_elements": test_elements}
+    for argument, value in given.items():
+        if type(value) not in NUMBERS:
+            check_tensors("isin", **{argument: value})
+    arrays = [
+        value.array if type(value) is Tensor else np.asarray(value) for value in given.values()
+    ]
+    for array in arrays:
+        check_dtype("isin", dtypes.of_array(array), _NEITHER_ORDERED)
+    # Few test elements are compared one by one, as a vector that must be a view of them.
+    if type(test_elements) is Tensor and arrays[1].size < int(10 * arrays[0].size ** 0.145):
+        view.forward(arrays[1], (arrays[1].size,))
+    found = np.isin(arrays[0], arrays[1], assume_unique=assume_unique, invert=invert)
+    return Tensor(found[()])
+
+
+@function("isreal", method=True)
+def isreal(input: Tensor) -> Tensor:
+    """Where the imaginary part is 0; everywhere in a real tensor."""
+    check_tensors("isreal", input=input)
+    return Tensor(np.isreal(input.array))
+
+
+@function("is_nonzero", method=True)
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a tensor's one element is not 0. Raises E203 where there is not exactly one."""
+    check_tensors("is_nonzero", input=input)
+    if input.array.size != 1:
+        raise GradcliError("E203", f"is_nonzero(): the tensor has {input.array.size} elements")
+    return bool(input.array)
+
+
+@function("is_same_size", method=True)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one shape."""
+    check_tensors("is_same_size", input=input, other=other)
+    return bool(input.array.shape == other.array.shape)
+
+
+@function("is_signed", method=True)
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has negative values."""
+    check_tensors("is_signed", input=input)
+    return input.dtype.is_signed
+
+
+@function("broadcast_shapes")
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape that shapes broadcast to. Raises E301 where they do not."""
+    plain = [sizes_of("broadcast_shapes", (shape,)) for shape in shapes]
+    try:
+        return Size(np.broadcast_shapes(*plain))
+    except ValueError:
+        shown = " and ".join(map(str, plain))
+        raise GradcliError("E301", f"broadcast_shapes(): {shown} cannot be broadcast") from None

@@ -1,0 +1,137 @@
+"""Rounding and repair: `floor ceil round trunc frac nan_to_num positive`.
+
+What is constant between its steps has gradient 0, also at the steps.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import of_array
+from gradcli.arrays.typeinfo import finfo
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, plain_integer
+from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.definition.op import Op, pointwise
+from gradcli.ops.elementwise.comparison import isfinite
+
+
+def _steps(name: str, node_name: str, ufunc: Any) -> Op:
+    def forward(self: Any) -> Any:
+        check_real(name, self)
+        return self.copy() if self.dtype.kind in "iu" else ufunc(self)
+
+    return pointwise(name, node_name, forward, self=lambda grad: zeros_like(grad))
+
+
+floor = _steps("floor", "FloorBackward0", np.floor)
+ceil = _steps("ceil", "CeilBackward0", np.ceil)
+trunc = _steps("trunc", "TruncBackward0", np.trunc)
+
+
+def _frac_array(self: Any) -> Any:
+    if self.dtype.kind in "biuc":
+        raise GradcliError(
+            "E203",
+            f"frac() is defined for floating tensors, not {of_array(self)}",
+            raises="NotImplementedError",
+        )
+    return self - np.trunc(self)
+
+
+frac = pointwise("frac", "FracBackward0", _frac_array, self=lambda grad: grad)
+
+# --- round --------------------------------------------------------------------------------------
+
+# A half goes to the even neighbour.
+round_to_integer = _steps("round", "RoundBackward0", np.rint)
+
+
+def _round_decimals(self: Any, decimals: int) -> Any:
+    # The power of ten is exact where it is an integer, so its inverse is not multiplied with.
+    scale = 10.0 ** abs(decimals)
+    if decimals >= 0:
+        return np.rint(self * scale) / scale
+    return np.rint(self / scale) * scale
+
+
+round_to_decimals = pointwise(
+    "round", "RoundBackward1", _round_decimals, self=lambda grad: zeros_like(grad)
+)
+
+
+@function("round", method=True, inplace=True)
+def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Tensor:
+    """The nearest integers, a half to the even one; or to a number of decimals, which may be
+    negative. Raises E203 for decimals of integers.
+    """
+    refuse_out("round", out)
+    check_tensors("round", input=input)
+    if decimals is None:
+        return round_to_integer.apply(input)
+    places = plain_integer("round", "decimals", decimals)
+    check_floating("round", input)
+    return round_to_decimals.apply(input, places)
+
+
+@function("round", module="torch.special")
+def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
+    """As `round`, always with a number of decimals."""
+    return round_(input, decimals=decimals, out=out)
+
+
+# --- nan and inf --------------------------------------------------------------------------------
+
+
+def _nan_to_num_array(
+    self: Any, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
+) -> Any:
+    if complex in (type(nan), type(posinf), type(neginf)):
+        raise GradcliError(
+            "E204",
+            "nan_to_num(): a complex number cannot take the place of a real one",
+            raises="RuntimeError",
+        )
+    if self.dtype.kind == "c":
+        pairs = np.asarray(self)[..., None].view(self.real.dtype)
+        return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]
+    if self.dtype.kind != "V":
+        return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
+    # NumPy takes bfloat16 for no floating dtype; its largest number is not that of float32.
+    largest = finfo(of_array(self)).max
+    wide = np.nan_to_num(
+        self.astype(np.float32),
+        nan=nan or 0.0,
+        posinf=largest if posinf is None else posinf,
+        neginf=-largest if neginf is None else neginf,
+    )
+    return wide.astype(self.dtype)
+
+
+nan_to_num = pointwise(
+    "nan_to_num",
+    "NanToNumBackward0",
+    _nan_to_num_array,
+    # What was replaced is constant.
+    self=lambda grad, self: grad * isfinite(self),
+)
+
+
+@function("positive", method=True)
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself. Raises E203 for bools."""
+    check_tensors("positive", input=input)
+    if input.dtype.category == "bool":
+        raise GradcliError("E203", "positive() is not defined for bool tensors")
+    return input
+
+
+expose(floor, inplace=True)
+expose(ceil, inplace=True)
+expose(trunc, "trunc", "fix", inplace=True)
+expose(frac, inplace=True)
+expose(nan_to_num, inplace=True)

@@ -1,0 +1,374 @@
+"""Functions of one number: `exp log sqrt sin tanh sigmoid abs` and their like.
+
+Each entry saves what PyTorch's saves, its input or its result: a program sees the difference when
+it writes to one of them between forward and backward.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.inplace.writes import check_inplace
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels import vector_math
+from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import check_real, in_single
+from gradcli.ops.binding.catalogue import expose, in_place, methods
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import Op, pointwise
+
+# --- exponentials -------------------------------------------------------------------------------
+
+exp = pointwise(
+    "exp",
+    "ExpBackward0",
+    lambda self: vector_math.exp(self),
+    floating=True,
+    self=lambda grad, result: grad * conj(result),
+)
+
+exp2 = pointwise(
+    "exp2",
+    "Exp2Backward0",
+    lambda self: vector_math.exp2(self),
+    floating=True,
+    self=lambda grad, result: grad * conj(result) * math.log(2),
+)
+
+expm1 = pointwise(
+    "expm1",
+    "Expm1Backward0",
+    lambda self: vector_math.expm1(self),
+    floating=True,
+    self=lambda grad, result: grad * (conj(result) + 1),
+)
+
+# --- logarithms ---------------------------------------------------------------------------------
+
+log = pointwise(
+    "log",
+    "LogBackward0",
+    lambda self: vector_math.log(self),
+    floating=True,
+    self=lambda grad, self: grad / conj(self),
+)
+
+log2 = pointwise(
+    "log2",
+    "Log2Backward0",
+    lambda self: vector_math.log2(self),
+    floating=True,
+    self=lambda grad, self: grad / (conj(self) * math.log(2)),
+)
+
+log10 = pointwise(
+    "log10",
+    "Log10Backward0",
+    lambda self: vector_math.log10(self),
+    floating=True,
+    self=lambda grad, self: grad / (conj(self) * math.log(10)),
+)
+
+log1p = pointwise(
+    "log1p",
+    "Log1PBackward0",
+    lambda self: vector_math.log1p(self),
+    floating=True,
+    self=lambda grad, self: grad / conj(self + 1),
+)
+
+# --- roots --------------------------------------------------------------------------------------
+
+sqrt = pointwise(
+    "sqrt",
+    "SqrtBackward0",
+    lambda self: np.sqrt(self),
+    floating=True,
+    # At 0 it is inf, the limit.
+    self=lambda grad, result: grad / (conj(result) * 2),
+)
+
+
+def _cube(value: Any) -> Any:
+    """The third power by products, as PyTorch rounds it, which NumPy's `**` does not."""
+    return value**3 if type(value) is Tensor else value * value * value
+
+
+rsqrt = pointwise(
+    "rsqrt",
+    "RsqrtBackward0",
+    lambda self: 1 / np.sqrt(self),
+    floating=True,
+    self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
+)
+
+
+# --- angles -------------------------------------------------------------------------------------
+
+sin = pointwise(
+    "sin",
+    "SinBackward0",
+    lambda self: vector_math.sin(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(cos(self)),
+)
+
+cos: Op = pointwise(
+    "cos",
+    "CosBackward0",
+    lambda self: vector_math.cos(self),
+    floating=True,
+    self=lambda grad, self: grad * -conj(sin(self)),
+)
+
+tan = pointwise(
+    "tan",
+    "TanBackward0",
+    lambda self: vector_math.tan(self),
+    floating=True,
+    self=lambda grad, result: grad * conj(result**2 + 1),
+)
+
+asin = pointwise(
+    "asin",
+    "AsinBackward0",
+    lambda self: vector_math.arcsin(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
+)
+
+acos = pointwise(
+    "acos",
+    "AcosBackward0",
+    lambda self: vector_math.arccos(self),
+    floating=True,
+    self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
+)
+
+atan = pointwise(
+    "atan",
+    "AtanBackward0",
+    lambda self: vector_math.arctan(self),
+    floating=True,
+    self=lambda grad, self: grad / conj(self * self + 1),
+)
+
+deg2rad = pointwise(
+    "deg2rad",
+    "Deg2RadBackward0",
+    lambda self: in_single(np.multiply, self, math.pi / 180),
+    floating=True,
+    self=lambda grad: grad * (math.pi / 180),
+    refused=refusing("complex", raises="RuntimeError"),
+)
+
+rad2deg = pointwise(
+    "rad2deg",
+    "Rad2DegBackward0",
+    lambda self: in_single(np.multiply, self, 180 / math.pi),
+    floating=True,
+    self=lambda grad: grad * (180 / math.pi),
+    refused=refusing("complex", raises="RuntimeError"),
+)
+
+# --- hyperbolic functions -----------------------------------------------------------------------
+
+sinh = pointwise(
+    "sinh",
+    "SinhBackward0",
+    lambda self: vector_math.sinh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(cosh(self)),
+)
+
+cosh: Op = pointwise(
+    "cosh",
+    "CoshBackward0",
+    lambda self: vector_math.cosh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(sinh(self)),
+)
+
+tanh_backward: Op = pointwise(
+    "tanh_backward",
+    "TanhBackwardBackward0",
+    lambda grad_output, output: grad_output * conj(vector_math.one_less_square(output)),
+    grad_output=lambda grad, output: tanh_backward(grad, conj(output)),
+    output=lambda grad, grad_output, output: conj(grad) * (conj(output) * -2 * grad_output),
+)
+
+tanh = pointwise(
+    "tanh",
+    "TanhBackward0",
+    lambda self: vector_math.tanh(self),
+    floating=True,
+    self=lambda grad, result: tanh_backward(grad, result),
+)
+
+asinh = pointwise(
+    "asinh",
+    "AsinhBackward0",
+    lambda self: np.arcsinh(self),
+    floating=True,
+    self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
+)
+
+
+def _acosh_rule(grad: Any, self: Any) -> Any:
+    if is_complex(self):  # the root of the product is that of the other branch
+        return grad * conj(rsqrt(self + 1) * rsqrt(self - 1))
+    return grad * conj(rsqrt(self * self - 1))
+
+
+acosh = pointwise(
+    "acosh",
+    "AcoshBackward0",
+    lambda self: np.arccosh(self),
+    floating=True,
+    self=_acosh_rule,
+)
+
+atanh = pointwise(
+    "atanh",
+    "AtanhBackward0",
+    lambda self: vector_math.arctanh(self),
+    floating=True,
+    self=lambda grad, self: grad * 1 / conj(1 - self**2),
+)
+
+# --- the logistic function ----------------------------------------------------------------------
+
+sigmoid_backward: Op = pointwise(
+    "sigmoid_backward",
+    "SigmoidBackwardBackward0",
+    lambda grad_output, output: grad_output * conj(1 - output) * conj(output),
+    grad_output=lambda grad, output: sigmoid_backward(grad, conj(output)),
+    output=lambda grad, grad_output, output: conj(grad) * grad_output * (conj(output) * -2 + 1),
+)
+
+
+def _logistic(self: Any) -> Any:
+    return 1 / (1 + vector_math.exp(-self))
+
+
+sigmoid = pointwise(
+    "sigmoid",
+    "SigmoidBackward0",
+    lambda self: in_single(_logistic, self),
+    floating=True,
+    self=lambda grad, result: sigmoid_backward(grad, result),
+)
+
+# --- magnitude and sign -------------------------------------------------------------------------
+
+
+def _sign_array(self: Any) -> Any:
+    if self.dtype.kind == "b":
+        return self.copy()
+    # Unlike NumPy's, PyTorch's sign of nan is 0.
+    return np.subtract(self > 0, self < 0, dtype=self.dtype)
+
+
+def _real_sign_array(self: Any) -> Any:
+    if self.dtype.kind == "c":
+        raise GradcliError(
+            "E203",
+            "sign() is not defined for complex tensors",
+            raises="NotImplementedError",
+            help="use sgn()",
+        )
+    return _sign_array(self)
+
+
+sign = pointwise("sign", "SignBackward0", _real_sign_array, self=lambda grad: zeros_like(grad))
+
+
+def _sgn_array(self: Any) -> Any:
+    return np.sign(self) if self.dtype.kind == "c" else _sign_array(self)
+
+
+def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
+    from gradcli.ops.indexing.masks import masked_fill_number
+
+    if not is_complex(self):
+        return zeros_like(grad)
+    # Only what turns the number changes the result: the part of the gradient along it goes.
+    magnitude = abs_(self)
+    across = (grad - result * result * conj(grad)) / (magnitude * 2.0)
+    return masked_fill_number(across, magnitude == 0, 0)
+
+
+def is_complex(value: Any) -> bool:
+    """Whether an array or tensor is complex."""
+    array = value.array if type(value) is Tensor else value
+    return bool(array.dtype.kind == "c")
+
+
+sgn = pointwise("sgn", "SgnBackward0", _sgn_array, self=_sgn_rule)
+
+
+def _abs_array(self: Any) -> Any:
+    if self.dtype.kind == "b":
+        check_real("abs", self)
+    return np.abs(self)
+
+
+abs_ = pointwise(
+    "abs",
+    "AbsBackward0",
+    _abs_array,
+    # At 0 it is 0, the middle of the slopes -1 and 1.
+    self=lambda grad, self: grad * sgn(self),
+)
+
+
+def _check_abs_in_place(self: Tensor) -> bool:
+    """Raise E203 for complex numbers, which real ones cannot take the place of, and what
+    `check_inplace` raises.
+    """
+    check_dtype("abs_", self.dtype, refusing("complex", raises="RuntimeError"))
+    return check_inplace(self)
+
+
+# --- what programs write ------------------------------------------------------------------------
+
+for _entry in (exp, log, log2, log10, sqrt, rsqrt, sin, cos, tan, sinh, cosh, tanh):
+    expose(_entry, inplace=True)
+for _entry in (sign, sgn, deg2rad, rad2deg, sigmoid):
+    expose(_entry, inplace=True)
+for _entry in (asin, acos, atan, asinh, acosh, atanh):
+    expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace=True)
+
+
+def _without_derivative(entry: Op) -> None:
+    """Give the in-place forms of an entry, under both its names, the node that raises E409."""
+    name = entry.name
+    written = pointwise(
+        f"{name}_",
+        f"{name.capitalize()}Backward1",
+        entry.forward,
+        floating=True,
+        self=no_derivative(
+            f"{name}_", f"write it out of place: `x = {name}(x)`", "NotImplementedError"
+        ),
+    )
+    for shown in (name, f"arc{name.removeprefix('a')}"):
+        methods[f"{shown}_"] = in_place(shown, written.apply)
+
+
+for _entry in (asinh, acosh, atanh):
+    _without_derivative(_entry)
+for _entry in (exp2, expm1, log1p):
+    expose(_entry, inplace=True)
+    expose(_entry, module="torch.special", method=False)
+expose(abs_, "abs", "absolute")
+for _name in ("abs", "absolute"):
+    methods[f"{_name}_"] = in_place("abs", abs_.apply, check=_check_abs_in_place)
+expose(sigmoid, "expit", module="torch.special", method=False)
+for _entry in (tanh, sigmoid):
+    expose(_entry, module="torch.nn.functional", method=False)

@@ -1,0 +1,1 @@
+"""Indexing, gathering, masks, and writes to what they pick."""

@@ -1,0 +1,329 @@
+"""Writing to a part of a tensor: `y[0] = v`, `y[mask] = 0`, `index_put_`, `select_scatter`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.scalars import as_zero_dim
+from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
+from gradcli.autograd.inplace.aliasing import check_apart
+from gradcli.autograd.inplace.writes import check_graph, write
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import function, method, operators
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.codegen.runtime import type_name, wrong_operand
+from gradcli.ops.creation.copies import copy_, fill_
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.indexing.basic import (
+    Key,
+    apply_slicing,
+    getitem,
+    index_put,
+    index_put_in_place,
+    numpy_key,
+)
+from gradcli.ops.indexing.select import leave_part
+from gradcli.ops.shape.slicing import (
+    checked_position,
+    diagonal,
+    diagonal_dims,
+    diagonal_of,
+    select,
+    slice_,
+)
+from gradcli.ops.shape.views import expand, unsqueeze, view
+
+# --- y[...] = value -----------------------------------------------------------------------------
+
+
+def setitem(tensor: Tensor, key: Any, value: Any) -> None:
+    """`tensor[key] = value`: write to the part that the key shows.
+
+    The part is a view, and the write is that view's `copy_` or `fill_`; where the key holds lists,
+    masks or index tensors it is `index_put_`. Raises what `getitem` raises; E202 for a value that
+    is neither a number nor a tensor, E204 for a number that the dtype cannot hold, E301 for a
+    tensor whose shape does not fit, E203 where an index would need a cast, and E405 where the
+    tensor may not be written.
+    """
+    if isinstance(value, (bool, int, float, complex)):
+        value = Tensor(as_zero_dim(value, tensor.dtype))
+    elif not isinstance(value, Tensor):
+        raise GradcliError(
+            "E202",
+            f"a value of type {type_name(value)} cannot be assigned to a part of a tensor",
+            help="wrap it: `tensor(...)`",
+        )
+    kind = type(key)
+    if kind is int or key is None:
+        _copy_to(getitem(tensor, key), value)
+    elif kind is bool:
+        if key:
+            _copy_to(unsqueeze.apply(tensor, 0), value)
+    else:
+        shown, picked = apply_slicing(tensor, (key,) if kind is slice else key)
+        if not picked:
+            _copy_to(shown, value)
+            return
+        fills = _fills(picked, value)
+        if fills and not value.requires_grad:
+            value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
+        _check_written(shown, value)
+        try:
+            key = numpy_key(picked, shown, key)
+        except GradcliError:
+            _put_reached(shown, picked, value)
+            raise
+        _put(shown, key, _without_leading_ones(value), any_dtype=fills)
+
+
+operators["[]="] = setitem
+
+
+def _fills(picked: dict[int, Any], value: Tensor) -> bool:
+    """Whether one element is put where a mask is true: PyTorch fills, which takes any dtype."""
+    if value.array.size != 1 or len(picked) != 1:
+        return False
+    return bool(next(iter(picked.values())).dtype == np.bool_)
+
+
+def _leading_ones_cut(shape: tuple[int, ...]) -> tuple[int, ...]:
+    first = next((i for i, size in enumerate(shape) if size != 1), len(shape))
+    return tuple(shape[first:])
+
+
+def _without_leading_ones(value: Tensor) -> Tensor:
+    shape = value.array.shape
+    cut = _leading_ones_cut(shape)
+    return value if cut == shape else view.apply(value, cut)
+
+
+def _copy_to(part: Tensor, value: Tensor) -> None:
+    """Write a value to a view, with the nodes that PyTorch makes on the way."""
+    shape = part.array.shape
+    if value.array.shape == shape:
+        copy_(part, value)
+    elif not value.array.ndim:
+        fill_(part, value)
+    else:
+        cut = view.apply(value, _leading_ones_cut(value.array.shape))
+        if cut.array.shape != shape:
+            cut = expand.apply(cut, shape)
+        copy_(part, cut)
+
+
+def _check_written(tensor: Tensor, values: Any) -> None:
+    """Raise E405 unless the values may be put into the tensor: PyTorch finds that out before it
+    looks at the index.
+    """
+    check_apart(tensor, values)
+    check_graph(tensor)
+
+
+def _put(
+    tensor: Tensor, key: Key, values: Tensor, accumulate: bool = False, any_dtype: bool = False
+) -> None:
+    _check_values(tensor, key, values, any_dtype)
+    storage_of(tensor)
+    write(tensor, index_put_in_place.apply(tensor, values, key, accumulate))
+
+
+def _put_reached(tensor: Tensor, picked: dict[int, Any], values: Tensor) -> None:
+    """Write what PyTorch has written when it comes to a position that does not exist, where one
+    tensor of positions is the index: see `leave_part`.
+    """
+    (dim, places), *others = picked.items()
+    shape = tensor.array.shape
+    whole = (*shape[:dim], *places.shape, *shape[dim + 1 :])
+    if others or places.dtype == np.bool_:
+        return
+    # The values are looked at first.
+    anywhere = Key((*[slice(None)] * dim, np.zeros(places.shape, np.int64)))
+    _check_values(tensor, anywhere, values)
+    outside = (places < -shape[dim]) | (places >= shape[dim])
+    reached = places.reshape(-1)[: int(np.argmax(outside))]
+    parts = np.broadcast_to(values.array, whole).reshape(
+        *shape[:dim], places.size, *shape[dim + 1 :]
+    )
+    leave_part(tensor, dim, reached, parts)
+
+
+def _check_values(tensor: Tensor, key: Key, values: Tensor, any_dtype: bool = False) -> None:
+    """Raise E203 or E301 unless the values can be put at an index of the tensor."""
+    if values.array.dtype is not tensor.array.dtype and not any_dtype:
+        raise GradcliError(
+            "E203",
+            f"values of {values.dtype} cannot be put at an index of a tensor of {tensor.dtype}",
+            help=f"cast them first: `.to({tensor.dtype})`",
+        )
+    shape = np.broadcast_to(np.False_, tensor.array.shape)[key].shape
+    try:
+        fits = np.broadcast_shapes(shape, values.array.shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise GradcliError(
+            "E301",
+            f"values of shape {tuple(values.array.shape)} do not fit the indexed part, of shape"
+            f" {tuple(shape)}",
+        )
+
+
+# --- index_put ----------------------------------------------------------------------------------
+
+
+def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bool) -> Key:
+    """The index that a sequence of tensors means; checks it and the values, of which one alone may
+    have any dtype where a mask takes it.
+    """
+    if not isinstance(indices, (tuple, list)):
+        raise GradcliError("E202", f"{name}(): the indices must be a tuple of tensors")
+    for number, part in enumerate(indices):
+        if not isinstance(part, Tensor):
+            raise GradcliError(
+                "E202",
+                f"{name}(): index {number} must be a tensor, not {type_name(part)}",
+            )
+    if not isinstance(values, Tensor):
+        raise wrong_operand(index_put, "values", values)
+    # A 0-dim index would drop its dimension; as a vector of one it broadcasts with the others.
+    parts = tuple(part if part.array.ndim else Tensor(part.array.reshape(1)) for part in indices)
+    shown, picked = apply_slicing(tensor, parts)
+    try:
+        key = numpy_key(picked, shown, parts)
+    except GradcliError:
+        if name == "index_put_" and not accumulate:
+            _put_reached(shown, picked, values)
+        raise
+    _check_values(tensor, key, values, _fills(picked, values) and not accumulate)
+    return key
+
+
+@function("index_put", method=True)
+def index_put_(
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """The tensor with the values at an index, a tuple of index tensors, or added there."""
+    key = _key_of("index_put", input, indices, values, accumulate)
+    return index_put.apply(input, values, key, accumulate)
+
+
+@method("index_put_")
+def put_in_place(
+    self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+) -> Tensor:
+    """Write the values at an index of the tensor itself, or add them there."""
+    _check_written(self, values)
+    key = _key_of("index_put_", self, indices, values, accumulate)
+    _put(self, key, values, accumulate, any_dtype=True)
+    return self
+
+
+# --- a copy with one part replaced --------------------------------------------------------------
+
+
+def _whole_copy(array: Any) -> Any:
+    """A copy with the array's own strides; where its elements share their memory, by rows."""
+    if not array.ndim or overlaps_itself(array.shape, array.strides):
+        return module_of(array).array(array, order="C")
+    return copied_as_it_lies(array)
+
+
+def _part_of(shown: Function) -> Function:
+    """The forward function that replaces the part of a copy that `shown` gives."""
+
+    def replaced(self: Any, src: Any, *place: Any) -> Any:
+        whole = _whole_copy(self)
+        shown(whole, *place)[...] = src
+        return whole
+
+    return replaced
+
+
+_select_replaced = _part_of(select.forward)
+_slice_replaced = _part_of(slice_.forward)
+_diagonal_replaced = _part_of(diagonal_of)
+
+select_scatter: Op = op(
+    "select_scatter",
+    "SelectScatterBackward0",
+    lambda self, src, dim, index: _select_replaced(self, src, dim, index),
+    keeps_layout=True,
+    self=lambda grad, src_sizes, dim, index: select_scatter(
+        grad, zeros(grad, src_sizes), dim, index
+    ),
+    src=lambda grad, dim, index: select(grad, dim, index),
+)
+
+slice_scatter: Op = op(
+    "slice_scatter",
+    "SliceScatterBackward0",
+    lambda self, src, dim, start, end, step: _slice_replaced(self, src, dim, start, end, step),
+    keeps_layout=True,
+    self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
+        grad, zeros(grad, src_sizes), dim, start, end, step
+    ),
+    src=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
+)
+
+diagonal_scatter: Op = op(
+    "diagonal_scatter",
+    "DiagonalScatterBackward0",
+    lambda self, src, offset, dim1, dim2: _diagonal_replaced(self, src, offset, dim1, dim2),
+    keeps_layout=True,
+    self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(
+        grad, zeros(grad, src_sizes), offset, dim1, dim2
+    ),
+    src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+)
+
+
+def _replaced(entry: Op, input: Tensor, src: Any, part: Function, place: tuple[Any, ...]) -> Tensor:
+    if not isinstance(src, Tensor):
+        raise wrong_operand(entry, "src", src)
+    shape = part(input.array, *place).shape
+    if src.array.shape != shape:
+        raise GradcliError(
+            "E301",
+            f"{entry.name}(): a source of shape {tuple(src.array.shape)} for a part of shape"
+            f" {tuple(shape)}",
+        )
+    return entry.apply(input, src, *place)
+
+
+@function("select_scatter", method=True)
+def select_scatter_(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
+    """The tensor with the part at one position of a dimension replaced."""
+    at = normal_dim("select_scatter", dim, input.array.ndim)
+    position = checked_position("select_scatter()", index, input.array.shape[at], at)
+    return _replaced(select_scatter, input, src, select.forward, (at, position))
+
+
+@function("slice_scatter", method=True)
+def slice_scatter_(
+    input: Tensor,
+    src: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """The tensor with a slice of a dimension replaced."""
+    at = normal_dim("slice_scatter", dim, input.array.ndim)
+    first, last, by = slice(start, end, step).indices(input.array.shape[at])
+    place = (at, first, max(first, last), by)
+    return _replaced(slice_scatter, input, src, slice_.forward, place)
+
+
+@function("diagonal_scatter", method=True)
+def diagonal_scatter_(
+    input: Tensor, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """The tensor with a diagonal replaced."""
+    dims = diagonal_dims("diagonal_scatter", input.array.ndim, dim1, dim2)
+    return _replaced(diagonal_scatter, input, src, diagonal_of, (offset, *dims))

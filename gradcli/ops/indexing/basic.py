@@ -1,0 +1,421 @@
+"""Indexing: `x[0] x[1:, ::2] x[None] x[[0, 2]] x[mask]`, and `take put index_put masked_select`.
+
+An index is a chain, as in PyTorch: each integer is a `select`, each slice that cuts something a
+`slice`, each None an `unsqueeze`, from left to right; then one `index` for all the lists, masks and
+index tensors. So `x[0, :, [1, 2]]` first takes row 0, which NumPy does differently.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.strides import broadcast_strides, copied_in_order, laid_out, ordered_strides
+from gradcli.arrays.views import strides_of
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor, refuse_batched
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import operators
+from gradcli.ops.codegen.runtime import check_saved, type_name
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.shape.slicing import alias, checked_position, select, slice_
+from gradcli.ops.shape.views import unsqueeze
+from gradcli.state import active
+
+
+class Key(tuple[Any, ...]):
+    """An index for NumPy: for each dimension an array of positions, none negative, or a full slice.
+
+    Attributes:
+        parts: what it was made of, up to the last: for each dimension None, or the index tensor or
+            list, for those of a mask the mask. Of a tensor the version that it had.
+    """
+
+    parts: tuple[tuple[Any, int], ...] = ()
+
+    def shown(self) -> tuple[Tensor | None, ...]:
+        """What `grad_fn._saved_indices` gives: a tensor for each part, None for a full slice."""
+        return tuple(
+            [
+                part if part is None or type(part) is Tensor else Tensor(part)
+                for part, _ in self.parts
+            ]
+        )
+
+    def check(self, node: Node) -> None:
+        """Raise E404 if one of its tensors was written to since."""
+        for tensor, version in self.parts:
+            if type(tensor) is Tensor and tensor.version != version:
+                check_saved(node, "indices", tensor, version)
+
+
+_FULL = slice(None)
+
+# --- index: positions in several dimensions at once ---------------------------------------------
+
+
+def _picked(self: Any, indices: Key) -> Any:
+    """The elements at the positions, in memory as PyTorch lays them: NumPy brings the dimensions of
+    the positions to the front.
+    """
+    picked = self[indices]
+    if picked.ndim < 2:
+        return picked[()]
+    given = [part for part in indices if part is not _FULL]
+    flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
+    if flat and picked.size and 1 not in picked.shape:
+        return module_of(picked).ascontiguousarray(picked)
+    places = np.broadcast_arrays(*given)
+    dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
+    first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
+    kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
+    source = (*kept[:first], *(0,) * places[0].ndim, *kept[first:])
+    after = len(kept) - first
+    shape = picked.shape
+    where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in given]
+    steps = [broadcast_strides(part.shape, strides_of(part), shape) for part in where]
+    return laid_out(picked, ordered_strides(shape, [source, *steps]))
+
+
+index: Op = op(
+    "index",
+    "IndexBackward0",
+    lambda self, indices: _picked(self, indices),
+    keeps_layout=True,
+    keeps=("indices",),
+    # A position that is indexed twice gets both gradients.
+    self=lambda grad, self_sizes, indices: index_put_impl(
+        zeros(grad, self_sizes), grad, indices, True
+    ),
+)
+
+
+def flat_positions(key: Key, shape: tuple[int, ...]) -> Any:
+    """The position, in row order, of each element that an index of an array of this shape picks."""
+    steps = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
+    picked = [dim for dim, what in enumerate(key) if what is not _FULL]
+    where = sum(key[dim] * steps[dim] for dim in picked)
+    # The picked dimensions stand where they stood if they are neighbours, and in front if not.
+    in_place = picked[-1] - picked[0] + 1 == len(picked)
+    before = range(picked[0]) if in_place else ()
+    after = [dim for dim in range(len(shape)) if dim not in picked and dim not in before]
+    ndim = len(before) + where.ndim + len(after)
+    where = where.reshape((1,) * len(before) + where.shape + (1,) * len(after))
+    for axis, dim in [*enumerate(before), *enumerate(after, ndim - len(after))]:
+        sizes = [1] * ndim
+        sizes[axis] = shape[dim]
+        where = where + (np.arange(shape[dim]) * steps[dim]).reshape(sizes)
+    return where
+
+
+def add_at(whole: Any, where: Any, values: Any) -> None:
+    """Add values into an array at flat positions, as often as each stands there."""
+    # One-dimensional operands take the fast road through NumPy's add.at.
+    np.add.at(whole.reshape(-1), where.reshape(-1), values.reshape(-1))
+
+
+def _index_put_array(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
+    whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
+    return _write_at(whole, values, indices, accumulate)
+
+
+def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
+    if not accumulate:
+        whole[indices] = values
+        return
+    where = flat_positions(indices, whole.shape)
+    add_at(whole, where, np.broadcast_to(values, where.shape))
+
+
+def _index_put(name: str, node_name: str, forward: Function) -> Op:
+    return op(
+        name,
+        node_name,
+        forward,
+        keeps_layout=True,
+        keeps=("indices",),
+        # Where a position is written twice the last value stays, yet each value gets the gradient.
+        self=lambda grad, indices, accumulate: (
+            grad if accumulate else index_put(grad, zeros(grad, ()), indices, False)
+        ),
+        values=lambda grad, indices: index(grad, indices),
+    )
+
+
+index_put: Op = _index_put("index_put", "IndexPutBackward0", _index_put_array)
+
+
+def _write_at(self: Any, values: Any, indices: Key, accumulate: bool) -> Any:
+    if self.flags.c_contiguous or not accumulate:
+        _put_at(self, values, indices, accumulate)
+    else:
+        whole = module_of(self).array(self, order="C")
+        _put_at(whole, values, indices, True)
+        self[...] = whole
+    return self
+
+
+# These write to the tensor's own memory: a loop of writes does not copy it each time.
+index_put_in_place: Op = _index_put("index_put_", "IndexPutBackward0", _write_at)
+index_put_impl: Op = _index_put("_index_put_impl", "IndexPutImplBackward0", _write_at)
+
+# --- what stands in brackets --------------------------------------------------------------------
+
+
+def getitem(tensor: Tensor, key: Any) -> Tensor:
+    """`tensor[key]`.
+
+    Raises E302 for positions that do not exist and for what is no index, E202 for slice bounds that
+    are no integers, E204 for a slice whose step is not positive, where PyTorch raises IndexError,
+    TypeError and ValueError.
+    """
+    kind = type(key)
+    if kind is int:
+        return _selected(tensor, 0, key, tensor.array.ndim)
+    if kind is slice:
+        return _sliced(tensor, 0, key)
+    if key is None:
+        return unsqueeze.apply(tensor, 0)
+    if key is Ellipsis:
+        return alias.apply(tensor)
+    shown, picked = apply_slicing(tensor, key)
+    if picked:
+        return index.apply(shown, numpy_key(picked, shown, key))
+    return alias.apply(shown) if shown is tensor else shown
+
+
+operators["[]"] = getitem
+
+
+def apply_slicing(tensor: Tensor, key: Any) -> tuple[Tensor, dict[int, Any]]:
+    """The view that the integers, slices and Nones of an index give, and by dimension the arrays of
+    positions and masks that remain to be applied to it.
+    """
+    items = _items(key)
+    ndim = tensor.array.ndim
+    specified = sum(_dimensions(item) for item in items)
+    if specified > ndim:
+        raise GradcliError("E302", f"{specified} indices for a tensor of {ndim} dimensions")
+    shown = tensor
+    picked: dict[int, Any] = {}
+    dim = 0
+    for item in items:
+        kind = type(item)
+        if kind is int:
+            shown = _selected(shown, dim, item, ndim)
+        elif kind is slice:
+            if not _is_full(item, shown.array.shape[dim]):
+                shown = _sliced(shown, dim, item)
+            dim += 1
+        elif item is Ellipsis:
+            dim += ndim - specified
+        elif item is None:
+            shown = unsqueeze.apply(shown, dim)
+            dim += 1
+        elif kind is bool:
+            shown = unsqueeze.apply(shown, dim)
+            picked[dim] = np.array([item])
+            dim += 1
+        elif item.ndim == 0:
+            shown = unsqueeze.apply(shown, dim)
+            picked[dim] = item.reshape(1).astype(bool)
+            dim += 1
+        else:
+            picked[dim] = item
+            dim += item.ndim if item.dtype == np.bool_ else 1
+    return shown, picked
+
+
+def _items(key: Any) -> list[Any]:
+    """The parts of an index; tensors and lists as arrays."""
+    if type(key) is tuple or (type(key) is list and _is_tuple_in_disguise(key)):
+        return [_item(part) for part in key]
+    return [_item(key)]
+
+
+def _is_tuple_in_disguise(key: list[Any]) -> bool:
+    # PyTorch reads x[[[0, 1], [1, 0]]] as x[[0, 1], [1, 0]], as old NumPy did.
+    return len(key) < 32 and any(
+        part is None or part is Ellipsis or isinstance(part, (Tensor, list, tuple, slice, range))
+        for part in key
+    )
+
+
+def _item(part: Any) -> Any:
+    if part is None or part is Ellipsis or type(part) in (int, bool, slice):
+        return part
+    if isinstance(part, Tensor):
+        array = part.array
+        if array.ndim == 0 and array.dtype.kind == "i":
+            return part.__index__()
+        if array.dtype.kind == "b" or array.dtype in _POSITIONS:
+            if array.dtype.kind == "b":
+                refuse_batched("indexing by a mask", part)
+            return array if array.dtype != np.uint8 or not array.ndim else array.astype(bool)
+        raise GradcliError(
+            "E302", f"a tensor of {part.dtype} is no index", help="use `.long()` or a bool mask"
+        )
+    if isinstance(part, (list, tuple, range)):
+        try:
+            array = np.array(_plain(part))
+        except ValueError:  # lists of several lengths
+            raise GradcliError("E204", "the lists of an index differ in length") from None
+        if array.dtype.kind not in "bif":
+            raise GradcliError("E202", f"a list of {array.dtype} is no index")
+        return array if array.dtype.kind == "b" else array.astype(np.int64)
+    raise GradcliError(
+        "E302" if not isinstance(part, str) else "E202",
+        f"a value of type {type_name(part)} is no index",
+        help="use integers, slices, `...`, None, lists, or tensors of integers or bools",
+    )
+
+
+_POSITIONS = (np.dtype(np.int64), np.dtype(np.int32), np.dtype(np.uint8))
+
+
+def _plain(values: Any) -> Any:
+    if isinstance(values, (list, tuple, range)):
+        active.state.limits.check_elements(len(values))
+        return [_plain(value) for value in values]
+    return values.array.tolist() if isinstance(values, Tensor) else values
+
+
+def _dimensions(item: Any) -> int:
+    """How many dimensions of the tensor a part of an index uses up."""
+    if item is None or item is Ellipsis or type(item) is bool:
+        return 0
+    if type(item) in (int, slice):
+        return 1
+    is_mask = item.dtype == np.bool_ or (item.ndim == 0 and item.dtype == np.uint8)
+    return int(item.ndim) if is_mask else 1
+
+
+def _selected(tensor: Tensor, dim: int, position: int, ndim: int) -> Tensor:
+    """The part at a position of a dimension; `ndim` is how many there were before the index."""
+    shape = tensor.array.shape
+    if not shape:
+        raise GradcliError(
+            "E302", "a 0-dim tensor has no elements to index", help="use .item() for its value"
+        )
+    indexed = ndim - len(shape) + dim
+    return select.apply(tensor, dim, checked_position("index", position, shape[dim], indexed))
+
+
+def _bound(value: Any) -> int | None:
+    """A slice's start, stop or step as an integer."""
+    if value is None or type(value) is int:
+        return value
+    if isinstance(value, (bool, Tensor)):
+        return value.__index__()
+    raise GradcliError("E202", f"a slice goes by integers, not by a {type_name(value)}")
+
+
+def _bounds(part: slice, extent: int) -> tuple[int, int, int]:
+    """A slice's start, end and step, the first two within a dimension."""
+    step = _bound(part.step)
+    if step is not None and step <= 0:
+        raise GradcliError(
+            "E204",
+            f"the step of a slice must be positive, not {step}",
+            help="use flip() for the reverse order",
+        )
+    start, end, step = slice(_bound(part.start), _bound(part.stop), step).indices(extent)
+    return start, max(start, end), step
+
+
+def _is_full(part: slice, extent: int) -> bool:
+    # As PyTorch tells it, by the bounds as they were written: -2: of two elements is a slice.
+    stop = _bound(part.stop)
+    return (
+        not _bound(part.start)
+        and (stop is None or stop >= extent)
+        and _bound(part.step) in (None, 1)
+    )
+
+
+def _sliced(tensor: Tensor, dim: int, part: slice) -> Tensor:
+    shape = tensor.array.shape
+    if not shape:
+        raise GradcliError("E302", "a 0-dim tensor has no elements to slice")
+    return slice_.apply(tensor, dim, *_bounds(part, shape[dim]))
+
+
+def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
+    """The arrays of positions and masks, by dimension, as an index for the tensor's array.
+
+    The arrays are copies: the program may change its index tensors later. `written` is the index as
+    it was written. Raises E302 for positions that do not exist and for masks and arrays that do not
+    fit.
+    """
+    shape = tensor.array.shape
+    key: list[Any] = [_FULL] * len(shape)
+    for dim, array in picked.items():
+        if array.dtype == np.bool_:
+            if array.shape != shape[dim : dim + array.ndim]:
+                raise GradcliError(
+                    "E302",
+                    f"a mask of shape {tuple(array.shape)} does not fit a tensor of shape"
+                    f" {tuple(shape)} at dimension {dim}",
+                )
+            key[dim : dim + array.ndim] = array.nonzero()
+        else:
+            # Positions in what is empty anyway are not looked at.
+            unread = shape[dim] and 0 in shape
+            key[dim] = np.zeros_like(array) if unread else _wrapped(array, shape[dim], dim)
+    arrays = [what for what in key if what is not _FULL]
+    try:
+        np.broadcast_shapes(*(array.shape for array in arrays))
+    except ValueError:
+        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        raise GradcliError(
+            "E302", f"indices of shapes {shapes} cannot be broadcast together"
+        ) from None
+    made = Key(key)
+    made.parts = _parts(picked, written)
+    return made
+
+
+def _parts(picked: dict[int, Any], written: Any) -> tuple[tuple[Any, int], ...]:
+    """The `parts` of a Key."""
+    given = written if isinstance(written, (tuple, list)) else (written,)
+    sources = [part for part in given if _is_picking(part)]
+    if len(sources) != len(picked):  # a list of numbers or bools
+        sources = [None] * len(picked)
+    parts: list[tuple[Any, int]] = []
+    following = 0
+    for (dim, array), source in zip(picked.items(), sources, strict=True):
+        parts += [(None, 0)] * (dim - following)
+        if type(source) is Tensor and source.array.ndim:
+            parts.append((source, source.version))
+        else:  # PyTorch makes a bool a vector of one position, or none
+            alone = type(source) in (bool, Tensor)
+            parts.append((array.nonzero()[0] if alone else array, 0))
+        following = dim + (array.ndim if array.dtype == np.bool_ else 1)
+    return tuple(parts)
+
+
+def _is_picking(part: Any) -> bool:
+    """Whether a part of an index, as it is written, is one of positions or a mask."""
+    if type(part) is Tensor:
+        return part.array.ndim > 0 or part.array.dtype == np.bool_
+    return type(part) is not int and part is not None and type(part) not in _SHOWING
+
+
+_SHOWING = (slice, type(Ellipsis))
+"""The types of the parts of an index that show a part of the tensor."""
+
+
+def _wrapped(array: Any, extent: int, dim: int) -> Any:
+    """Positions counted from the front; raises E302 for one that does not exist."""
+    outside = (array < -extent) | (array >= extent)
+    if outside.any():
+        raise GradcliError(
+            "E302",
+            f"position {array[outside][0]} does not exist in dimension {dim}, which has {extent}"
+            " elements",
+        )
+    return np.where(array < 0, array + extent, array).astype(np.int64)

@@ -1,0 +1,349 @@
+"""Elements along one dimension by an index tensor: `gather take_along_dim scatter scatter_add`.
+
+The index has as many dimensions as the tensor, and says for each of its places where along the
+dimension to read or write.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.scalars import checked_cast
+from gradcli.autograd.inplace.writes import check_distinct, check_graph
+from gradcli.autograd.tensor import Tensor, alias
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
+from gradcli.ops.binding.arguments import checked_values
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.basic import add_at
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.views import expand, reshape
+
+Sizes = tuple[int, ...]
+
+# --- where the elements are ---------------------------------------------------------------------
+
+
+def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """The flat position, in row order, that each place of an index means in an array of a shape."""
+    if not shape:
+        return index
+    dim %= len(shape)
+    where = index * math.prod(shape[dim + 1 :])
+    for axis, size in enumerate(index.shape):
+        if axis != dim:
+            sizes = [1] * index.ndim
+            sizes[axis] = size
+            where = where + (np.arange(size) * math.prod(shape[axis + 1 :])).reshape(sizes)
+    return where
+
+
+def in_index_shape(array: Any, index: Any) -> Any:
+    """The part of an array that an index has places for; one without places has any shape."""
+    if not index.size:
+        return np.zeros(index.shape, array.dtype)
+    return array[tuple(slice(0, size) for size in index.shape)]
+
+
+def checked_index(name: str, index: Any) -> None:
+    """Raise E202 or E203 unless the index is a tensor of integers."""
+    if not isinstance(index, Tensor):
+        raise wrong_operand(gather, "index", index)
+    if index.array.dtype not in (np.dtype(np.int64), np.dtype(np.int32)) and index.array.size:
+        raise GradcliError(
+            "E203",
+            f"{name}(): the index must be torch.int64, and this one is {index.dtype}",
+            help="use `.long()`",
+        )
+
+
+class PositionError(GradcliError):
+    """The error of a position that does not exist.
+
+    Attributes:
+        reached: how many positions of the index are in front of it.
+    """
+
+    __slots__ = ("reached",)
+
+    reached: int
+
+
+def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> None:
+    """Raise E302, as the class `raises`, for a position that is not in a dimension."""
+    outside = (index < 0) | (index >= extent)
+    if outside.any():
+        error = PositionError(
+            "E302",
+            f"{name}(): position {np.asarray(index)[outside].flat[0]} does not exist in dimension"
+            f" {dim}, which has {extent} elements",
+            raises=raises,
+        )
+        error.reached = int(np.argmax(outside))
+        raise error
+
+
+def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any = None) -> int:
+    """The dimension of a gather or scatter, counted from the front; raises E202, E203, E301 or E302
+    unless the index goes with the tensor and the source.
+    """
+    if source is not None and not isinstance(source, Tensor):
+        raise wrong_operand(scatter_tensor, "src", source)
+    if not isinstance(index, Tensor):
+        raise wrong_operand(gather, "index", index)
+    shape = tensor.array.shape
+    at = normal_dim(name, dim, len(shape))
+    checked_index(name, index)
+    places = index.array.shape
+    if not index.array.size:
+        return at
+    fits = len(places or (1,)) == len(shape or (1,)) and all(
+        axis == at or size <= have
+        for axis, (size, have) in enumerate(zip(places, shape, strict=False))
+    )
+    if source is not None:
+        fits = (
+            fits
+            and len(source.array.shape or (1,)) == len(places or (1,))
+            and all(size <= have for size, have in zip(places, source.array.shape, strict=False))
+        )
+    if not fits:
+        shapes = [tuple(shape)] + ([] if source is None else [tuple(source.array.shape)])
+        raise GradcliError(
+            "E301",
+            f"{name}(): an index of shape {tuple(places)} does not fit"
+            f" {' and '.join(map(str, shapes))} along dimension {at}",
+        )
+    extent = shape[at] if shape else 1
+    checked_values(check_range, name, index.array, extent, at, "RuntimeError")
+    return at
+
+
+def same_dtype(name: str, tensor: Tensor, source: Any) -> None:
+    if not isinstance(source, Tensor):
+        raise wrong_operand(scatter_tensor, "src", source)
+    if source.array.dtype is not tensor.array.dtype:
+        raise GradcliError(
+            "E203", f"{name}(): the tensor is {tensor.dtype}, the source {source.dtype}"
+        )
+
+
+# --- gather and scatter -------------------------------------------------------------------------
+
+
+def _gathered(self: Any, dim: int, index: Any) -> Any:
+    return self.reshape(-1)[positions_along(self.shape, dim, index)]
+
+
+gather: Op = op(
+    "gather",
+    "GatherBackward0",
+    _gathered,
+    constant=("index",),
+    # PyTorch keeps the input, though only its shape is needed: so do the rules below that ask for a
+    # value's shape, as a write to the value is an error then.
+    self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
+)
+
+
+@function("gather", method=True)
+def gather_(
+    input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None
+) -> Tensor:
+    """At each place of the index the element that stands there along the dimension.
+
+    Raises E203, E301 or E302 where the index does not fit.
+    """
+    refuse_out("gather", out)
+    at = checked_places("gather", input, dim, index)
+    if index.array.ndim != input.array.ndim and not index.array.size:
+        return Tensor(module_of(input.array).zeros(index.array.shape, input.array.dtype))
+    return gather.apply(input, at, index)
+
+
+@function("take_along_dim", method=True)
+def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
+    """`gather` with the input and the index broadcast but for the dimension; negative positions
+    count from the end. Without `dim` both are taken as vectors, and no position is negative.
+    """
+    checked_index("take_along_dim", indices)
+    if indices.dtype is dtypes.int32:
+        raise GradcliError(
+            "E203", "take_along_dim(): the index must be torch.int64", help="use `.long()`"
+        )
+    if dim is None:
+        input = reshape(input, (input.array.size,))
+        flat = alias(indices)  # a write to it shows
+        flat.array = flat.array.reshape(-1)
+        at = checked_places("take_along_dim", input, 0, flat)
+        return gather.apply(input, at, flat)
+    at = normal_dim("take_along_dim", dim, input.array.ndim)
+    if input.array.ndim != indices.array.ndim:
+        raise GradcliError(
+            "E301",
+            f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
+            f" {input.array.ndim} of the tensor",
+        )
+    shape, places = list(input.array.shape), list(indices.array.shape)
+    shape[at] = places[at] = 1
+    try:
+        common = list(np.broadcast_shapes(tuple(shape), tuple(places)))
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"take_along_dim(): an index of shape {tuple(indices.array.shape)} does not"
+            f" broadcast to {tuple(input.array.shape)} but for dimension {at}",
+        ) from None
+    common[at] = indices.array.shape[at]
+    indices = Tensor(np.broadcast_to(indices.array, common))
+    common[at] = input.array.shape[at]
+    input = expand.apply(input, tuple(common))
+    extent = input.array.shape[at]
+    wrapped = np.remainder(indices.array, max(extent, 1))  # what lies beyond the end wraps around
+    checked_values(check_range, "take_along_dim", wrapped, extent, at, "RuntimeError")
+    return gather.apply(input, at, Tensor(wrapped))
+
+
+def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
+    whole = module_of(self).array(self, order="C")
+    whole.reshape(-1)[positions_along(whole.shape, dim, index)] = in_index_shape(src, index)
+    return whole
+
+
+scatter_tensor: Op = op(
+    "scatter",
+    "ScatterBackward0",
+    _scattered,
+    constant=("index",),
+    # Where several elements go to one place the last one stays, yet each gets the gradient.
+    self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+    src=lambda grad, dim, index: gather(grad, dim, index),
+)
+
+
+def _scattered_number(self: Any, dim: int, index: Any, value: Any) -> Any:
+    whole = module_of(self).array(self, order="C")
+    whole.reshape(-1)[positions_along(whole.shape, dim, index)] = value
+    return whole
+
+
+scatter_number: Op = op(
+    "scatter",
+    "ScatterBackward1",
+    _scattered_number,
+    constant=("index",),
+    self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+)
+
+
+_REDUCTIONS = {"add": np.add, "multiply": np.multiply}
+
+_no_reduced = no_derivative("scatter() with `reduce`", "use scatter_reduce() or scatter_add()")
+
+
+def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
+    whole = module_of(self).array(self, order="C")
+    flat, places = whole.reshape(-1), positions_along(whole.shape, dim, index)
+    values = in_index_shape(src, index) if np.ndim(src) else np.full(index.shape, src, whole.dtype)
+    _REDUCTIONS[reduce].at(flat, places.reshape(-1), values.reshape(-1))
+    return whole
+
+
+scatter_into_by_tensor: Op = op(
+    "scatter.reduce",
+    "NotImplemented",
+    lambda self, dim, index, src, reduce: _scattered_into(self, dim, index, src, reduce),
+    constant=("index",),
+    self=_no_reduced,
+    src=_no_reduced,
+)
+
+scatter_into_by_number: Op = op(
+    "scatter.value_reduce",
+    "NotImplemented",
+    lambda self, dim, index, value, reduce: _scattered_into(self, dim, index, value, reduce),
+    constant=("index",),
+    self=_no_reduced,
+)
+
+
+def _reduced_scatter(input: Tensor, dim: int, index: Any, source: Any, reduce: Any) -> Tensor:
+    """`scatter` that adds to what is there, or multiplies it; PyTorch defines no derivative."""
+    if reduce not in _REDUCTIONS:
+        raise GradcliError(
+            "E204",
+            f"scatter(): `reduce` is 'add' or 'multiply', not {reduce!r}",
+            raises="RuntimeError",
+            help="scatter_reduce() takes 'sum', 'prod', 'mean', 'amax' and 'amin'",
+        )
+    if not isinstance(source, Tensor):
+        number = checked_cast(source, input.dtype)
+        return scatter_into_by_number.apply(input, dim, index, number, reduce)
+    same_dtype("scatter", input, source)
+    return scatter_into_by_tensor.apply(input, dim, index, source, reduce)
+
+
+def check_along(self: Tensor, dim: Any = 0, *operands: Any) -> None:
+    """What PyTorch checks, in its order, before it writes along a dimension of a tensor: its place
+    in the graph, the dimension, the memory that it shares with operands. Raises E405 and E302.
+    """
+    check_graph(self)
+    normal_dim("in-place write", dim, self.array.ndim)
+    check_distinct(self, *operands)
+
+
+@function("scatter", method=True, inplace=True, check=check_along)
+def scatter(
+    input: Tensor, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None
+) -> Tensor:
+    """The tensor with the source's elements, or a number, at the places that the index says; with
+    `reduce` "add" or "multiply" joined to what is there.
+
+    Raises E203, E301 or E302 where index or source do not fit, E204 for another `reduce`.
+    """
+    source = value if src is None else src
+    if not isinstance(source, Tensor):
+        if source is None:
+            raise GradcliError("E201", "scatter() needs a source or a value")
+        at = checked_places("scatter", input, dim, index)
+        if reduce is not None:
+            return _reduced_scatter(input, at, index, source, reduce)
+        return scatter_number.apply(input, at, index, checked_cast(source, input.dtype))
+    at = checked_places("scatter", input, dim, index, source)
+    if reduce is not None:
+        return _reduced_scatter(input, at, index, source, reduce)
+    same_dtype("scatter", input, source)
+    return scatter_tensor.apply(input, at, index, source)
+
+
+def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
+    # Half precision is rounded once for all that is added, unlike in `index_add`.
+    whole = module_of(self).array(wide(self), order="C")
+    add_at(whole, positions_along(whole.shape, dim, index), wide(in_index_shape(src, index)))
+    return whole.astype(self.dtype, copy=False)
+
+
+scatter_add: Op = op(
+    "scatter_add",
+    "ScatterAddBackward0",
+    _scatter_added,
+    constant=("index",),
+    self=lambda grad: grad,
+    src=lambda grad, dim, index: gather(grad, dim, index),
+)
+
+
+@function("scatter_add", method=True, inplace=True, check=check_along)
+def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
+    """The tensor with the source's elements added at the places that the index says."""
+    at = checked_places("scatter_add", input, dim, index, src)
+    same_dtype("scatter_add", input, src)
+    return scatter_add.apply(input, at, index, src)

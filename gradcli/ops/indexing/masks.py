@@ -1,0 +1,316 @@
+"""Elements by a mask or by their flat position: `masked_fill masked_select nonzero take put`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.tile_kernels import choose
+from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.strides import laid_out_like
+from gradcli.autograd.inplace.writes import check_distinct, check_graph, check_inplace
+from gradcli.autograd.tensor import Tensor, refuse_batched
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.basic import add_at
+from gradcli.ops.shape.splitting import unbind_
+from gradcli.ops.shape.views import reshape
+
+# --- masks --------------------------------------------------------------------------------------
+
+
+def _checked_mask(name: str, tensor: Tensor, mask: Any) -> None:
+    """Raise E202, E203 or E301 unless the mask is a bool tensor that goes with the tensor."""
+    if not isinstance(mask, Tensor):
+        raise wrong_operand(masked_select, "mask", mask)
+    if mask.array.dtype != np.bool_:
+        raise GradcliError(
+            "E203",
+            f"{name}(): the mask must be a bool tensor, and this one is {mask.dtype}",
+            help="compare: `x > 0`",
+        )
+    try:
+        np.broadcast_shapes(tensor.array.shape, mask.array.shape)
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a mask of shape {tuple(mask.array.shape)} does not fit a tensor of shape"
+            f" {tuple(tensor.array.shape)}",
+        ) from None
+
+
+def _filled(self: Any, mask: Any, value: Any) -> Any:
+    return choose(mask, value, self).astype(self.dtype, copy=False)[()]
+
+
+masked_fill_number: Op = op(
+    "masked_fill",
+    "MaskedFillBackward0",
+    _filled,
+    constant=("mask",),
+    self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+)
+
+
+masked_fill_tensor: Op = op(
+    "masked_fill",
+    "MaskedFillBackward1",
+    _filled,
+    constant=("mask",),
+    self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+    # The engine sums the gradient to the value's shape, 0-dim.
+    value=lambda grad, mask: masked_select(grad, mask),
+)
+
+
+@function("masked_fill", method=True, inplace=True, check=check_graph)
+def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
+    """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays."""
+    _checked_mask("masked_fill", input, mask)
+    if isinstance(value, (bool, int, float, complex)):
+        return masked_fill_number.apply(input, mask, checked_cast(value, input.dtype))
+    if not isinstance(value, Tensor):
+        raise wrong_operand(masked_fill_tensor, "value", value)
+    if value.array.ndim:
+        raise GradcliError(
+            "E301", f"masked_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        )
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise GradcliError("E203", f"masked_fill(): a complex value does not fit {input.dtype}")
+    return masked_fill_tensor.apply(input, mask, value)
+
+
+def _select_masked(self: Any, mask: Any) -> Any:
+    whole, mask = np.broadcast_arrays(self, mask)
+    return whole[mask]
+
+
+def _masked_select_rule(grad: Any, self: Any, mask: Any) -> Any:
+    # The input is kept as PyTorch keeps it: see `gather`.
+    sizes = np.broadcast_shapes(tuple(self.shape), tuple(mask.shape))
+    return masked_scatter(zeros(grad, sizes), mask, grad)
+
+
+masked_select: Op = op(
+    "masked_select",
+    "MaskedSelectBackward0",
+    _select_masked,
+    constant=("mask",),
+    self=_masked_select_rule,
+)
+
+
+@function("masked_select", method=True)
+def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
+    """The elements where the mask is true, as a vector."""
+    refuse_out("masked_select", out)
+    check_tensors("masked_select", input=input)
+    refuse_batched("masked_select", input, mask)
+    _checked_mask("masked_select", input, mask)
+    return masked_select.apply(input, mask)
+
+
+def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
+    shown = np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape))
+    whole = module_of(self, mask).array(shown)
+    mask = np.broadcast_to(mask, whole.shape)
+    whole[mask] = source.reshape(-1)[: np.count_nonzero(mask)]
+    return whole
+
+
+masked_scatter: Op = op(
+    "masked_scatter",
+    "MaskedScatterBackward0",
+    _scatter_masked,
+    constant=("mask",),
+    self=lambda grad, mask: masked_fill_number(grad, mask, 0),
+    source=lambda grad, mask, source_sizes: masked_scatter_backward(grad, mask, source_sizes),
+)
+
+
+def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
+    whole = module_of(grad_output).zeros(math.prod(sizes), grad_output.dtype)
+    taken = _select_masked(grad_output, mask)
+    whole[: taken.size] = taken
+    return whole.reshape(sizes)
+
+
+masked_scatter_backward: Op = op(
+    "masked_scatter_backward",
+    "MaskedScatterBackwardBackward0",
+    _gather_masked,
+    constant=("mask",),
+    grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
+        zeros(grad, grad_output_sizes), mask, grad
+    ),
+)
+
+
+@function(
+    "masked_scatter",
+    method=True,
+    inplace=True,
+    check=lambda self, *operands: check_inplace(self),
+)
+def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
+    """The tensor with the elements of the source, in order, where the mask is true.
+
+    Raises E203 where the dtypes differ, E301 where the source has too few elements.
+    """
+    _checked_mask("masked_scatter", input, mask)
+    if not isinstance(source, Tensor):
+        raise wrong_operand(masked_scatter, "source", source)
+    if source.array.dtype is not input.array.dtype:
+        raise GradcliError(
+            "E203", f"masked_scatter(): the tensor is {input.dtype}, the source {source.dtype}"
+        )
+    shape = np.broadcast_shapes(input.array.shape, mask.array.shape)
+    wanted = int(np.count_nonzero(np.broadcast_to(mask.array, shape)))
+    if source.array.size < wanted:
+        raise GradcliError(
+            "E301",
+            f"masked_scatter(): {source.array.size} elements for {wanted} places",
+        )
+    return masked_scatter.apply(input, mask, source)
+
+
+# --- where something is ---------------------------------------------------------------------------
+
+
+@function("nonzero", method=True)
+def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
+    """The indices of the elements that are not zero: a row for each, or a vector per dimension.
+
+    A 0-dim tensor has rows of no columns.
+    """
+    refuse_out("nonzero", out)
+    refuse_batched("nonzero", input)
+    if as_tuple:
+        return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())
+    if not input.array.ndim:
+        return Tensor(np.zeros((int(bool(input.array)), 0), np.int64))
+    return Tensor(np.argwhere(input.array))
+
+
+@function("argwhere", method=True)
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, a row for each."""
+    return nonzero(input)
+
+
+# --- flat positions -----------------------------------------------------------------------------
+
+
+take: Op = op(
+    "take",
+    "TakeBackward0",
+    lambda self, index: self.reshape(-1)[index],
+    constant=("index",),
+    # The input is kept as PyTorch keeps it: see `gather`.
+    self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
+)
+
+
+def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
+    xp = module_of(self)
+    whole = xp.array(self, order="C")
+    if accumulate:
+        add_at(whole, xp.asarray(index), xp.asarray(source))
+    else:
+        whole.reshape(-1)[index.reshape(-1)] = source.reshape(-1)
+    return laid_out_like(self, whole)
+
+
+put: Op = op(
+    "put",
+    "PutBackward0",
+    _put_array,
+    keeps_layout=True,
+    constant=("index",),
+    self=lambda grad, index, accumulate: (
+        grad if accumulate else put(grad, index, zeros(grad, tuple(index.shape)), False)
+    ),
+    # The source is kept as PyTorch keeps it: see `gather`.
+    source=lambda grad, index, source: reshape(take(grad, index), source.shape),
+)
+
+
+def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
+    """Raise E202, E203 or E302 unless the index holds positions in the tensor."""
+    if not isinstance(index, Tensor):
+        raise wrong_operand(take, "index", index)
+    if index.array.dtype != np.int64:
+        raise GradcliError(
+            "E203", f"{name}(): the index must be torch.int64, and this one is {index.dtype}"
+        )
+    size = tensor.array.size
+    outside = (index.array < -size) | (index.array >= size)
+    if outside.any():
+        raise GradcliError(
+            "E302",
+            f"{name}(): position {np.asarray(index.array)[outside].flat[0]} does not exist in a"
+            f" tensor of {size} elements",
+        )
+
+
+@function("take", method=True)
+def take_(input: Tensor, index: Any) -> Tensor:
+    """The elements at flat positions, in the index's shape."""
+    _checked_flat("take", input, index)
+    return take.apply(input, index)
+
+
+@function("unravel_index")
+def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
+    """The indices along each dimension of a shape that flat positions in it stand for.
+
+    Raises E203 unless the positions are integers, E202 or E204 for what is no shape.
+    """
+    if not isinstance(indices, Tensor):
+        raise GradcliError(
+            "E202", "unravel_index(): the indices must be a tensor", raises="AttributeError"
+        )
+    if indices.dtype.category != "int":
+        raise GradcliError(
+            "E203",
+            f"unravel_index(): the indices must be integers, not {indices.dtype}",
+            raises="TypeError",
+        )
+    sizes = (shape,) if type(shape) is int else shape
+    if not isinstance(sizes, (tuple, list)) or any(type(size) is not int for size in sizes):
+        raise GradcliError("E202", "unravel_index(): the shape must be one integer or several")
+    if any(size < 0 for size in sizes):
+        raise GradcliError("E204", f"unravel_index(): {tuple(sizes)} has a negative size")
+    positions = module_of(indices.array).asarray(indices.array).astype(np.int64)
+    if not sizes:
+        return ()
+    steps = np.append(np.cumprod(np.array(sizes[:0:-1], np.int64))[::-1], 1)
+    places = positions[..., None] // steps % np.array(sizes, np.int64)
+    return unbind_(Tensor(places), -1)
+
+
+@function("put", method=True, inplace=True, check=check_distinct)
+def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Tensor:
+    """The tensor with the source's elements at flat positions, or added there.
+
+    Raises E203 where the dtypes differ, E301 where the index and the source do.
+    """
+    if not isinstance(source, Tensor):
+        raise wrong_operand(put, "source", source)
+    if source.array.dtype is not input.array.dtype:
+        raise GradcliError("E203", f"put(): the tensor is {input.dtype}, the source {source.dtype}")
+    _checked_flat("put", input, index)
+    if source.array.size != index.array.size:
+        raise GradcliError(
+            "E301",
+            f"put(): {source.array.size} elements for {index.array.size} positions",
+            raises="IndexError",
+        )
+    return put.apply(input, index, source, accumulate)

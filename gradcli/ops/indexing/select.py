@@ -1,0 +1,360 @@
+"""Whole parts along one dimension, by a vector of positions: `index_select index_add index_copy
+index_fill`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.fusion.executor import assign
+from gradcli.arrays.scalars import checked_cast
+from gradcli.arrays.strides import copied_in_order
+from gradcli.autograd.inplace.writes import check_graph, write
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_tensors, checked_values
+from gradcli.ops.binding.catalogue import function, in_place, method, refuse_out
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.basic import add_at
+from gradcli.ops.indexing.gather import (
+    PositionError,
+    check_along,
+    check_range,
+    checked_index,
+    positions_along,
+    same_dtype,
+)
+from gradcli.ops.shape.views import expand
+
+Sizes = tuple[int, ...]
+
+
+def part_positions(shape: tuple[int, ...], dim: int, index: Any) -> Any:
+    """The flat positions of whole parts of an array along a dimension."""
+    sizes = [1] * len(shape)
+    sizes[dim] = index.size
+    places = list(shape)
+    places[dim] = index.size
+    return positions_along(shape, dim, np.broadcast_to(index.reshape(sizes), places))
+
+
+def _select_parts(self: Any, dim: int, index: Any) -> Any:
+    return np.take(self, index.reshape(-1), dim) if self.ndim else self.copy()
+
+
+index_select: Op = op(
+    "index_select",
+    "IndexSelectBackward0",
+    lambda self, dim, index: _select_parts(self, dim, index),
+    constant=("index",),
+    self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
+)
+
+
+def _add_parts(self: Any, dim: int, index: Any, source: Any, alpha: Any = 1) -> Any:
+    whole = module_of(self).array(self, order="C")
+    values = source if alpha == 1 else source * alpha
+    if not whole.ndim:
+        return whole + values.sum()
+    add_at(whole, part_positions(whole.shape, dim, index), values)
+    return whole
+
+
+def _added_rule(grad: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any:
+    # The source is kept as PyTorch keeps it: see `gather`.
+    parts = expand(index_select(grad, dim, index), source.shape)
+    return parts if alpha == 1 else parts * alpha
+
+
+index_add: Op = op(
+    "index_add",
+    "IndexAddBackward0",
+    _add_parts,
+    constant=("index",),
+    self=lambda grad: grad,
+    source=_added_rule,
+)
+
+
+def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
+    whole = module_of(self).array(self, order="C")
+    if whole.ndim:
+        whole.reshape(-1)[part_positions(whole.shape, dim, index)] = source
+    else:
+        whole[...] = source.reshape(())
+    return whole
+
+
+index_copy: Op = op(
+    "index_copy",
+    "IndexCopyBackward0",
+    _copy_parts,
+    constant=("index",),
+    self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+    source=lambda grad, dim, index, source: expand(index_select(grad, dim, index), source.shape),
+)
+
+
+def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
+    whole = copied_in_order(self)
+    if whole.ndim:
+        np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
+    elif index.size:
+        whole[...] = value
+    return whole
+
+
+index_fill_number: Op = op(
+    "index_fill",
+    "IndexFillBackward0",
+    _fill_parts,
+    constant=("index",),
+    keeps_layout=True,
+    self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+)
+
+
+def _unique(index: Any) -> Any:
+    if type(index) is Tensor:
+        return Tensor(np.unique(index.array))
+    return np.unique(index)
+
+
+index_fill_tensor: Op = op(
+    "index_fill",
+    "IndexFillBackward1",
+    _fill_parts,
+    constant=("index",),
+    keeps_layout=True,
+    self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+    # A part that is filled twice counts once. The engine sums to the value's shape, 0-dim.
+    value=lambda grad, dim, index: index_select(grad, dim, _unique(index)),
+)
+
+
+def _check_vector(name: str, tensor: Tensor, index: Any) -> None:
+    """Raise E202, E203 or E302 unless the index is a vector of integers, or one of them."""
+    check_tensors(name, input=tensor, index=index)
+    if index.array.ndim > 1:
+        raise GradcliError("E302", f"{name}(): the index must be a vector")
+    checked_index(name, index)
+
+
+def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str) -> int:
+    """The dimension counted from the front; raises E202, E203 or E302 unless the index is a vector
+    of positions in it.
+    """
+    at = normal_dim(name, dim, tensor.array.ndim)
+    _check_vector(name, tensor, index)
+    extent = tensor.array.shape[at] if tensor.array.ndim else 1
+    checked_values(check_range, name, index.array, extent, at, raises)
+    return at
+
+
+@function("index_select", method=True)
+def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
+    """The parts at the given positions of a dimension. Raises E302 for one that does not exist."""
+    refuse_out("index_select", out)
+    check_tensors("index_select", input=input)
+    # PyTorch selects along dimension 1 by another route, which has its own error.
+    ndim = input.array.ndim
+    other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
+    raises = "RuntimeError" if other_route else "IndexError"
+    at = _checked_parts("index_select", input, dim, index, raises)
+    return index_select.apply(input, at, index)
+
+
+def checked_source(name: str, input: Tensor, dim: int, index: Any, source: Any, raises: str) -> int:
+    """The dimension counted from the front; raises E202, E203, E301 or E302 unless the source gives
+    a part for each position of the index. Positions are looked at last, as in PyTorch.
+    """
+    if not isinstance(source, Tensor):
+        raise wrong_operand(index_add, "source", source)
+    at = normal_dim(name, dim, input.array.ndim)
+    _check_vector(name, input, index)
+    same_dtype(name, input, source)
+    given, own = list(source.array.shape), list(input.array.shape)
+    count = index.array.size
+    if name == "index_copy":
+        problem, kind = _copy_misfit(given, own, at, count)
+    else:
+        problem, kind = _sum_misfit(given, own, at, count)
+    if problem:
+        raise GradcliError(
+            "E301",
+            f"{name}(): {count} positions along dimension {at} of {tuple(own)}, and a source of"
+            f" shape {tuple(given)}: {problem}",
+            raises=kind,
+        )
+    extent = own[at] if own else 1
+    checked_values(check_range, name, index.array, extent, at, raises)
+    return at
+
+
+def _without(sizes: list[int], at: int) -> list[int]:
+    return sizes[:at] + sizes[at + 1 :]
+
+
+def _check_copied_dims(tensor: Tensor, index: Tensor, source: Tensor) -> None:
+    """Raise E302 where the numbers of dimensions of what `index_copy` was given do not fit, which
+    PyTorch finds before it looks at dtypes.
+    """
+    problem = None
+    if index.array.ndim > 1:
+        problem = "the index must be a vector"
+    elif not source.array.ndim and index.array.size != 1:
+        problem = "one element is no more than one part"
+    elif source.array.ndim and tensor.array.ndim and source.array.ndim != tensor.array.ndim:
+        problem = f"{source.array.ndim} dimensions cannot be copied into {tensor.array.ndim}"
+    if problem is not None:
+        raise GradcliError("E302", f"index_copy(): {problem}")
+
+
+def _sum_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
+    """What is wrong with the shape of a source that is added to, or reduced with, a tensor of shape
+    `own`, and the class that PyTorch raises for it.
+    """
+    if not given and at == 0 and count != 1:
+        return "one element is no more than one part", "IndexError"
+    if at >= max(len(given), 1) or (given and given[at] != count):
+        return "it does not have a part for each", "RuntimeError"
+    parts = (_without(given, at), _without(own, at)) if given and own else (given, own)
+    return ("" if parts[0] == parts[1] else "the parts have another shape"), "RuntimeError"
+
+
+def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple[str, str]:
+    """The same of a source that is copied."""
+    if _without(given, at) != _without(own, at):
+        return "the parts have another shape", "RuntimeError"
+    if given and given[at] != count:
+        return "it does not have a part for each", "IndexError"
+    return "", "RuntimeError"
+
+
+@function("index_add", method=True)
+def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """The tensor with `alpha` times the parts of the source added at the positions of the index."""
+    check_tensors("index_add", input=input)
+    ndim = input.array.ndim
+    # PyTorch adds along the first and the last dimension by another route.
+    other_route = ndim > 1 and dim in (0, -ndim, ndim - 1, -1)
+    raises = "RuntimeError" if other_route else "IndexError"
+    at = checked_source("index_add", input, dim, index, source, raises)
+    alpha = checked_cast(alpha, input.dtype)
+    return index_add.apply(input, at, index, source, alpha)
+
+
+@function("index_copy", method=True)
+def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
+    """The tensor with the parts of the source at the positions of the index."""
+    check_tensors("index_copy", input=input, index=index, source=source)
+    normal_dim("index_copy", dim, input.array.ndim)
+    _check_copied_dims(input, index, source)
+    if index.dtype is dtypes.int32:
+        raise GradcliError(
+            "E203", "index_copy(): the index must be torch.int64", help="use `.long()`"
+        )
+    raises = "IndexError" if input.array.size else "RuntimeError"
+    at = checked_source("index_copy", input, dim, index, source, raises)
+    return index_copy.apply(input, at, index, source)
+
+
+@function("index_fill", method=True)
+def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
+    """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
+    check_tensors("index_fill", input=input, index=index)
+    if isinstance(value, Tensor) and value.array.ndim:
+        raise GradcliError(
+            "E301", f"index_fill(): the value must be 0-dim, not of {value.array.ndim} dimensions"
+        )
+    if index.array.dtype != np.int64:
+        raise GradcliError(
+            "E203",
+            f"index_fill(): the index must be torch.int64, and this one is {index.dtype}",
+            raises="IndexError",
+        )
+    if index.array.ndim > 1:
+        raise GradcliError(
+            "E302", "index_fill(): the index must be a vector", raises="RuntimeError"
+        )
+    at = normal_dim("index_fill", dim, input.array.ndim)
+    extent = input.array.shape[at] if input.array.ndim else 1
+    wrapped = np.where(index.array < 0, index.array + extent, index.array)
+    check_range("index_fill", wrapped, extent, at, "IndexError" if extent else "RuntimeError")
+    if not isinstance(value, Tensor):
+        value = checked_cast(value, input.dtype)
+        return index_fill_number.apply(input, at, index, value)
+    if value.dtype.is_complex and not input.dtype.is_complex:
+        raise GradcliError(
+            "E203",
+            f"index_fill(): a complex value does not fit {input.dtype}",
+            raises="RuntimeError",
+        )
+    return index_fill_tensor.apply(input, at, index, value)
+
+
+@method("index_fill_")
+def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
+    """Write a number, or a 0-dim tensor's, at the positions of the index."""
+    # The value is read before the write, so it may be one of the elements written.
+    check_graph(self)
+    try:
+        result = index_fill(self, dim, index, value)
+    except PositionError as refusal:
+        filler = value.array if isinstance(value, Tensor) else checked_cast(value, self.dtype)
+        leave_part(self, dim, index.array[: refusal.reached], filler)
+        raise
+    write(self, result)
+    return self
+
+
+# --- writes that end at a position that does not exist ------------------------------------------
+
+
+def leave_part(self: Tensor, dim: int, index: Any, values: Any) -> None:
+    """Write what PyTorch has written when it comes to a position that does not exist: the parts
+    that the positions in front of it name, of what lies first along the dimensions further out.
+    """
+    whole = copied_in_order(self.array)
+    if whole.ndim:
+        outer = (0,) * (dim % whole.ndim)
+        whole[outer][index] = values[outer][: index.size] if np.ndim(values) else values
+        assign(self.array, whole)
+
+
+@method("index_copy_")
+def _copy_in_place(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
+    """Write the parts of the source at the positions of the index."""
+    try:
+        return _copied(self, dim, index, source)
+    except PositionError as refusal:
+        leave_part(self, dim, index.array[: refusal.reached], source.array)
+        raise
+
+
+@method("index_add_")
+def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
+    """Add `alpha` times the parts of the source at the positions of the index."""
+    try:
+        return _added(self, dim, index, source, alpha=alpha)
+    except PositionError as refusal:
+        ndim = self.array.ndim
+        if ndim:
+            at = dim % ndim
+            # Whole parts are added one after the other, but for those of one element.
+            outer = (0,) * at if at == ndim - 1 else ()
+            parts = np.take(source.array[outer], range(refusal.reached), at - len(outer))
+            written, places = self.array[outer], index.array[: refusal.reached]
+            assign(written, _add_parts(written, at - len(outer), places, parts, alpha))
+        raise
+
+
+_copied = in_place("index_copy", index_copy_, check=check_along)
+_added = in_place("index_add", index_add_, check=check_along)

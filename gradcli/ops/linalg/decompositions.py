@@ -1,0 +1,303 @@
+"""Decompositions with orthogonal factors: `qr eigh eigvalsh svd svdvals`.
+
+The factors' signs are those that LAPACK gives. A gradient through them exists where they are
+determined up to sign: distinct singular values, or eigenvalues.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels.linalg.eigenvector_signs import eigh_arrays
+from gradcli.kernels.linalg.svd_signs import svd_arrays
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.linalg.linear_systems import (
+    adjoint_of,
+    check_matrices,
+    column_major,
+    first,
+    linear_algebra_error,
+    turned,
+)
+from gradcli.ops.linalg.triangular import solve_triangular
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.partial_writes import assign, fill, matrix_diagonal_of, scale
+from gradcli.ops.shape.rearranging import diag_embed, tril, triu
+from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.views import unsqueeze
+
+
+def converged(name: str, function: Function, *arguments: Any, **options: Any) -> Any:
+    """What a function of `numpy.linalg` gives; E204 where its algorithm does not converge."""
+    try:
+        return function(*arguments, **options)
+    except np.linalg.LinAlgError as failure:
+        raise linear_algebra_error(name, f"the algorithm did not converge: {failure}") from failure
+
+
+def _on_diagonal(value: Any) -> Any:
+    return diag_embed(value, 0, value.ndim - 1, value.ndim)
+
+
+def _skew(value: Any) -> Any:
+    return value - adjoint_of(value)
+
+
+# --- QR -----------------------------------------------------------------------------------------
+
+
+def _qr_array(A: Any, mode: Any) -> tuple[Any, Any]:
+    if mode == "r":
+        return module_of(A).empty(0, A.dtype), column_major(np.linalg.qr(A, "r"))
+    Q, R = np.linalg.qr(A, mode)
+    return column_major(Q), column_major(R)
+
+
+def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
+    of_Q, of_R = grads
+    rows, columns = R.shape[-2], R.shape[-1]
+    if mode == "r":
+        raise GradcliError(
+            "E409", "qr(): the derivative needs Q, which mode='r' leaves out", raises="RuntimeError"
+        )
+    if mode == "complete" and rows > columns:
+        raise GradcliError(
+            "E409",
+            "qr(): with mode='complete' and more rows than columns Q is not determined",
+            raises="RuntimeError",
+        )
+    inner: Any = None
+    if of_R is not None:
+        inner = of_R @ adjoint_of(R)
+    if of_Q is not None:
+        through_Q = adjoint_of(Q) @ of_Q
+        inner = -through_Q if inner is None else inner - through_Q
+    if Q.shape[-2] >= columns:
+        upper = triu(inner, 0)
+        symmetric = upper + adjoint_of(upper)
+        scale(matrix_diagonal_of(symmetric), 0.5)
+        gradient = Q @ symmetric
+        if of_Q is not None:
+            gradient = gradient + of_Q
+        return solve_triangular(adjoint_of(R), gradient, False, False, False)
+    # Only the left part of R, of as many columns as rows, is bound to be triangular.
+    skew = Q @ tril(_skew(-inner), 0)
+    square = solve_triangular(adjoint_of(first(R, -1, rows)), skew, False, False, False)
+    rest = zeros(square, (*square.shape[:-1], columns - rows))
+    gradient = cat([square, rest], square.ndim - 1)
+    return gradient if of_R is None else gradient + Q @ of_R
+
+
+qr: Op = op(
+    "linalg_qr",
+    "LinalgQrBackward0",
+    _qr_array,
+    outputs=("Q", "R"),
+    keeps_layout=True,
+    A=_qr_rule,
+)
+_LINALG_QR = return_type("linalg_qr", ("Q", "R"))
+_QR = return_type("qr", ("Q", "R"))
+
+
+@function("qr", module="torch.linalg")
+def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+    """Q of orthonormal columns and a triangular R with `A = Q @ R`.
+
+    `mode` is "reduced", "complete" (Q square) or "r" (R alone, Q empty). Raises E204 for another.
+    """
+    refuse_out("qr", out)
+    check_matrices("qr", square=False, A=A)
+    if mode not in ("reduced", "complete", "r"):
+        raise GradcliError(
+            "E204",
+            f"qr(): mode must be 'reduced', 'complete' or 'r', not {mode!r}",
+            raises="RuntimeError",
+        )
+    return _LINALG_QR(qr.apply(A, mode))
+
+
+@function("qr", method=True)
+def qr_(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
+    return _QR(linalg_qr(input, "reduced" if some else "complete", out=out))
+
+
+# --- eigenvalues of symmetric matrices ----------------------------------------------------------
+
+
+def _eigh_array(A: Any, UPLO: str) -> tuple[Any, Any]:
+    values, vectors = converged("eigh", eigh_arrays, A, UPLO)
+    return values, column_major(vectors)
+
+
+def _differences(values: Any) -> Any:
+    """Each value less each other one, and 1 on the diagonal."""
+    gaps = unsqueeze(values, values.ndim - 1) - unsqueeze(values, values.ndim)
+    fill(matrix_diagonal_of(gaps), 1.0)
+    return gaps
+
+
+def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    of_values, of_vectors = grads
+    V = eigenvectors
+    if of_vectors is None:
+        return (V * unsqueeze(of_values, of_values.ndim - 1)) @ adjoint_of(V)
+    # The vectors only turn: the skew part of their change has an effect, with 0 on its diagonal.
+    inner = _skew(adjoint_of(V) @ of_vectors) * 0.5 / _differences(eigenvalues)
+    if of_values is not None:
+        assign(matrix_diagonal_of(inner), of_values)
+    return V @ (inner @ adjoint_of(V))
+
+
+eigh: Op = op(
+    "linalg_eigh",
+    "LinalgEighBackward0",
+    _eigh_array,
+    keeps_layout=True,
+    outputs=("eigenvalues", "eigenvectors"),
+    A=_eigh_rule,
+)
+_EIGH = return_type("linalg_eigh", ("eigenvalues", "eigenvectors"))
+
+
+def eigenvalues_of(name: str, A: Tensor, UPLO: str) -> Any:
+    """The eigenvalues and eigenvectors of symmetric matrices, checked."""
+    check_matrices(name, A=A)
+    if UPLO not in ("L", "U", "l", "u"):
+        raise GradcliError(
+            "E204", f"{name}(): UPLO must be 'L' or 'U', not {UPLO!r}", raises="RuntimeError"
+        )
+    return eigh.apply(A, UPLO.upper())
+
+
+@function("eigh", module="torch.linalg")
+def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+    """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
+
+    Only the lower (`UPLO="L"`) or upper triangle is read.
+    """
+    refuse_out("eigh", out)
+    return _EIGH(eigenvalues_of("eigh", A, UPLO))
+
+
+@function("eigvalsh", module="torch.linalg")
+def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
+    """The eigenvalues of symmetric matrices, smallest first."""
+    refuse_out("eigvalsh", out)
+    values: Tensor = eigenvalues_of("eigvalsh", A, UPLO)[0]
+    return values
+
+
+# --- singular values ----------------------------------------------------------------------------
+
+
+def _svd_array(A: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
+    U, S, Vh = converged("svd", svd_arrays, A, full_matrices)
+    return column_major(U), S, column_major(Vh)
+
+
+def _svd_rule(grads: Any, U: Any, S: Any, Vh: Any, full_matrices: bool) -> Any:
+    of_U, of_S, of_Vh = grads
+    rows, columns, count = U.shape[-2], Vh.shape[-1], S.shape[-1]
+    if full_matrices:
+        U, Vh = _leading(U, -1, count), _leading(Vh, -2, count)
+        of_U = None if of_U is None else _leading(of_U, -1, count)
+        of_Vh = None if of_Vh is None else _leading(of_Vh, -2, count)
+
+    def as_row() -> Any:
+        return unsqueeze(S, S.ndim - 1)
+
+    def as_column() -> Any:
+        return unsqueeze(S, S.ndim)
+
+    if of_U is None and of_Vh is None:
+        if of_S is None:
+            return None
+        if rows >= columns:
+            return U @ (unsqueeze(of_S, of_S.ndim) * Vh)
+        return (U * unsqueeze(of_S, of_S.ndim - 1)) @ Vh
+    turned_U = None if of_U is None else _skew(adjoint_of(U) @ of_U)
+    turned_V = None if of_Vh is None else _skew(Vh @ adjoint_of(of_Vh))
+    gaps = _differences(S * S)
+    if turned_V is None:
+        inner = (turned_U / gaps) * as_row()
+    elif turned_U is None:
+        inner = as_column() * (turned_V / gaps)
+    else:
+        inner = (turned_U * as_row() + as_column() * turned_V) / gaps
+    if of_S is not None:
+        inner = inner + _on_diagonal(of_S)
+    if rows > columns and of_U is not None:
+        # The part of U's gradient that lies outside the columns of U.
+        whole = U @ inner
+        scaled = of_U / as_row()
+        return (whole + scaled - U @ (adjoint_of(U) @ scaled)) @ Vh
+    if rows < columns and of_Vh is not None:
+        whole = inner @ Vh
+        scaled = of_Vh / as_column()
+        return U @ (whole + scaled - (scaled @ adjoint_of(Vh)) @ Vh)
+    return U @ (inner @ Vh) if rows >= columns else (U @ inner) @ Vh
+
+
+def _leading(value: Any, dim: int, count: int) -> Any:
+    """The first positions along a dimension, counted from the back: a node even where all are."""
+    return slice_(value, value.ndim + dim, 0, count, 1)
+
+
+svd: Op = op(
+    "linalg_svd",
+    "LinalgSvdBackward0",
+    _svd_array,
+    outputs=("U", "S", "Vh"),
+    keeps_layout=True,
+    A=_svd_rule,
+)
+_LINALG_SVD = return_type("linalg_svd", ("U", "S", "Vh"))
+_SVD = return_type("svd", ("U", "S", "V"))
+
+
+@function("svd", module="torch.linalg")
+def linalg_svd(
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+) -> Any:
+    """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
+
+    Without `full_matrices` U and Vh have as many columns and rows as there are singular values.
+    """
+    refuse_out("svd", out)
+    check_matrices("svd", square=False, A=A)
+    if driver is not None:
+        raise GradcliError("E205", "svd(): a driver is chosen on CUDA only", raises="RuntimeError")
+    return _LINALG_SVD(svd.apply(A, full_matrices))
+
+
+@function("svd", method=True)
+def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
+    refuse_out("svd", out)
+    check_matrices("svd", square=False, input=input)
+    if compute_uv:
+        U, S, Vh = svd.apply(input, not some)
+        return _SVD((U, S, conj(turned(Vh))))
+    *batch, rows, columns = input.array.shape
+    blank = [Tensor(zeros(input.array, (*batch, size, size))) for size in (rows, columns)]
+    return _SVD((blank[0], svd.apply(input, False)[1], blank[1]))
+
+
+@function("svdvals", module="torch.linalg")
+def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
+    """The singular values of matrices, largest first."""
+    refuse_out("svdvals", out)
+    check_matrices("svdvals", square=False, A=A)
+    values: Tensor = svd.apply(A, False)[1]
+    return values

@@ -1,0 +1,242 @@
+"""Arrays of matrices: the LU decomposition, triangular substitution, and checks of the arguments.
+
+The arithmetic is done in the arrays' own dtype and in the order of MKL, which PyTorch calls, so
+that small systems round as they do there. The leading dimensions are a batch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.views import row_strides, window
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, refusing
+from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.views import transpose
+
+# --- checks -------------------------------------------------------------------------------------
+
+
+def check_matrices(name: str, square: bool = True, **operands: Any) -> None:
+    """Raise E202 for what is no tensor, E301 for one that holds no matrices (or no square ones),
+    E203 for integers and for half precision, which LAPACK does not have.
+    """
+    check_tensors(name, **operands)
+    for argument, tensor in operands.items():
+        shape = tuple(tensor.array.shape)
+        if len(shape) < 2:
+            raise GradcliError(
+                "E301", f"{name}(): {argument} needs two dimensions or more, not {len(shape)}"
+            )
+        if square:
+            check_square(name, tensor)
+        check_precision(name, tensor)
+
+
+def check_square(name: str, tensor: Tensor) -> None:
+    """Raise E301 unless the last two dimensions are of one size."""
+    shape = tuple(tensor.array.shape)
+    if len(shape) < 2 or shape[-1] != shape[-2]:
+        raise GradcliError("E301", f"{name}(): a tensor of shape {shape} holds no square matrices")
+
+
+_INTEGRAL = refusing("bool", "int", raises="RuntimeError")
+_ANY = refusing("bool", "int", "half", raises="RuntimeError")
+_REFUSED = {
+    **dict.fromkeys(
+        ("cholesky", "cholesky_ex", "cond", "det", "eig", "eigvals", "qr", "solve", "svd",
+         "svdvals", "tensorsolve"),
+        _INTEGRAL | refusing("half"),
+    ),
+    **dict.fromkeys(
+        ("cholesky_inverse", "cholesky_solve", "eigh", "eigvalsh", "lu", "lu_factor",
+         "solve_triangular", "triangular_solve"),
+        INTEGRAL | refusing("half"),
+    ),
+}  # fmt: skip
+"""What functions raise for dtypes that LAPACK does not compute in, where it is not RuntimeError."""
+
+
+def check_precision(name: str, tensor: Tensor) -> None:
+    """Raise E203 unless the dtype is one that LAPACK computes in."""
+    check_dtype(name, tensor.dtype, _REFUSED.get(name, _ANY))
+
+
+def linear_algebra_error(name: str, why: str) -> GradcliError:
+    """The error of matrices that an algorithm fails on."""
+    return GradcliError("E204", f"{name}(): {why}", raises="_LinAlgError")
+
+
+def check_nonsingular(name: str, info: Any) -> None:
+    """Raise E204 where an LU decomposition met a pivot of 0; `info` says which, 0 for none."""
+    failed = np.flatnonzero(info)
+    if not failed.size:
+        return
+    where = f" {failed[0]} of the batch" if info.ndim else ""
+    pivot = int(np.ravel(info)[failed[0]])
+    raise linear_algebra_error(
+        name, f"matrix{where} is singular: the LU decomposition's pivot {pivot} is 0"
+    )
+
+
+# --- parts and layouts --------------------------------------------------------------------------
+
+
+def turned(value: Any) -> Any:
+    """The matrices transposed; of an array a view."""
+    if type(value) is Tensor:
+        return transpose.apply(value, value.array.ndim - 2, value.array.ndim - 1)
+    return value.swapaxes(-2, -1)
+
+
+def adjoint_of(value: Any) -> Any:
+    """The matrices transposed and conjugated."""
+    return conj(turned(value))
+
+
+def column_major(array: Any) -> Any:
+    """A copy whose columns lie in one piece, as LAPACK leaves its results."""
+    turned = module_of(array).array(array.swapaxes(-2, -1), order="C")
+    if not turned.size:
+        turned = window(turned, turned.shape, row_strides(turned.shape), 0)
+    return turned.swapaxes(-2, -1)
+
+
+def first(value: Any, dim: int, count: int) -> Any:
+    """The first positions along a dimension, counted from the back."""
+    return value if value.shape[dim] == count else slice_(value, value.ndim + dim, 0, count, 1)
+
+
+# --- LU -----------------------------------------------------------------------------------------
+
+
+@on_the_host
+def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
+    """The LU decomposition with partial pivoting.
+
+    Args:
+        matrices: an array of shape (*, m, n).
+
+    Returns:
+        L below the diagonal (its own of ones left out) and U in one array of shape (*, m, n); the
+        row that each row was swapped with, counted from 1, int32 of shape (*, min(m, n)); the
+        number of the first pivot that is 0, or 0, int32 of shape (*).
+    """
+    *batch, rows, columns = matrices.shape
+    count = min(rows, columns)
+    total = int(np.prod(batch))
+    lu = np.array(matrices, order="C").reshape(total, rows, columns)
+    pivots = np.empty((total, count), np.int32)
+    info = np.zeros(total, np.int32)
+    each = np.arange(total)
+    with np.errstate(all="ignore"):
+        for k in range(count):
+            column = lu[:, k:, k]
+            size = np.abs(column.real) + np.abs(column.imag)  # what LAPACK compares
+            # What is not a number is larger only than what comes after it.
+            size[:, 1:][np.isnan(size[:, 1:])] = -1
+            place = np.argmax(size, axis=1) + k if total else each
+            pivots[:, k] = place + 1
+            swapped = lu[each, place]
+            lu[each, place] = lu[:, k]
+            lu[:, k] = swapped
+            pivot = lu[:, k, k]
+            zero = pivot == 0
+            info[zero & (info == 0)] = k + 1
+            divisor = np.where(zero, 1, pivot)[:, None]
+            if rows <= 4 and k == rows - 2:
+                lu[:, k + 1 :, k] /= divisor  # as MKL does for small matrices
+            else:
+                lu[:, k + 1 :, k] *= 1 / divisor
+            lu[:, k + 1 :, k + 1 :] -= lu[:, k + 1 :, k, None] * lu[:, k, None, k + 1 :]
+    return (
+        lu.reshape(matrices.shape),
+        pivots.reshape(*batch, count),
+        info.reshape(batch),
+    )
+
+
+@on_the_host
+def row_order(pivots: Any, rows: int) -> Any:
+    """Which row of the matrix each row of L @ U is, from the swaps: int64 of shape (*, rows)."""
+    *batch, count = pivots.shape
+    total = int(np.prod(batch))
+    swaps = pivots.reshape(total, count)
+    order = np.tile(np.arange(rows), (total, 1))
+    each = np.arange(total)
+    for k in range(count):
+        place = swaps[:, k] - 1
+        order[each, k], order[each, place] = order[each, place], order[each, k]
+    return order.reshape(*batch, rows)
+
+
+def permutation_sign(pivots: Any) -> Any:
+    """1 or -1: whether the number of rows swapped is even."""
+    moved = pivots != np.arange(1, pivots.shape[-1] + 1)
+    return 1 - 2 * (np.count_nonzero(moved, axis=-1) % 2)
+
+
+@on_the_host
+def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> Any:
+    """The solution X of `triangle @ X = right`.
+
+    Args:
+        triangle: shape (*, n, n); only its upper or lower part is read.
+        right: shape (*, n, k), of the same batch after broadcasting.
+        upper: which part.
+        unit: the diagonal counts as ones.
+    """
+    batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
+    size = triangle.shape[-1]
+    solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy()
+    # MKL sums up what is to be subtracted, and multiplies by reciprocals, in small systems only.
+    small = size < 8
+    sums = np.zeros_like(solution)
+    with np.errstate(all="ignore"):
+        for k in reversed(range(size)) if upper else range(size):
+            pivot = triangle[..., k, k, None]
+            rest = slice(0, k) if upper else slice(k + 1, size)
+            if small:
+                solution[..., k, :] -= sums[..., k, :]
+            if not unit and small:
+                solution[..., k, :] *= 1 / pivot
+            elif not unit:
+                solution[..., k, :] /= pivot
+            step = triangle[..., rest, k, None] * solution[..., k, None, :]
+            if small:
+                sums[..., rest, :] += step
+            else:
+                solution[..., rest, :] -= step
+    return solution
+
+
+def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
+    """The solution X of `A @ X = right`, or of `A.mH @ X = right`, from the LU decomposition of A.
+
+    Args:
+        lu, pivots: what `lu_arrays` gives, for square matrices.
+        right: shape (*, n, k).
+    """
+    order = row_order(pivots, lu.shape[-1])
+    batch = np.broadcast_shapes(lu.shape[:-2], right.shape[:-2])
+    if adjoint:
+        upper = lu.conj().swapaxes(-2, -1)
+        middle = substituted(upper, right, upper=False)
+        turned_back = substituted(upper, middle, upper=True, unit=True)
+        places = np.argsort(order, axis=-1)[..., None]
+        return np.take_along_axis(turned_back, np.broadcast_to(places, turned_back.shape), -2)
+    wide = np.broadcast_to(right, (*batch, *right.shape[-2:]))
+    ordered = np.take_along_axis(wide, np.broadcast_to(order[..., None], wide.shape), -2)
+    return substituted(lu, substituted(lu, ordered, upper=False, unit=True), upper=True)
+
+
+def solved(matrices: Any, right: Any) -> tuple[Any, Any]:
+    """The solution X of `matrices @ X = right`, and the LU decomposition's `info`."""
+    lu, pivots, info = lu_arrays(matrices)
+    return lu_solved(lu, pivots, right), info

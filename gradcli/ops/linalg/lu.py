@@ -1,0 +1,339 @@
+"""The LU decomposition: `lu lu_factor lu_unpack lu_solve`.
+
+`A = P @ L @ U`, with P a permutation of the rows. Gradients hold while the order of the rows stays.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.linalg.linear_systems import (
+    adjoint_of,
+    check_matrices,
+    column_major,
+    first,
+    lu_arrays,
+    lu_solved,
+    row_order,
+    turned,
+)
+from gradcli.ops.linalg.triangular import solve_triangular
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.rearranging import tril, triu
+from gradcli.ops.shape.slicing import slice_
+
+# --- the factors --------------------------------------------------------------------------------
+
+
+def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
+    """The matrices P of the swaps."""
+    order = row_order(pivots, rows)
+    xp = module_of(pivots)
+    places = xp.arange(rows)[:, None]
+    return xp.ascontiguousarray((order[..., None, :] == places).astype(dtype))
+
+
+def _lower(lu: Any) -> Any:
+    """L, of as many columns as there are pivots, with ones on the diagonal."""
+    rows, columns = lu.shape[-2:]
+    count = min(rows, columns)
+    return np.tril(lu[..., :count], -1) + module_of(lu).eye(rows, count, dtype=lu.dtype)
+
+
+def _upper(lu: Any) -> Any:
+    return np.triu(lu[..., : min(lu.shape[-2:]), :])
+
+
+def _unpacked(LU_data: Any, LU_pivots: Any) -> tuple[Any, Any, Any]:
+    P = _permutation(LU_pivots, LU_data.shape[-2], LU_data.dtype)
+    xp = module_of(LU_data)
+    return xp.ascontiguousarray(_lower(LU_data)), xp.ascontiguousarray(_upper(LU_data)), P
+
+
+def _part(value: Any, dim: int, start: int, end: int) -> Any:
+    """The positions between two along a dimension: a node even where these are all."""
+    return slice_(value, value.ndim + dim, start, end, 1)
+
+
+def _rest(value: Any, dim: int, start: int) -> Any:
+    """The positions from one on along a dimension."""
+    return _part(value, dim, start, int(value.shape[dim]))
+
+
+def _product_less(first_term: Any, second_term: Any) -> Any:
+    """The difference of two terms, either of which may be missing."""
+    if second_term is None:
+        return first_term
+    return -second_term if first_term is None else first_term - second_term
+
+
+def _factors_gradient(of_L: Any, of_U: Any, P: Any, L: Any, U: Any) -> Any:
+    """The gradient of a matrix from those of its factors L and U; one may be missing.
+
+    L's gradient counts below the diagonal, U's on it and above.
+    """
+    rows, columns = int(L.shape[-2]), int(U.shape[-1])
+    if rows == columns:
+        below = None if of_L is None else tril(adjoint_of(L) @ of_L, -1)
+        above = None if of_U is None else triu(of_U @ adjoint_of(U), 0)
+        inner = above if below is None else below if above is None else below + above
+        inner = solve_triangular(adjoint_of(U), inner, False, False, False)
+        return P @ solve_triangular(adjoint_of(L), inner, True, True, True)
+    if rows < columns:
+        below = None if of_L is None else adjoint_of(L) @ of_L
+        above = None if of_U is None else triu(of_U, 0) @ adjoint_of(U)
+        inner = tril(_product_less(below, above), -1)
+        square = adjoint_of(first(U, -1, rows))
+        inner = solve_triangular(square, inner, False, False, False)
+        if of_U is None:
+            rest = zeros(U, (*U.shape[:-1], columns - rows))
+        else:
+            inner = inner + triu(first(of_U, -1, rows), 0)
+            rest = _rest(of_U, -1, rows)
+            inner = cat([inner, rest], inner.ndim - 1)
+        inner = solve_triangular(adjoint_of(L), inner, True, True, True)
+        return P @ (cat([inner, rest], inner.ndim - 1) if of_U is None else inner)
+    above = None if of_U is None else of_U @ adjoint_of(U)
+    below = None if of_L is None else adjoint_of(L) @ tril(of_L, -1)
+    inner = triu(_product_less(above, below), 0)
+    inner = solve_triangular(adjoint_of(first(L, -2, columns)), inner, True, True, True)
+    if of_L is None:
+        rest = zeros(L, (*L.shape[:-2], rows - columns, columns))
+    else:
+        inner = inner + tril(first(of_L, -2, columns), -1)
+        rest = _rest(of_L, -2, columns)
+        inner = cat([inner, rest], inner.ndim - 2)
+    inner = solve_triangular(adjoint_of(U), inner, False, False, False)
+    return P @ (cat([inner, rest], inner.ndim - 2) if of_L is None else inner)
+
+
+def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
+    of_L, of_U, _ = grads
+    rows, columns = LU_data_sizes[-2:]
+    count = min(rows, columns)
+    if of_L is not None and of_U is not None:
+        if rows == columns:
+            return tril(of_L, -1) + triu(of_U, 0)
+        square = tril(first(of_L, -2, count), -1) + triu(first(of_U, -1, count), 0)
+        if rows > columns:
+            return cat([square, _rest(of_L, -2, count)], square.ndim - 2)
+        return cat([square, _rest(of_U, -1, count)], square.ndim - 1)
+    if of_L is not None:
+        triangle = tril(of_L, -1)
+        blank = (*LU_data_sizes[:-1], columns - count)
+        dim = triangle.ndim - 1
+    else:
+        triangle = triu(of_U, 0)
+        blank = (*LU_data_sizes[:-2], rows - count, columns)
+        dim = triangle.ndim - 2
+    return cat([triangle, zeros(triangle, blank)], dim) if 0 not in blank[-2:] else triangle
+
+
+# P comes last: it has no gradient, and edges count the outputs that have one.
+lu_unpack: Op = op(
+    "lu_unpack",
+    "LuUnpackBackward0",
+    _unpacked,
+    keeps_layout=True,
+    constant=("LU_pivots",),
+    outputs=("L", "U", "P"),
+    differentiable=(0, 1),
+    LU_data=_unpacked_rule,
+)
+_LU_UNPACK = return_type("lu_unpack", ("P", "L", "U"))
+
+
+def _factored(A: Any) -> tuple[Any, Any, Any]:
+    lu, pivots, info = lu_arrays(A)
+    return column_major(lu), pivots, info[()]
+
+
+def _factored_rule(grads: Any, LU: Any, pivots: Any) -> Any:
+    grad = grads[0]
+    count = min(LU.shape[-2:])
+    L, U, P = lu_unpack(LU, pivots)
+    return _factors_gradient(_part(grad, -1, 0, count), _part(grad, -2, 0, count), P, L, U)
+
+
+lu_factor: Op = op(
+    "linalg_lu_factor_ex",
+    "LinalgLuFactorExBackward0",
+    _factored,
+    keeps_layout=True,
+    outputs=("LU", "pivots", "info"),
+    differentiable=(0,),
+    A=_factored_rule,
+)
+_LU_FACTOR = return_type("linalg_lu_factor", ("LU", "pivots"))
+_LU_FACTOR_EX = return_type("linalg_lu_factor_ex", ("LU", "pivots", "info"))
+
+
+def _refuse_no_pivot(name: str, pivot: bool) -> None:
+    if not pivot:
+        raise GradcliError(
+            "E205", f"{name}(): LU without pivoting exists on CUDA only", raises="RuntimeError"
+        )
+
+
+@function("lu_factor", module="torch.linalg")
+def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
+    counted from 1. Raises E204 where a pivot is 0.
+    """
+    refuse_out("lu_factor", out)
+    check_matrices("lu_factor", square=False, A=A)
+    _refuse_no_pivot("lu_factor", pivot)
+    factors, pivots, info = lu_factor.apply(A)
+    if info.array.any():
+        raise GradcliError(
+            "E204", "lu_factor(): a pivot is 0, so lu_solve could not divide", raises="RuntimeError"
+        )
+    return _LU_FACTOR((factors, pivots))
+
+
+@function("lu_factor_ex", module="torch.linalg")
+def linalg_lu_factor_ex(
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+) -> Any:
+    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0."""
+    if check_errors:
+        linalg_lu_factor(A, pivot=pivot, out=out)
+    refuse_out("lu_factor_ex", out)
+    check_matrices("lu_factor_ex", square=False, A=A)
+    _refuse_no_pivot("lu_factor_ex", pivot)
+    return _LU_FACTOR_EX(lu_factor.apply(A))
+
+
+@function("lu", method=True)
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
+    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s."""
+    found = linalg_lu_factor_ex(A, pivot=pivot)
+    return tuple(found) if get_infos else tuple(found[:2])
+
+
+@function("lu_unpack")
+def lu_unpack_(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
+) -> Any:
+    """P, L and U from lu_factor()'s results; what is not to be unpacked is empty."""
+    check_matrices("lu_unpack", square=False, LU_data=LU_data)
+    check_tensors("lu_unpack", LU_pivots=LU_pivots)
+    L, U, P = lu_unpack.apply(LU_data, LU_pivots)
+    empty = Tensor(module_of(LU_data.array).empty(0, LU_data.array.dtype))
+    data = (L, U) if unpack_data else (empty, empty)
+    return _LU_UNPACK((P if unpack_pivots else empty, *data))
+
+
+linalg_lu_entry: Op = op(
+    "linalg_lu",
+    "LinalgLuBackward0",
+    lambda A: _unpacked(*lu_arrays(A)[:2]),
+    keeps_layout=True,
+    outputs=("L", "U", "P"),
+    differentiable=(0, 1),
+    A=lambda grads, L, U, P: _factors_gradient(grads[0], grads[1], P, L, U),
+)
+_LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
+
+
+@function("lu", module="torch.linalg")
+def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`."""
+    refuse_out("lu", out)
+    check_matrices("lu", square=False, A=A)
+    _refuse_no_pivot("lu", pivot)
+    L, U, P = linalg_lu_entry.apply(A)
+    return _LINALG_LU((P, L, U))
+
+
+# --- solutions from the factors -----------------------------------------------------------------
+
+
+def _solved_array(LU: Any, pivots: Any, B: Any, left: bool, adjoint: bool) -> Any:
+    if left:
+        return column_major(lu_solved(LU, pivots, B, adjoint))
+    # X @ A = B is A.mH @ X.mH = B.mH.
+    turned_back = lu_solved(LU, pivots, B.conj().swapaxes(-2, -1), not adjoint)
+    return module_of(turned_back).ascontiguousarray(turned_back.conj().swapaxes(-2, -1))
+
+
+def _solved_rule(
+    grad: Any,
+    LU: Any,
+    pivots: Any,
+    result: Any,
+    left: bool,
+    adjoint: bool,
+    needs: list[bool],
+) -> tuple[Any, Any]:
+    of_LU = _solved_gradient(grad, LU, pivots, result, left, adjoint) if needs[0] else None
+    of_B = lu_solve(LU, pivots, grad, left, not adjoint) if needs[1] else None
+    return of_LU, of_B
+
+
+def _solved_gradient(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoint: bool) -> Any:
+    L, U, P = lu_unpack(LU, pivots)
+    if left != adjoint:
+        of_product = -((grad if left else adjoint_of(grad)) @ (adjoint_of(X) if left else X))
+        inner = solve_triangular(adjoint_of(U), of_product, False, True, False)
+        of_L = solve_triangular(adjoint_of(L), inner @ adjoint_of(U), True, True, True)
+        return tril(of_L, -1) + triu(inner, 0)
+    inner = turned(P) @ (X if left else adjoint_of(X))
+    inner = -(inner @ (adjoint_of(grad) if left else grad) @ P)
+    inner = solve_triangular(adjoint_of(L), inner, True, False, True)
+    of_U = solve_triangular(adjoint_of(U), adjoint_of(L) @ inner, False, False, False)
+    return tril(inner, -1) + triu(of_U, 0)
+
+
+lu_solve: Op = op(
+    "linalg_lu_solve",
+    "LinalgLuSolveBackward0",
+    _solved_array,
+    keeps_layout=True,
+    constant=("pivots",),
+    inputs=("LU", "B"),
+    joint=_solved_rule,
+)
+
+
+@function("lu_solve", module="torch.linalg")
+def linalg_lu_solve(
+    LU: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The solution X of `A @ X = B` (of `X @ A = B` where `left` is false) from lu_factor()'s
+    results; with `adjoint` A's adjoint takes its place.
+    """
+    refuse_out("lu_solve", out)
+    check_matrices("lu_solve", LU=LU)
+    check_matrices("lu_solve", square=False, B=B)
+    check_tensors("lu_solve", pivots=pivots)
+    check_same_dtype("lu_solve", LU, B)
+    if B.array.shape[-2 if left else -1] != LU.array.shape[-1]:
+        raise GradcliError(
+            "E301",
+            f"lu_solve(): factors of {tuple(LU.array.shape)} and right sides of"
+            f" {tuple(B.array.shape)} do not fit",
+        )
+    return lu_solve.apply(LU, pivots, B, left, adjoint)
+
+
+@function("lu_solve", method=True)
+def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
+    """The solution X of `A @ X = b` from lu_factor()'s results."""
+    return linalg_lu_solve(LU_data, LU_pivots, b, out=out)

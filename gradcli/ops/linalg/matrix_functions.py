@@ -1,0 +1,125 @@
+"""Functions of whole matrices: `matrix_exp matrix_power cond`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.kernels.linalg.matrix_exponential import matrix_exponential
+from gradcli.ops.arithmetic.arithmetic import reciprocal, zeros
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, methods, refuse_out
+from gradcli.ops.creation.copies import copy_, row_order
+from gradcli.ops.creation.sequences import eye
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.elementwise.rounding import nan_to_num
+from gradcli.ops.linalg.decompositions import svdvals
+from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, check_square
+from gradcli.ops.linalg.matmul import matmul
+from gradcli.ops.linalg.norms import matrix_norm
+from gradcli.ops.linalg.solve import inv_ex, inverted
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.partial_writes import assign, block_of
+from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.shape.views import squeeze_dim
+
+# --- the exponential ----------------------------------------------------------------------------
+
+
+def _exponential_rule(grad: Any, self: Any) -> Any:
+    # exp of [[A, G], [0, A]] holds the derivative of exp at A in the direction G.
+    matrices = adjoint_of(self)
+    size = int(matrices.shape[-1])
+    start, end = (0, size), (size, 2 * size)
+    whole = zeros(grad, (*matrices.shape[:-2], 2 * size, 2 * size))
+    assign(block_of(whole, start, start), matrices)
+    assign(block_of(whole, end, end), matrices)
+    assign(block_of(whole, start, end), grad)
+    return block_of(matrix_exp(whole), start, end)
+
+
+matrix_exp: Op = op(
+    "linalg_matrix_exp",
+    "LinalgMatrixExpBackward0",
+    lambda self: matrix_exponential(self),
+    self=_exponential_rule,
+)
+
+
+@function("matrix_exp", module="torch.linalg")
+@function("matrix_exp", method=True)
+def matrix_exp_(input: Tensor) -> Tensor:
+    """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others."""
+    check_matrices("matrix_exp", input=input)
+    return matrix_exp.apply(input)
+
+
+# --- powers ---------------------------------------------------------------------------------------
+
+
+@function("matrix_power", module="torch.linalg")
+@function("matrix_power", method=True)
+def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
+    """Square matrices multiplied n times, by repeated squaring; their inverses where n is negative.
+
+    Raises E301 for others, E204 for a singular matrix and a negative n.
+    """
+    refuse_out("matrix_power", out)
+    check_tensors("matrix_power", input=input)
+    check_square("matrix_power", input)
+    if n == 0:
+        size = int(input.array.shape[-1])
+        return copy_(row_order.apply(input), eye(size, dtype=input.dtype))
+    if n < 0:
+        check_matrices("matrix_power", input=input)
+        input, n = inverted("matrix_power", input), -n
+        if n == 1:
+            return input
+    if n == 1:
+        return row_order.apply(input)
+    if n == 3:
+        return matmul(matmul(input, input), input)
+    square, result = input, None
+    while True:
+        if n % 2:
+            result = square if result is None else matmul(result, square)
+        n //= 2
+        if not n:
+            break
+        square = matmul(square, square)
+    assert result is not None
+    return result
+
+
+# --- the condition number -----------------------------------------------------------------------
+
+
+@function("cond", module="torch.linalg")
+def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
+    """The condition number of matrices: in the norm `p` the product of the norms of the matrix and
+    its inverse; None, 2 and -2 compare the largest and the smallest singular value.
+
+    A singular matrix gives inf.
+    """
+    refuse_out("cond", out)
+    check_matrices("cond", square=p not in (None, 2, -2), A=A)
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        last = values.array.ndim - 1
+        size = values.array.shape[last]
+        largest = slice_.apply(values, last, 0, 1, 1)
+        smallest = slice_.apply(values, last, size - 1, size, 1)
+        ratio = smallest / largest if p == -2 else largest / smallest
+        return squeeze_dim.apply(ratio, last)
+    if p == "nuc":
+        values = svdvals(A)
+        last = (values.array.ndim - 1,)
+        inverted = sum_dims.apply(reciprocal.apply(values), last, False)
+        return sum_dims.apply(values, last, False) * inverted
+    inverse, info = inv_ex.apply(A)
+    singular = Tensor((info.array != 0)[..., None, None])
+    # As in PyTorch the inverse itself is written to, which its own derivative needs: E404.
+    methods["masked_fill_"](inverse, singular, math.inf)
+    number = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return nan_to_num.apply(number, math.inf, math.inf, -math.inf)

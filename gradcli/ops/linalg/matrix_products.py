@@ -1,0 +1,319 @@
+"""The primitive matrix products: `dot vdot mv mm bmm addmm addmv addr baddbmm`.
+
+Operands need one dtype: nothing is promoted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.strides import laid_out_like_operands
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.catalogue import expose
+from gradcli.ops.codegen.runtime import EVERYDAY
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.views import reshape, t, transpose
+
+Sizes = tuple[int, ...]
+
+# --- arrays -------------------------------------------------------------------------------------
+
+
+def check_dtypes(name: str, *arrays: Any) -> None:
+    """Raise E203 where the operands' dtypes differ, or are bool."""
+    first = arrays[0].dtype
+    for array in arrays[1:]:
+        if array.dtype != first:
+            raise GradcliError(
+                "E203",
+                f"{name}: operands of {dtypes.of_array(arrays[0])} and {dtypes.of_array(array)}",
+                help="products of matrices promote nothing: cast one, `x.double()`",
+            )
+    if first.char == "?":
+        raise GradcliError(
+            "E203", f"{name} is not defined for bool tensors", raises="NotImplementedError"
+        )
+
+
+def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
+    """Raise E301 where an operand has not the rank that the product is defined for."""
+    for array, rank in ranks:
+        if array.ndim != rank:
+            raise GradcliError(
+                "E301",
+                f"{name}: an operand of shape {tuple(array.shape)} should have {rank}"
+                f" dimension{'s' if rank > 1 else ''}",
+            )
+
+
+def _with_dimensions(name: str, rank: int, array: Any) -> Any:
+    """The operand; raises E302 where it lacks dimensions that PyTorch asks for before it counts."""
+    if array.ndim < rank:
+        raise GradcliError("E302", f"{name}: too few dimensions in {tuple(array.shape)}")
+    return array
+
+
+def misfit_of_matrices(name: str, left: Any, right: Any) -> GradcliError:
+    """The error of matrices whose shapes cannot be multiplied."""
+    return GradcliError(
+        "E301",
+        f"{name}: the shapes {tuple(left.shape)} and {tuple(right.shape)} cannot be multiplied",
+    )
+
+
+def _product(left: Any, right: Any) -> Any:
+    """NumPy's matmul; half precision is multiplied in float32, as in PyTorch."""
+    dtype = left.dtype
+    if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
+        return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
+    if dtype.kind == "c" and type(left) is np.ndarray:  # not that of a GPU
+        from gradcli.kernels.complex_product import complex_product
+
+        product = complex_product(left, right)
+        if product is not None:
+            return product
+    if left.ndim != 2 or right.ndim != 2:
+        return np.matmul(left, right)
+    rows, inner = left.shape
+    return _of_matrices(left, right, rows, inner, right.shape[1])
+
+
+def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> Any:
+    """The product of two matrices of one dtype, which is not of half precision: (rows, inner) and
+    (inner, columns).
+    """
+    if inner == 1 < columns and rows > 1:
+        return left * right  # a matrix of single products adds nothing: a zero keeps its sign
+    if (
+        1 < columns <= _NARROW
+        and type(left) is np.ndarray  # not that of a GPU
+        and left.dtype.char == "f"
+        and rows * inner * columns <= _FEW
+        and right.flags.c_contiguous
+    ):
+        return np.einsum("ij,jk->ik", left, right)
+    # The same product twice: `dot` has less ado, and fills the result with zeros first.
+    return (np.matmul if rows * columns >= _LARGE else np.dot)(left, right)
+
+
+_LARGE = 1 << 14
+"""Elements of a product whose memory takes longer to fill than `matmul` to begin."""
+
+_NARROW, _FEW = 10, 8192
+"""Columns of the right operand, and multiplications, up to which PyTorch's library adds one product
+after the other, each rounded; a larger product is added before it is rounded, as BLAS does here.
+"""
+
+
+# --- the primitive products ---------------------------------------------------------------------
+
+
+def _dot_array(name: str, self: Any, tensor: Any) -> Any:
+    check_ranks(name, (self, 1), (tensor, 1))
+    if self.shape != tensor.shape:
+        raise misfit_of_matrices(name, self, tensor)
+    check_dtypes(name, self, tensor)
+    return _product(self, tensor)
+
+
+dot = op(
+    "dot",
+    "DotBackward0",
+    lambda self, tensor: _dot_array("dot", self, tensor),
+    self=lambda grad, tensor: grad * conj(tensor),
+    tensor=lambda grad, self: grad * conj(self),
+)
+
+vdot = op(
+    "vdot",
+    "VdotBackward0",
+    lambda self, other: _dot_array("vdot", conj(self), other),
+    self=lambda grad, other: conj(grad) * other,
+    other=lambda grad, self: grad * self,
+)
+
+
+def _mv_array(self: Any, vec: Any) -> Any:
+    check_ranks("mv", (self, 2), (vec, 1))
+    check_dtypes("mv", self, vec)
+    if self.shape[1] != vec.shape[0]:
+        raise misfit_of_matrices("mv", self, vec)
+    return _product(self, vec)
+
+
+mv: Op = op(
+    "mv",
+    "MvBackward0",
+    lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
+    self=lambda grad, vec: _column_times_row(grad, conj(vec)),
+    vec=lambda grad, self: mv(conj(t(self)), grad),
+)
+
+
+def _column_times_row(column: Any, row: Any) -> Any:
+    """The outer product: what rules call, on arrays or tensors."""
+    return reshape(column, (column.shape[0], 1)) * row
+
+
+def _mm_array(self: Any, mat2: Any) -> Any:
+    shape, second = self.shape, mat2.shape
+    if len(shape) != 2 or len(second) != 2:
+        check_ranks("mm", (self, 2), (mat2, 2))
+    (rows, inner), (second_rows, columns) = shape, second
+    if inner != second_rows:
+        raise misfit_of_matrices("mm", self, mat2)
+    if self.dtype is mat2.dtype and self.dtype in EVERYDAY:
+        return _of_matrices(self, mat2, rows, inner, columns)
+    check_dtypes("mm", self, mat2)
+    return _product(self, mat2)
+
+
+# The gradient of a matrix that lies in memory column by column, as the transpose of one by rows
+# does, is made by columns as well: transposed back, as the weights of a linear layer are, it has
+# the layout of the leaf. Formulas, which say nothing of memory, are given no strides.
+
+
+def _of_left(grad: Any, mat2: Any, self_strides: Sizes) -> Any:
+    """The gradient of a product's left matrix."""
+    if self_strides and self_strides[1] == self_strides[0] * grad.shape[0]:
+        return t(mm(conj(mat2), t(grad)))
+    return mm(grad, conj(t(mat2)))
+
+
+def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
+    """The gradient of a product's right matrix."""
+    if mat2_strides and mat2_strides[1] == mat2_strides[0] * self.shape[1]:
+        return t(mm(t(grad), conj(self)))
+    return mm(conj(t(self)), grad)
+
+
+mm: Op = op("mm", "MmBackward0", _mm_array, self=_of_left, mat2=_of_right)
+
+
+def _bmm_array(self: Any, mat2: Any) -> Any:
+    check_ranks("bmm", (self, 3), (mat2, 3))
+    if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
+        raise misfit_of_matrices("bmm", self, mat2)
+    check_dtypes("bmm", self)  # bools are refused before a difference
+    check_dtypes("bmm", self, mat2)
+    return _product(self, mat2)
+
+
+bmm: Op = op(
+    "bmm",
+    "BmmBackward0",
+    _bmm_array,
+    self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
+    mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
+)
+
+for _entry in (dot, vdot, mv, mm, bmm):
+    expose(_entry)
+
+# --- products added to something ----------------------------------------------------------------
+
+
+def scaled(value: Any, number: Any) -> Any:
+    """A gradient times a number; no node where the number is 1."""
+    return value if number == 1 else value * number
+
+
+def _added(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """What `_sum` does, of operands whose dtypes must not differ."""
+    check_dtypes(name, product, self)
+    return _sum(name, self, product, beta, alpha)
+
+
+def _sum(name: str, self: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """beta * self + alpha * product; with beta 0 not even a nan of `self` counts."""
+    try:
+        if beta == 1 and alpha == 1 and type(product) is np.ndarray:
+            product += self
+            return product
+        whole = np.broadcast_to(self, product.shape)
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"{name}: a tensor of shape {tuple(self.shape)} cannot be added to a product of shape"
+            f" {tuple(product.shape)}",
+        ) from None
+    scaled_product = scaled(product, alpha)
+    if beta == 0:
+        return scaled_product
+    return (scaled(whole, beta) + scaled_product).astype(product.dtype)[()]
+
+
+addmm = op(
+    "addmm",
+    "AddmmBackward0",
+    lambda self, mat1, mat2, beta=1, alpha=1: _added(
+        "addmm", self, _mm_array(mat1, mat2), beta, alpha
+    ),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    mat1=lambda grad, mat2, alpha, mat1_strides: scaled(
+        _of_left(grad, mat2, mat1_strides), conj(alpha)
+    ),
+    mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
+        _of_right(grad, mat1, mat2_strides), conj(alpha)
+    ),
+)
+
+addmv = op(
+    "addmv",
+    "AddmvBackward0",
+    lambda self, mat, vec, beta=1, alpha=1: _added("addmv", self, _mv_array(mat, vec), beta, alpha),
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
+    vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
+)
+
+
+def _addr_array(self: Any, vec1: Any, vec2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    check_ranks("addr", (vec1, 1), (vec2, 1))
+    dtype = dtypes.result_dtype((self, vec1, vec2))
+    self, vec1, vec2 = (dtypes.cast(each, dtype) for each in (self, vec1, vec2))
+    made = _sum("addr", self, _column_times_row(scaled(vec1, alpha), vec2), beta, 1)
+    made = dtypes.cast(made, dtype)  # bools stay bools
+    return laid_out_like_operands(made, self, vec1[:, None], vec2)
+
+
+addr = op(
+    "addr",
+    "AddrBackward0",
+    _addr_array,
+    keeps_layout=True,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
+    vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
+)
+
+
+def _baddbmm_array(self: Any, batch1: Any, batch2: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+    factors = [
+        _with_dimensions("baddbmm", rank, batch) for rank, batch in ((2, batch1), (3, batch2))
+    ]
+    if self.dtype != batch1.dtype:
+        check_dtypes("baddbmm", self, batch1)
+    return _added("baddbmm", self, _bmm_array(*factors), beta, alpha)
+
+
+baddbmm = op(
+    "baddbmm",
+    "BaddbmmBackward0",
+    _baddbmm_array,
+    self=lambda grad, beta: scaled(grad, conj(beta)),
+    batch1=lambda grad, batch2, alpha: scaled(
+        bmm(grad, conj(transpose(batch2, 1, 2))), conj(alpha)
+    ),
+    batch2=lambda grad, batch1, alpha: scaled(
+        bmm(conj(transpose(batch1, 1, 2)), grad), conj(alpha)
+    ),
+)
+
+
+for _entry in (addmm, addmv, addr, baddbmm):
+    expose(_entry, inplace=True)

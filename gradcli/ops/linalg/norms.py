@@ -1,0 +1,304 @@
+"""Norms and distance: `norm linalg.norm linalg.vector_norm linalg.matrix_norm dist`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import LARGEST
+from gradcli.kernels.sums.norms import sum_in_turn, sum_of_squares
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.dims import Dims, normal_dims
+from gradcli.ops.codegen.runtime import check_subtraction, type_name
+from gradcli.ops.creation.copies import to
+from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, refusing
+from gradcli.ops.definition.op import op
+from gradcli.ops.elementwise.unary import abs_, sgn
+from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.ops.linalg.decompositions import svdvals
+from gradcli.ops.reduction.extrema import amax_, amin_
+from gradcli.ops.reduction.sum import (
+    cast_array,
+    check_reduced,
+    fold,
+    kept_sizes,
+    reduced_count,
+    reduction,
+    sum_all,
+    sum_dims,
+    wide,
+)
+from gradcli.ops.shape.views import inverse_permutation, permute, restore_dims, unsqueeze
+
+Axes = tuple[int, ...] | None
+
+# --- the vector norm ----------------------------------------------------------------------------
+
+
+def _norm_array(
+    self: Any, ord: float, dims: Axes, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    self = cast_array(self, dtype)
+    if (ord < 0 or ord == math.inf) and not reduced_count(self.shape, dims):
+        raise GradcliError(
+            "E204",
+            f"vector_norm(): the {ord:g} norm of no elements does not exist",
+            raises="RuntimeError",
+        )
+    if _adds_in_order(self, ord):
+        return _ordered_norm(self, ord, dims, keepdim)
+    magnitude = np.abs(wide(self))
+    if ord == math.inf:
+        result = fold(np.maximum, magnitude, dims, keepdim)
+    elif ord == -math.inf:
+        result = fold(np.minimum, magnitude, dims, keepdim)
+    elif ord == 0:
+        result = fold(np.add, magnitude != 0, dims, keepdim, dtype=magnitude.dtype)
+    elif ord == 1:
+        result = fold(np.add, magnitude, dims, keepdim)
+    elif ord == 2:
+        result = np.sqrt(fold(np.add, magnitude * magnitude, dims, keepdim))
+    else:
+        total = fold(np.add, np.power(magnitude, ord), dims, keepdim)
+        result = np.power(total, 1 / ord)
+    return result.astype(self.real.dtype)
+
+
+def _adds_in_order(self: Any, ord: float) -> bool:
+    """Whether a norm is a sum of few enough elements to add them up in PyTorch's order."""
+    return (
+        type(self) is np.ndarray
+        and self.dtype.kind == "f"
+        and self.dtype.itemsize > 2
+        and 0 < self.size < LARGEST
+        and ord != 0
+        and not math.isinf(ord)
+    )
+
+
+def _ordered_norm(self: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
+    if ord == 2:
+        result = np.sqrt(sum_of_squares(self, dims))
+    elif ord == 1:
+        result = sum_in_turn(np.abs(self), dims)
+    else:
+        # Each power is rounded once.
+        double = np.abs(self).astype(np.float64)
+        total = sum_in_turn((double**ord).astype(self.dtype), dims)
+        inverse = self.dtype.type(1 / ord)
+        result = np.power(total, inverse, dtype=np.float64).astype(self.dtype)
+    return result.reshape(kept_sizes(self.shape, dims))[()] if keepdim else result
+
+
+def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
+    """The gradient of a norm; 0 where the norm is 0 and has no derivative, none for a count."""
+    if ord == 0:
+        return None
+    if dims is not None:
+        grad, norm = restore_dims(grad, dims, keepdim), restore_dims(norm, dims, keepdim)
+    if ord == 1:
+        return sgn(self) * grad
+    if ord == 2:
+        return grad * masked_fill_number(self / norm, norm == 0, 0)
+    if math.isinf(ord):
+        largest = abs_(self) == norm
+        count = sum_all(largest) if dims is None else sum_dims(largest, dims, True)
+        return sgn(self) * (grad / count * largest)
+    if ord < 1:
+        powers = masked_fill_number(abs_(self) ** (ord - 1), self == 0, 0)
+        return sgn(self) * powers * grad * norm ** (1 - ord)
+    direction = sgn(self) if ord < 2 else self
+    scaled = direction * abs_(self) ** (ord - (1 if ord < 2 else 2))
+    return scaled * masked_fill_number(grad / norm ** (ord - 1), norm == 0, 0)
+
+
+vector_norm = op(
+    "linalg_vector_norm",
+    "LinalgVectorNormBackward0",
+    _norm_array,
+    self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
+        grad, self, result, ord, dims, keepdim
+    ),
+)
+
+
+def _vector_norm(
+    name: str, input: Tensor, ord: Any, dim: Dims, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    check_reduced(name, input, keepdim)
+    check_floating_dtype(name, input.dtype)
+    if type(ord) not in (int, float):
+        raise GradcliError("E202", f"{name}(): the order must be a number, not {type_name(ord)}")
+    dims = None if dim is None else normal_dims(name, input, dim)
+    return vector_norm.apply(input, float(ord), dims, keepdim, dtype)
+
+
+@reduction("vector_norm", module="torch.linalg", method=False)
+def vector_norm_(
+    input: Tensor,
+    ord: float = 2,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The norm of the elements as one vector, over the dimensions. Raises E203 for integers."""
+    refuse_out("vector_norm", out)
+    return _vector_norm("vector_norm", input, ord, dim, keepdim, dtype)
+
+
+# --- the matrix norm ----------------------------------------------------------------------------
+
+
+def _matrix_norm(
+    name: str, input: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    check_reduced(name, input, keepdim)
+    ndim = input.array.ndim
+    if ndim < 2:
+        raise GradcliError("E301", f"{name}(): a matrix norm needs two dimensions, not {ndim}")
+    if not isinstance(dim, (tuple, list)) or len(dim) != 2:
+        raise GradcliError("E204", f"{name}(): dim must be two dimensions", raises="RuntimeError")
+    # PyTorch counts them from the front before anything is saved.
+    rows, columns = map(int, normal_dims(name, input, dim))
+    if ord == "fro":
+        return _vector_norm(name, input, 2, (rows, columns), keepdim, dtype)
+    if ord in (2, -2, "nuc"):
+        return _spectral_norm(input, ord, rows, columns, keepdim, dtype)
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise GradcliError(
+            "E204", f"{name}(): {ord!r} is no order of a matrix norm", raises="RuntimeError"
+        )
+    # The largest (or smallest) sum of magnitudes of a column, or of a row.
+    summed, compared = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    if not keepdim and compared > summed:
+        compared -= 1
+    sums = _vector_norm(name, input, 1, summed, keepdim, dtype)
+    return (amax_ if ord > 0 else amin_)(sums, compared, keepdim)
+
+
+def _spectral_norm(
+    input: Tensor, ord: Any, rows: int, columns: int, keepdim: bool, dtype: DType | None
+) -> Tensor:
+    """The largest, smallest or summed singular value of each matrix."""
+    order = tuple(dim for dim in range(input.array.ndim) if dim not in (rows, columns))
+    order = (*order, rows, columns)
+    check_dtype("matrix_norm", dtype or input.dtype, refusing("half", raises="RuntimeError"))
+    values = svdvals(permute.apply(to(input, dtype) if dtype else input, order))
+    last = values.array.ndim - 1
+    if ord == "nuc":
+        norm = sum_dims.apply(values, (last,), keepdim)
+    else:
+        norm = (amax_ if ord == 2 else amin_)(values, last, keepdim)
+    if not keepdim:
+        return norm
+    return permute.apply(unsqueeze.apply(norm, last + 1), inverse_permutation(order))
+
+
+@function("matrix_norm", module="torch.linalg")
+def matrix_norm(
+    A: Tensor,
+    ord: Any = "fro",
+    dim: Any = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
+    sign.
+    """
+    refuse_out("matrix_norm", out)
+    target = checked_dtype("matrix_norm", dtype, None)
+    return _matrix_norm("matrix_norm", A, ord, dim, keepdim, target)
+
+
+@function("norm", module="torch.linalg")
+def linalg_norm(
+    A: Tensor,
+    ord: Any = None,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """A vector norm, or a matrix norm where an order and two dimensions are given."""
+    refuse_out("norm", out)
+    dtype = checked_dtype("norm", dtype, None)
+    if ord is None:
+        return _vector_norm("norm", A, 2, dim, keepdim, dtype)
+    check_reduced("norm", A, keepdim)
+    ndim = A.array.ndim
+    if dim is None:
+        if ndim not in (1, 2):
+            raise GradcliError(
+                "E301", f"norm(): with an order and no dim, A must be a vector or a matrix"
+                f" and it has {ndim} dimensions",
+            )  # fmt: skip
+        if ndim == 1 and not isinstance(ord, str):
+            return _vector_norm("norm", A, ord, None, keepdim, dtype)
+        dim = tuple(range(ndim))
+    of_vector = type(dim) is int or (isinstance(dim, (tuple, list)) and len(dim) == 1)
+    if of_vector and not isinstance(ord, str):
+        return _vector_norm("norm", A, ord, dim, keepdim, dtype)
+    return _matrix_norm("norm", A, ord, dim, keepdim, dtype)
+
+
+@reduction("norm")
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Dims = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers."""
+    refuse_out("norm", out)
+    if not isinstance(p, str) or (p == "fro" and not (isinstance(dim, tuple) and len(dim) > 2)):
+        order = 2 if p is None or p == "fro" else p
+        return _vector_norm("norm", input, order, dim, keepdim, dtype)
+    check_reduced("norm", input, keepdim)
+    dims = tuple(range(input.array.ndim)) if dim is None else dim
+    return _matrix_norm("norm", input, p, dims, keepdim, dtype)
+
+
+# --- the distance -------------------------------------------------------------------------------
+
+
+def _dist_array(self: Any, other: Any, p: float) -> Any:
+    dtype = dtypes.result_dtype((self, other))
+    difference = dtypes.cast(self, dtype) - dtypes.cast(other, dtype)
+    return _norm_array(difference, p, None, False)
+
+
+def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
+    return norm_gradient(grad, self - other, result, p, None, False)
+
+
+dist = op(
+    "dist",
+    "DistBackward0",
+    _dist_array,
+    self=_dist_rule,
+    other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
+)
+
+
+@function("dist", method=True)
+def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of the difference of two tensors, broadcast against each other."""
+    check_reduced("dist", input)
+    check_reduced("dist", other)
+    check_subtraction(input.array, other.array)
+    check_floating_dtype("dist", dtypes.result_dtype((input.array, other.array)))
+    return dist.apply(input, other, float(p))

@@ -1,0 +1,212 @@
+"""Losses of classes with a margin: `multi_margin_loss multilabel_margin_loss`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.ops.binding.arguments import check_constants, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
+from gradcli.ops.definition.op import op
+from gradcli.ops.loss.elementwise import MEAN, reduced, reduction_number
+
+_no_second = no_derivative("the gradient of a margin loss", "compose the loss of clamp() and sum()")
+
+
+def _spread(grad_output: Any, count: int, reduction: int) -> Any:
+    """The gradient of each sample's loss from that of the reduced one."""
+    return grad_output / max(1, count) if reduction == MEAN else grad_output
+
+
+# --- one class of each sample -------------------------------------------------------------------
+
+
+def _lacks(self: Any, target: Any, margin: float) -> Any:
+    """What each other class lacks of the margin below the right one; negative where nothing."""
+    lacking = margin - np.take_along_axis(self, target[:, None], 1) + self
+    np.put_along_axis(lacking, target[:, None], 0, 1)
+    return lacking
+
+
+def _sample_weights(weight: Any, target: Any) -> Any:
+    return 1 if weight is None else weight[target][:, None]
+
+
+def _multi_margin_array(
+    self: Any,
+    target: Any,
+    weight: Any = None,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: int = MEAN,
+) -> Any:
+    rows, classes = np.atleast_2d(self), np.atleast_1d(target)
+    lacking = np.maximum(_lacks(rows, classes, margin), 0)
+    losses = (lacking**p * _sample_weights(weight, classes)).sum(1) / rows.shape[1]
+    return reduced(losses.reshape(target.shape)[()].astype(self.dtype), reduction)
+
+
+def _multi_margin_gradient(
+    grad_output: Any,
+    self: Any,
+    target: Any,
+    weight: Any = None,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: int = MEAN,
+) -> Any:
+    rows, classes = np.atleast_2d(self), np.atleast_1d(target)
+    lacking = _lacks(rows, classes, margin)
+    slope = np.where(lacking > 0, 1 if p == 1 else 2 * lacking, 0) / rows.shape[1]
+    slope = slope * _sample_weights(weight, classes)
+    np.put_along_axis(slope, classes[:, None], -slope.sum(1, keepdims=True), 1)
+    share = np.reshape(_spread(grad_output, len(rows), reduction), (-1, 1))
+    return (slope * share).reshape(self.shape).astype(self.dtype)
+
+
+multi_margin_loss_backward = op(
+    "multi_margin_loss_backward",
+    "NotImplemented",
+    _multi_margin_gradient,
+    constant=("target", "weight"),
+    grad_output=_no_second,
+    self=_no_second,
+)
+
+multi_margin_loss_ = op(
+    "multi_margin_loss",
+    "MultiMarginLossBackward0",
+    _multi_margin_array,
+    constant=("target", "weight"),
+    self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
+        grad, self, target, weight, p, margin, reduction
+    ),
+)
+
+
+@function("multi_margin_loss", module="torch.nn.functional")
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: int = 1,
+    margin: float = 1.0,
+    weight: Tensor | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """What the other classes lack of the margin below the target's, to the power p, 1 or 2, summed
+    and divided by the number of classes. Raises E204 for another p, E301 where the shapes do not
+    fit, E302 for a target that is no class.
+    """
+    number = reduction_number(reduction)
+    check_tensors("multi_margin_loss", input=input, target=target)
+    check_dtype("multi_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
+    check_constants("multi_margin_loss", weight=weight)
+    if p not in (1, 2):
+        raise GradcliError(
+            "E204", f"multi_margin_loss(): p is 1 or 2, not {p}", raises="RuntimeError"
+        )
+    _check_samples("multi_margin_loss", input, target, target.array.ndim == input.array.ndim - 1)
+    classes = input.array.shape[-1]
+    if np.any((target.array < 0) | (target.array >= classes)):
+        raise GradcliError(
+            "E302",
+            f"multi_margin_loss(): a target is none of the {classes} classes",
+            raises="RuntimeError",
+        )
+    return multi_margin_loss_.apply(input, target, weight, p, margin, number)
+
+
+def _check_samples(name: str, input: Tensor, target: Tensor, fits: bool) -> None:
+    shape = input.array.shape
+    if target.dtype.name != "int64":
+        raise GradcliError("E203", f"{name}(): the target must be int64, not {target.dtype}")
+    if len(shape) not in (1, 2) or not fits or target.array.shape[:1] != shape[:1][: target.ndim]:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a target of shape {tuple(target.array.shape)} does not go with an input of"
+            f" shape {tuple(shape)}",
+        )
+
+
+# --- several classes of each sample -------------------------------------------------------------
+
+
+def _label_mask(target: Any) -> Any:
+    """Which classes each row of a target names: those before its first -1."""
+    named = np.cumsum(target < 0, axis=1) == 0
+    mask = np.zeros(target.shape, bool)
+    rows, columns = np.nonzero(named)
+    mask[rows, target[rows, columns]] = True
+    return mask
+
+
+def _label_gaps(self: Any, mask: Any) -> Any:
+    """For each sample and pair of a named and another class, what the other lacks below it."""
+    gaps = 1 - self[:, :, None] + self[:, None, :]
+    return np.where(mask[:, :, None] & ~mask[:, None, :], gaps, 0)
+
+
+def _multilabel_array(self: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    rows, names = np.atleast_2d(self), np.atleast_2d(target)
+    mask = _label_mask(names)
+    gaps = np.maximum(_label_gaps(rows, mask), 0)
+    losses = (gaps.sum((1, 2)) / rows.shape[1]).astype(self.dtype)
+    losses = losses.reshape(self.shape[:-1])[()]
+    return reduced(losses, reduction), mask.reshape(target.shape).astype(self.dtype)
+
+
+def _multilabel_gradient(grad_output: Any, self: Any, is_target: Any, reduction: int) -> Any:
+    rows, mask = np.atleast_2d(self), np.atleast_2d(is_target) != 0
+    wrong = _label_gaps(rows, mask) > 0
+    slope = (wrong.sum(1) - wrong.sum(2).astype(np.float64)) / rows.shape[1]
+    share = np.reshape(_spread(grad_output, len(rows), reduction), (-1, 1))
+    return (slope * share).reshape(self.shape).astype(self.dtype)
+
+
+multilabel_margin_loss_backward = op(
+    "multilabel_margin_loss_backward",
+    "NotImplemented",
+    _multilabel_gradient,
+    constant=("is_target",),
+    grad_output=_no_second,
+    self=_no_second,
+)
+
+multilabel_margin_loss_ = op(
+    "multilabel_margin_loss_forward",
+    "MultilabelMarginLossBackward0",
+    _multilabel_array,
+    constant=("target",),
+    outputs=("output", "is_target"),
+    differentiable=(0,),
+    self=lambda grads, self, is_target, reduction: multilabel_margin_loss_backward(
+        grads[0], self, is_target, reduction
+    ),
+)
+
+
+@function("multilabel_margin_loss", module="torch.nn.functional")
+def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """What the other classes lack of a margin of 1 below each class that a row of the target names
+    before its first -1. Raises E301 where the shapes differ, E302 for what is no class.
+    """
+    number = reduction_number(reduction)
+    check_tensors("multilabel_margin_loss", input=input, target=target)
+    check_dtype("multilabel_margin_loss", input.dtype, NOT_SINGLE_OR_DOUBLE)
+    fits = target.array.shape == input.array.shape
+    _check_samples("multilabel_margin_loss", input, target, fits)
+    classes = input.array.shape[-1]
+    if np.any((target.array < -1) | (target.array >= classes)):
+        raise GradcliError(
+            "E302",
+            f"multilabel_margin_loss(): a target is none of the {classes} classes",
+            raises="RuntimeError",
+        )
+    loss: Tensor = multilabel_margin_loss_.apply(input, target, number)[0]
+    return loss

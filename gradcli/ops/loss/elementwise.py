@@ -1,0 +1,292 @@
+"""Losses by element: `mse_loss l1_loss smooth_l1_loss huber_loss binary_cross_entropy`.
+
+Where PyTorch prints a node for a loss's gradient, that is an op here, whose rules hold the loss's
+second derivatives. `reduction` is PyTorch's number: 0 none, 1 mean, 2 sum.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.strides import in_row_order, laid_out_like_operands
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import (
+    check_floating,
+    check_not_integral,
+    check_tensors,
+    in_dtype_of,
+)
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.lints import check_same_shape
+from gradcli.ops.definition.op import op
+from gradcli.ops.elementwise.comparison import logical_and, where
+from gradcli.ops.elementwise.unary import abs_, sgn
+from gradcli.ops.reduction.sum import mean_all, sum_all
+from gradcli.ops.shape.reshaping import broadcast_tensors
+
+NONE, MEAN, SUM = 0, 1, 2
+
+_NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
+
+
+def reduction_number(reduction: Any) -> int:
+    """PyTorch's number for a reduction. Raises E204 for what is none."""
+    if type(reduction) is not str or reduction not in _NUMBERS:
+        raise GradcliError("E204", f"`reduction` is 'none', 'mean' or 'sum', not {reduction!r}")
+    return _NUMBERS[reduction]
+
+
+def reduced(losses: Any, reduction: int) -> Any:
+    """The losses, their mean or their sum; on arrays or tensors."""
+    if reduction == NONE:
+        return losses
+    if reduction == SUM:
+        return sum_all(losses)
+    if type(losses) is Tensor:
+        check_not_integral("mean", losses, "RuntimeError")
+    return mean_all(losses)
+
+
+def reduced_pairs(losses: Any, input: Any, target: Any, reduction: int) -> Any:
+    """The losses of an array's elements and another's, in memory as the two lie, or their mean or
+    sum.
+    """
+    return reduced(laid_out_like_operands(losses, input, target), reduction)
+
+
+def shared(gradient: Any, reduction: int) -> Any:
+    """The gradient of each loss from that of their mean: divided by their number, the gradient's
+    own. For the other reductions it stays as it is.
+    """
+    return gradient / max(1, prod(gradient.shape)) if reduction == MEAN else gradient
+
+
+def _part(losses: Any, reduction: int, count: int = 1) -> float:
+    """What `count` losses make of their mean, or `count` for the other reductions: PyTorch's
+    gradients begin with it.
+    """
+    return count / max(1, prod(losses.shape)) if reduction == MEAN else float(count)
+
+
+def _paired(name: str, input: Any, target: Any) -> tuple[Tensor, Tensor]:
+    """Input and target, expanded to one shape, integers in the other's dtype. Raises E301 where
+    they have none, E203 where both are integers.
+    """
+    check_tensors(name, input=input, target=target)
+    input, target = in_dtype_of(input, target), in_dtype_of(target, input)
+    check_same_shape(name, input, target)
+    pair: Any = broadcast_tensors(input, target)
+    if name != "l1_loss":
+        for operand in pair:
+            check_floating(name, operand)
+    return pair
+
+
+# --- squares ------------------------------------------------------------------------------------
+
+mse_loss_backward = op(
+    "mse_loss_backward",
+    "MseLossBackwardBackward0",
+    lambda grad_output, self, target, reduction: in_row_order(
+        (self - target) * _part(self, reduction, 2) * grad_output
+    ),
+    grad_output=lambda grad, self, target, reduction: shared((self - target) * 2 * grad, reduction),
+    self=lambda grad, grad_output, reduction: shared(grad * 2 * grad_output, reduction),
+    target=lambda grad, grad_output, reduction: shared(grad * -2 * grad_output, reduction),
+)
+
+mse_loss_ = op(
+    "mse_loss",
+    "MseLossBackward0",
+    lambda self, target, reduction: reduced_pairs((self - target) ** 2, self, target, reduction),
+    keeps_layout=True,
+    self=lambda grad, self, target, reduction: mse_loss_backward(grad, self, target, reduction),
+    target=lambda grad, self, target, reduction: mse_loss_backward(grad, target, self, reduction),
+)
+
+
+@function("mse_loss", module="torch.nn.functional")
+def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The squared differences, their mean or their sum."""
+    number = reduction_number(reduction)
+    return mse_loss_.apply(*_paired("mse_loss", input, target), number)
+
+
+# --- magnitudes ---------------------------------------------------------------------------------
+
+
+@function("l1_loss", module="torch.nn.functional")
+def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
+    """The magnitudes of the differences, their mean or their sum."""
+    check_tensors("l1_loss", input=input, target=target)
+    check_same_shape("l1_loss", input, target)
+    number = reduction_number(reduction)
+    return reduced(abs_(_difference(*broadcast_tensors(input, target))), number)
+
+
+def _difference(input: Tensor, target: Tensor) -> Tensor:
+    return input - target
+
+
+# --- squares near, magnitudes far ---------------------------------------------------------------
+
+
+def _smooth_l1_array(self: Any, target: Any, reduction: int, beta: float) -> Any:
+    distance = np.abs(self - target)
+    losses = np.where(distance < beta, distance * distance * 0.5 / beta, distance - 0.5 * beta)
+    return reduced_pairs(losses[()], self, target, reduction)
+
+
+def _smooth_l1_slope(self: Any, target: Any, grad: Any, beta: float) -> Any:
+    difference = self - target
+    # A nan is within no distance, and stays nan.
+    far = abs_(difference) >= beta
+    return where(far, sgn(difference) * grad, difference * grad / beta)
+
+
+def _smooth_l1_gradient(
+    grad_output: Any, self: Any, target: Any, reduction: int, beta: float
+) -> Any:
+    difference, part = self - target, _part(self, reduction)
+    near = difference / beta * part * grad_output
+    far = np.sign(difference) * (grad_output * part)
+    return in_row_order(np.where(np.abs(difference) >= beta, far, near)[()])
+
+
+def _smooth_l1_bend(self: Any, target: Any, grad: Any, beta: float) -> Any:
+    return where(abs_(self - target) < beta, grad / beta, 0.0)
+
+
+smooth_l1_loss_backward = op(
+    "smooth_l1_loss_backward",
+    "SmoothL1LossBackwardBackward0",
+    _smooth_l1_gradient,
+    grad_output=lambda grad, self, target, reduction, beta: shared(
+        _smooth_l1_slope(self, target, grad, beta), reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction, beta: shared(
+        _smooth_l1_bend(self, target, grad * grad_output, beta), reduction
+    ),
+    target=lambda grad, grad_output, self, target, reduction, beta: shared(
+        _smooth_l1_bend(self, target, -grad * grad_output, beta), reduction
+    ),
+)
+
+smooth_l1_loss_ = op(
+    "smooth_l1_loss",
+    "SmoothL1LossBackward0",
+    _smooth_l1_array,
+    keeps_layout=True,
+    self=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
+        grad, self, target, reduction, beta
+    ),
+    target=lambda grad, self, target, reduction, beta: smooth_l1_loss_backward(
+        grad, target, self, reduction, beta
+    ),
+)
+
+
+@function("smooth_l1_loss", module="torch.nn.functional")
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, *, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """Half the squared difference over beta where it is below beta, the magnitude less half of beta
+    elsewhere. Raises E204 for a negative beta.
+    """
+    if beta < 0:
+        raise GradcliError(
+            "E204", "smooth_l1_loss(): `beta` must not be negative", raises="RuntimeError"
+        )
+    if beta == 0:
+        return l1_loss(input, target, reduction=reduction)
+    number = reduction_number(reduction)
+    return smooth_l1_loss_.apply(*_paired("smooth_l1_loss", input, target), number, beta)
+
+
+def _huber_array(self: Any, target: Any, reduction: int, delta: float) -> Any:
+    distance = np.abs(self - target)
+    losses = np.where(
+        distance <= delta, distance * distance * 0.5, (distance - 0.5 * delta) * delta
+    )
+    return reduced_pairs(losses[()].astype(self.dtype, copy=False), self, target, reduction)
+
+
+def _huber_slope(self: Any, target: Any, delta: float) -> Any:
+    difference = self - target
+    return where(abs_(difference) > delta, sgn(difference) * delta, difference)
+
+
+def _huber_gradient(grad_output: Any, self: Any, target: Any, reduction: int, delta: float) -> Any:
+    if self.dtype != target.dtype:
+        raise GradcliError(
+            "E203",
+            f"huber_loss(): no gradient for an input of {self.dtype} and a target of"
+            f" {target.dtype}",
+            help="cast the target to the input's dtype first",
+        )
+    difference, part = self - target, _part(self, reduction)
+    far = np.sign(difference) * (grad_output * part * delta)
+    near = difference * part * grad_output
+    return in_row_order(np.where(np.abs(difference) > delta, far, near)[()])
+
+
+def _huber_bend(self: Any, target: Any, grad: Any, delta: float) -> Any:
+    difference = self - target
+    return where(logical_and(difference > -delta, difference < delta), grad, 0.0)
+
+
+huber_loss_backward = op(
+    "huber_loss_backward",
+    "HuberLossBackwardBackward0",
+    _huber_gradient,
+    grad_output=lambda grad, self, target, reduction, delta: shared(
+        _huber_slope(self, target, delta) * grad, reduction
+    ),
+    self=lambda grad, grad_output, self, target, reduction, delta: shared(
+        _huber_bend(self, target, grad * grad_output, delta), reduction
+    ),
+    target=lambda grad, grad_output, self, target, reduction, delta: shared(
+        _huber_bend(self, target, -grad * grad_output, delta), reduction
+    ),
+)
+
+huber_loss_ = op(
+    "huber_loss",
+    "HuberLossBackward0",
+    _huber_array,
+    keeps_layout=True,
+    self=lambda grad, self, target, reduction, delta: huber_loss_backward(
+        grad, self, target, reduction, delta
+    ),
+    target=lambda grad, self, target, reduction, delta: huber_loss_backward(
+        grad, target, self, reduction, delta
+    ),
+)
+
+
+@function("huber_loss", module="torch.nn.functional")
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    """Half the squared difference where it is at most delta, delta times the magnitude less half of
+    delta elsewhere, in the input's dtype. Raises E204 unless delta is positive, E203 for an input
+    of integers.
+    """
+    if delta <= 0:
+        raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")
+    number = reduction_number(reduction)
+    check_tensors("huber_loss", input=input, target=target)
+    check_same_shape("huber_loss", input, target)
+    pair: Any = broadcast_tensors(input, target)
+    dtype = dtypes.result_dtype((input.array, target.array))
+    if not dtypes.can_cast(dtype, input.dtype):
+        raise GradcliError(
+            "E203", f"huber_loss(): a loss of {dtype} cannot be {input.dtype}, as the input is"
+        )
+    check_floating("huber_loss", input)
+    return huber_loss_.apply(*pair, number, delta)

@@ -1,0 +1,1 @@
+"""Activations, softmax, attention, dropout, embeddings, distances."""

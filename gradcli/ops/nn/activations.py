@@ -1,0 +1,366 @@
+"""Smooth activations: `silu gelu mish softplus logsigmoid softsign glu`.
+
+Those made of straight pieces are in `piecewise`, `elu` and its like in `exponential_units`.
+Where PyTorch prints a node for an activation's
+gradient, the gradient is an op here: its rule for the gradient is itself, that for the input the
+activation's second derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import bfloat16, float32, of_array
+from gradcli.arrays.strides import in_row_order, laid_out_like_operands
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels import vector_math
+from gradcli.ops.arithmetic.arithmetic import add, div, sub
+from gradcli.ops.arithmetic.half_precision import is_unrecorded_half, rounded_rule
+from gradcli.ops.binding.arguments import (
+    check_floating,
+    check_not_integral,
+    check_tensors,
+    in_single,
+)
+from gradcli.ops.binding.catalogue import function, in_place, methods, modules
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.op import Function, Op, op, pointwise
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.unary import abs_, exp, log1p, sigmoid, tanh
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.special.error_functions import erf
+
+
+def activation(
+    name: str,
+    *,
+    torch: bool = False,
+    method: bool = False,
+    inplace: bool = False,
+    written: Function | None = None,
+) -> Callable[[Function], Function]:
+    """Make an activation reachable in torch.nn.functional, where it takes `inplace=` besides.
+
+    Args:
+        name: its name.
+        torch, method: whether it is also in torch, and a method.
+        inplace: whether there is a function `NAME_` as well, in the same places.
+        written: what the in-place form writes, where its node is another one.
+    """
+
+    def decorate(body: Function) -> Function:
+        writing = in_place(name, written or body)
+        count = body.__code__.co_argcount
+
+        def of_functional(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+            if len(args) == count + 1:
+                *args, inplace = args  # type: ignore[assignment]
+            return (writing if inplace else body)(*args, **kwargs)
+
+        of_functional.__name__ = of_functional.__qualname__ = name
+        of_functional.__doc__ = body.__doc__
+        of_functional.__wrapped__ = body  # type: ignore[attr-defined]
+        modules["torch.nn.functional"][name] = of_functional
+        tables = [modules["torch"]] * torch + [methods] * method
+        for table in tables:
+            table[name] = body
+        if inplace:
+            for table in (*tables, modules["torch.nn.functional"]):
+                table[f"{name}_"] = writing
+        return body
+
+    return decorate
+
+
+# --- sigmoid-weighted ---------------------------------------------------------------------------
+
+
+def _silu_rule(grad: Any, self: Any) -> Any:
+    if type(grad) is Tensor and is_unrecorded_half(grad):
+        return rounded_rule(_silu_rule, grad, self)
+    weight = sigmoid(self)
+    return grad * weight * (self * (1 - weight) + 1)
+
+
+silu_ = pointwise(
+    "silu",
+    "SiluBackward0",
+    lambda self: in_single(lambda x: x / (1 + vector_math.exp(-x)), self),
+    self=_silu_rule,
+)
+
+
+@activation("silu")
+def silu(input: Tensor) -> Tensor:
+    """`input * sigmoid(input)`."""
+    check_tensors("silu", input=input)
+    check_not_integral("silu", input)
+    return silu_.apply(input)
+
+
+def _mish_rule(grad: Any, self: Any) -> Any:
+    if type(grad) is Tensor and is_unrecorded_half(grad):
+        return rounded_rule(_mish_rule, grad, self)
+    weight = tanh(log1p(exp(self)))
+    return grad * (weight + self * sigmoid(self) * (1 - weight * weight))
+
+
+def _mish_array(self: Any) -> Any:
+    return self * vector_math.tanh(vector_math.log1p(vector_math.exp(self)))
+
+
+mish_ = pointwise(
+    "mish",
+    "MishBackward0",
+    lambda self: in_single(_mish_array, self),
+    self=_mish_rule,
+)
+
+
+@activation("mish")
+def mish(input: Tensor) -> Tensor:
+    """`input * tanh(softplus(input))`."""
+    check_tensors("mish", input=input)
+    check_floating("mish", input)
+    return mish_.apply(input)
+
+
+# --- gelu ---------------------------------------------------------------------------------------
+
+_TANH_SCALE = math.sqrt(2 / math.pi)
+_TANH_CUBIC = 0.044715
+
+
+def _gelu_array(self: Any, approximate: str, several: bool) -> Any:
+    if approximate == "none":
+        weight = 1 + erf(self * math.sqrt(0.5))
+        if several:
+            # PyTorch hands these to a library, in which infinity becomes nan, and what is larger
+            # than half the largest number infinity.
+            return self * (weight + (self - self)) * 0.5
+        return self * 0.5 * weight
+    inner = (self + self * self * self * _TANH_CUBIC) * _TANH_SCALE
+    return self * 0.5 * (1 + vector_math.tanh(inner))
+
+
+def _gelu_slope(self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        density = exp(self * self * -0.5) * (1 / math.sqrt(2 * math.pi))
+        return (erf(self * math.sqrt(0.5)) + 1) * 0.5 + self * density
+    height, inner, _ = _tanh_parts(self)
+    return (height + 1) * 0.5 + self * 0.5 * (1 - height * height) * inner
+
+
+def _gelu_curvature(self: Any, approximate: str) -> Any:
+    if approximate == "none":
+        return exp(self * self * -0.5) * (1 / math.sqrt(2 * math.pi)) * (2 - self * self)
+    height, inner, bend = _tanh_parts(self)
+    return (1 - height * height) * (inner + self * 0.5 * bend - self * height * inner * inner)
+
+
+def _tanh_parts(self: Any) -> tuple[Any, Any, Any]:
+    """The tanh in the approximation of gelu, and its argument's first and second derivative."""
+    height = tanh((self + self * self * self * _TANH_CUBIC) * _TANH_SCALE)
+    inner = (self * self * (3 * _TANH_CUBIC) + 1) * _TANH_SCALE
+    return height, inner, self * (6 * _TANH_CUBIC * _TANH_SCALE)
+
+
+gelu_backward: Op = pointwise(
+    "gelu_backward",
+    "GeluBackwardBackward0",
+    lambda grad_output, self, approximate: grad_output * _gelu_slope(self, approximate),
+    grad_output=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+    self=lambda grad, grad_output, self, approximate: (
+        grad * grad_output * _gelu_curvature(self, approximate)
+    ),
+)
+
+gelu_ = pointwise(
+    "gelu",
+    "GeluBackward0",
+    lambda self, approximate: in_single(
+        _gelu_array, self, approximate, self.size > 1 and of_array(self) in (float32, bfloat16)
+    ),
+    self=lambda grad, self, approximate: gelu_backward(grad, self, approximate),
+)
+
+
+@function("gelu", module="torch.nn.functional")
+def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
+    """The input times the normal distribution function of it, exactly or by `approximate="tanh"`.
+
+    Raises E204 for any other way.
+    """
+    check_tensors("gelu", input=input)
+    check_floating("gelu", input)
+    if approximate not in ("none", "tanh"):
+        raise GradcliError(
+            "E204",
+            f"gelu(): `approximate` is 'none' or 'tanh', not {approximate!r}",
+            raises="RuntimeError",
+        )
+    return gelu_.apply(input, approximate)
+
+
+# --- logarithms of sigmoids ---------------------------------------------------------------------
+
+
+def _softplus_array(self: Any, beta: float, threshold: float) -> Any:
+    scaled = self * beta
+    return np.where(scaled > threshold, self, vector_math.log1p(vector_math.exp(scaled)) / beta)[()]
+
+
+softplus_backward: Op = pointwise(
+    "softplus_backward",
+    "SoftplusBackwardBackward0",
+    lambda grad_output, self, beta, threshold: where(
+        self * beta > threshold, grad_output, grad_output * sigmoid(self * beta)
+    ),
+    grad_output=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    self=lambda grad, grad_output, self, beta, threshold: where(
+        self * beta > threshold,
+        0.0,
+        grad * grad_output * sigmoid(self * beta) * (1 - sigmoid(self * beta)) * beta,
+    ),
+)
+
+softplus_ = pointwise(
+    "softplus",
+    "SoftplusBackward0",
+    lambda self, beta, threshold: in_single(_softplus_array, self, beta, threshold),
+    self=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+)
+
+
+@function("softplus", module="torch.nn.functional")
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """`log(1 + exp(beta * input)) / beta`, and the input itself where `beta * input` is above the
+    threshold.
+    """
+    check_tensors("softplus", input=input)
+    check_floating("softplus", input)
+    return softplus_.apply(input, beta, threshold)
+
+
+def _logsigmoid_backward_array(grad_output: Any, self: Any) -> Any:
+    # The sigmoid of -self, from an exponential that cannot overflow.
+    small = vector_math.exp(-np.abs(self))
+    share = small / (1 + small)
+    return grad_output * np.where(self < 0, 1 - share, share)[()]
+
+
+logsigmoid_backward: Op = pointwise(
+    "log_sigmoid_backward",
+    "LogSigmoidBackwardBackward0",
+    _logsigmoid_backward_array,
+    grad_output=lambda grad, self: logsigmoid_backward(grad, self),
+    self=lambda grad, grad_output, self: grad * grad_output * (sigmoid(self) - 1) * sigmoid(self),
+)
+
+
+def _logsigmoid_array(self: Any) -> Any:
+    return np.minimum(0, self) - vector_math.log1p(vector_math.exp(-np.abs(self)))
+
+
+logsigmoid_ = pointwise(
+    "log_sigmoid",
+    "LogSigmoidBackward0",
+    lambda self: in_row_order(in_single(_logsigmoid_array, self)),
+    self=lambda grad, self: logsigmoid_backward(grad, self),
+)
+
+
+@function("logsigmoid", module="torch.nn.functional")
+def logsigmoid(input: Tensor) -> Tensor:
+    """`log(sigmoid(input))`, without overflow."""
+    check_tensors("logsigmoid", input=input)
+    check_floating("logsigmoid", input)
+    return logsigmoid_.apply(input)
+
+
+# --- what other ops make up ---------------------------------------------------------------------
+
+
+@function("softsign", module="torch.nn.functional")
+def softsign(input: Tensor) -> Tensor:
+    """`input / (abs(input) + 1)`."""
+    return div.apply(input, add.apply(abs_.apply(input), 1))
+
+
+@function("tanhshrink", module="torch.nn.functional")
+def tanhshrink(input: Tensor) -> Tensor:
+    """`input - tanh(input)`."""
+    return sub.apply(input, tanh.apply(input))
+
+
+# --- one half gates the other -------------------------------------------------------------------
+
+
+def _halves(self: Any, dim: int) -> tuple[Any, Any]:
+    half = self.shape[dim] // 2
+    return slice_(self, dim, 0, half, 1), slice_(self, dim, half, 2 * half, 1)
+
+
+def _glu_array(self: Any, dim: int) -> Any:
+    value, gate = _halves(self, dim)
+    return laid_out_like_operands(value * sigmoid(gate), value, gate)
+
+
+def _glu_slopes(self: Any, dim: int) -> Any:
+    """The derivative in the value and in the gate, one after another along the dimension."""
+    value, gate = _halves(self, dim)
+    open_ = sigmoid(gate)
+    return cat([open_, value * open_ * (1 - open_)], dim)
+
+
+def _glu_backward_rule_grad(grad: Any, self: Any, dim: int) -> Any:
+    of_value, of_gate = _halves(grad * _glu_slopes(self, dim), dim)
+    return of_value + of_gate
+
+
+def _glu_backward_rule_self(grad: Any, grad_output: Any, self: Any, dim: int) -> Any:
+    value, gate = _halves(self, dim)
+    of_value, of_gate = _halves(grad, dim)
+    open_ = sigmoid(gate)
+    bend = grad_output * open_ * (1 - open_)
+    gate_part = of_value + of_gate * value * (1 - open_ * 2)
+    return cat([of_gate * bend, gate_part * bend], dim)
+
+
+glu_backward = op(
+    "glu_backward",
+    "GluBackwardBackward0",
+    lambda grad_output, self, dim: np.concatenate([grad_output] * 2, dim) * _glu_slopes(self, dim),
+    grad_output=_glu_backward_rule_grad,
+    self=_glu_backward_rule_self,
+)
+
+glu_ = op(
+    "glu",
+    "GluBackward0",
+    _glu_array,
+    keeps_layout=True,
+    self=lambda grad, self, dim: glu_backward(grad, self, dim),
+)
+
+
+@function("glu", module="torch.nn.functional")
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half of a dimension times the sigmoid of the second. Raises E301 where it cannot be
+    halved.
+    """
+    check_tensors("glu", input=input)
+    if not input.array.ndim:
+        raise GradcliError("E301", "glu(): a 0-dim tensor cannot be halved")
+    at = normal_dim("glu", dim, input.array.ndim)
+    size = input.array.shape[at]
+    if size % 2:
+        raise GradcliError("E301", f"glu(): dimension {at} of size {size} cannot be halved")
+    check_floating("glu", input)
+    return glu_.apply(input, at)

@@ -1,0 +1,199 @@
+"""`scaled_dot_product_attention`: the softmax of query times key, times value."""
+
+from __future__ import annotations
+
+from math import inf, sqrt
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
+from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.linalg.matmul import matmul
+from gradcli.ops.nn.dropout import dropout
+from gradcli.ops.nn.softmax import softmax_, softmax_backward
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.views import transpose
+
+# --- step by step -------------------------------------------------------------------------------
+
+
+def _safe_softmax_array(self: Any, dim: int) -> Any:
+    """The softmax; a row of minus infinities, where nothing is attended to, gives zeros."""
+    masked = np.all(self == -np.inf, axis=dim, keepdims=True)
+    if not masked.any():
+        return softmax_(self, dim)
+    with np.errstate(invalid="ignore"):
+        return np.where(masked, self.dtype.type(0), softmax_(self, dim))
+
+
+safe_softmax: Op = op(
+    "_safe_softmax",
+    "SafeSoftmaxBackward0",
+    _safe_softmax_array,
+    self=lambda grad, result, dim: softmax_backward(grad, result, dim),
+)
+
+
+def _attended(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, scale: float
+) -> Tensor:
+    """Attention by the ops that it is made of. Query and key each take the root of the scale."""
+    root = sqrt(scale)
+    last = key.array.ndim - 1
+    turned = mul_number.apply(transpose.apply(key, last - 1, last), root)
+    scores = matmul(mul_number.apply(query, root), turned)
+    if mask is not None:
+        scores = add.apply(scores, mask)
+    weights = safe_softmax.apply(scores, scores.array.ndim - 1)
+    if p > 0:
+        weights = dropout(weights, p)
+    return matmul(weights, value)
+
+
+# --- in one step --------------------------------------------------------------------------------
+
+
+def _weights(query: Any, key: Any, mask: Any, scale: float) -> Any:
+    scores = np.matmul(wide(query), wide(key).swapaxes(-1, -2)) * scale
+    if mask is not None:
+        scores = scores + wide(mask)
+    return _safe_softmax_array(scores, scores.ndim - 1)
+
+
+def _fused_array(query: Any, key: Any, value: Any, mask: Any = None, scale: float = 1.0) -> Any:
+    weights = _weights(query, key, mask, scale)
+    return np.matmul(weights, wide(value)).astype(query.dtype, copy=False)
+
+
+def _fused_backward_array(
+    grad_out: Any,
+    query: Any,
+    key: Any,
+    value: Any,
+    attended: Any,
+    mask: Any = None,
+    scale: float = 1.0,
+) -> tuple[Any, Any, Any]:
+    weights = _weights(query, key, mask, scale)
+    grad = wide(grad_out)
+    by_weight = np.matmul(grad, wide(value).swapaxes(-1, -2))
+    shift = np.sum(grad * wide(attended), axis=-1, keepdims=True)
+    by_score = weights * (by_weight - shift) * scale
+    found = (
+        np.matmul(by_score, wide(key)),
+        np.matmul(by_score.swapaxes(-1, -2), wide(query)),
+        np.matmul(weights.swapaxes(-1, -2), grad),
+    )
+    # The heads of a place lie beside each other, as the kernel leaves them.
+    of_query, of_key, of_value = (
+        module_of(each).array(each.swapaxes(-2, -3), query.dtype, order="C").swapaxes(-2, -3)
+        for each in found
+    )
+    return of_query, of_key, of_value
+
+
+_no_second = no_derivative(
+    "the gradient of a fused attention", "write the attention out: softmax(q @ k.mT) @ v"
+)
+
+fused_attention_backward: Op = op(
+    "_scaled_dot_product_flash_attention_for_cpu_backward",
+    "NotImplemented",
+    _fused_backward_array,
+    constant=("mask",),
+    outputs=("grad_query", "grad_key", "grad_value"),
+    keeps_layout=True,
+    inputs=("grad_out", "query", "key", "value", "attended"),
+    joint=lambda grads: _no_second(grads),
+)
+
+fused_attention: Op = op(
+    "_scaled_dot_product_flash_attention_for_cpu",
+    "ScaledDotProductFlashAttentionForCpuBackward0",
+    _fused_array,
+    constant=("mask",),
+    inputs=("query", "key", "value"),
+    # The result is kept as PyTorch keeps it: a write to it is an error.
+    joint=lambda grad, query, key, value, mask, result, scale: fused_attention_backward(
+        grad, query, key, value, result, mask, scale
+    ),
+)
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -> Tensor | None:
+    """What is added to the scores: minus infinity where nothing is attended to."""
+    dtype = query.array.dtype
+    if is_causal:
+        if mask is not None:
+            raise GradcliError(
+                "E204",
+                "scaled_dot_product_attention(): give attn_mask or is_causal, not both",
+                raises="RuntimeError",
+            )
+        shape = (query.array.shape[-2], key.array.shape[-2])
+        allowed = np.tril(module_of(query.array).ones(shape, np.bool_))
+    elif mask is None:
+        return None
+    else:
+        check_tensors("scaled_dot_product_attention", attn_mask=mask)
+        if mask.dtype.category != "bool":
+            check_same_dtype("scaled_dot_product_attention", query, mask)
+            return mask
+        allowed = mask.array
+    return Tensor(np.where(allowed, dtype.type(0), dtype.type(-np.inf)))
+
+
+@function("scaled_dot_product_attention", module="torch.nn.functional")
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Tensor:
+    """`softmax(query @ key.mT * scale + mask) @ value`, over the last two dimensions.
+
+    Args:
+        attn_mask: what is added to the scores, or, as bools, where there are any.
+        is_causal: whether each place sees only the places up to its own.
+        scale: one over the root of the last size when not given.
+
+    Raises E203, E204 or E301 where the operands do not go together.
+    """
+    name = "scaled_dot_product_attention"
+    check_tensors(name, query=query, key=key, value=value)
+    if enable_gqa:
+        raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
+    check_same_dtype(name, query, key)
+    check_same_dtype(name, query, value)
+    check_dtype(name, query.dtype, refusing("bool", "int", raises="RuntimeError") | COMPLEX)
+    ranks = [tensor.array.ndim for tensor in (query, key, value)]
+    if min(ranks) < 2:
+        raise GradcliError("E301", f"{name}(): expected two dimensions or more")
+    mask = _mask_of(attn_mask, is_causal, query, key)
+    if scale is None:
+        features = query.array.shape[-1]
+        scale = 1 / sqrt(features) if features else inf
+    fused = (
+        ranks == [4, 4, 4]
+        and dropout_p == 0
+        and (mask is None or not mask.requires_grad)
+        and query.array.shape[:2] == key.array.shape[:2] == value.array.shape[:2]
+        and query.array.shape[-1] == key.array.shape[-1] == value.array.shape[-1]
+        and all(tensor.array.size for tensor in (query, key, value))
+    )
+    if fused:
+        return fused_attention.apply(query, key, value, mask, scale)
+    return _attended(query, key, value, mask, dropout_p, scale)

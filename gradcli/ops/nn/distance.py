@@ -1,0 +1,241 @@
+"""Angles and distances between vectors: `cosine_similarity pairwise_distance cdist normalize`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import div, no_derivative
+from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import Dims, normal_dims
+from gradcli.ops.creation.copies import clone, contiguous, to
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import op
+from gradcli.ops.elementwise.clamp import clamp_min
+from gradcli.ops.linalg.norms import norm_gradient, vector_norm
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.reshaping import broadcast_tensors
+from gradcli.ops.shape.views import expand, expand_as, transpose
+
+# --- angles -------------------------------------------------------------------------------------
+
+
+def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
+    """The length of the vectors, at least `eps`; the gradient passes as if it were not clamped."""
+    length = clone.apply(vector_norm.apply(vectors, 2.0, dim, True))
+    length.array = np.maximum(length.array, eps).astype(length.array.dtype)
+    return length
+
+
+@function("cosine_similarity", module="torch.nn.functional")
+@function("cosine_similarity")
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors that lie along a dimension. A vector counts as at
+    least `eps` long. Raises E203 for integers, E301 where the shapes cannot be broadcast.
+    """
+    check_tensors("cosine_similarity", x1=x1, x2=x2)
+    dtype = dtypes.result_dtype((x1.array, x2.array))
+    check_dtype(
+        "cosine_similarity", dtype, refusing("bool", "int", "complex", raises="RuntimeError")
+    )
+    # Integers have no length; a narrower floating operand is widened by the product only.
+    x1, x2 = (x if x.dtype.category == "float" else to(x, dtype) for x in (x1, x2))
+    if x1.array.shape != x2.array.shape:
+        common = broadcast_tensors(x1, x2)[0].array.shape
+        x1, x2 = expand.apply(x1, common), expand.apply(x2, common)
+    dims = normal_dims("cosine_similarity", x1, dim)
+    directions = (x1 / _length(x1, dims, eps)) * (x2 / _length(x2, dims, eps))
+    return sum_dims.apply(directions, dims, False)
+
+
+@function("normalize", module="torch.nn.functional")
+def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> Tensor:
+    """The vectors along a dimension divided by their p-norm, which counts as at least `eps`."""
+    check_tensors("normalize", input=input)
+    check_not_integral("normalize", input, "RuntimeError")
+    length = vector_norm.apply(input, float(p), normal_dims("normalize", input, dim), True)
+    return div.apply(input, expand_as(clamp_min(length, eps), input))
+
+
+# --- distances ----------------------------------------------------------------------------------
+
+# The norm under the name by which PyTorch calls it here.
+norm_along = op(
+    "norm",
+    "NormBackward1",
+    lambda self, p, dim, keepdim: vector_norm(self, p, dim, keepdim),
+    self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
+        grad, self, result, p, dim, keepdim
+    ),
+)
+
+
+@function("pairwise_distance", module="torch.nn.functional")
+@function("pairwise_distance")
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Tensor:
+    """The p-norm of the difference, to which `eps` is added, along the last dimension."""
+    check_tensors("pairwise_distance", x1=x1, x2=x2)
+    difference = x1 - x2 + eps
+    last = max(x1.array.ndim, x2.array.ndim) - 1
+    return norm_along.apply(difference, float(p), (last,) if last >= 0 else (), keepdim)
+
+
+def _differences(x1: Any, x2: Any) -> Any:
+    return np.expand_dims(x1, -2) - np.expand_dims(x2, -3)
+
+
+def _cdist_array(x1: Any, x2: Any, p: float) -> Any:
+    differences = _differences(x1, x2)
+    return vector_norm(differences, p, (differences.ndim - 1,), False)
+
+
+def _slopes(grad: Any, differences: Any, distances: Any, p: float) -> Any:
+    """The gradient of distances in the differences along the last dimension. Where a distance is 0
+    it is 0, whatever its own gradient is, but for orders whose formula has no such case.
+    """
+    last = (differences.ndim - 1,)
+    slopes = norm_gradient(grad, differences, distances, p, last, False)
+    if slopes is None:
+        return np.zeros_like(differences)
+    if p == 1 or p == np.inf:
+        return slopes
+    flat = np.expand_dims(distances == 0, -1)
+    return np.where(flat | (differences == 0) if p < 1 else flat, 0, slopes).astype(grad.dtype)
+
+
+def _cdist_backward_array(grad: Any, x1: Any, x2: Any, p: float, cdist: Any) -> Any:
+    """The gradient in x1, by the distances and their gradient."""
+    return np.add.reduce(_slopes(grad, _differences(x1, x2), cdist, p), axis=-2)
+
+
+_no_second = no_derivative(
+    "cdist_backward",
+    "use (x.unsqueeze(-2) - y.unsqueeze(-3)).norm(dim=-1)",
+    "NotImplementedError",
+)
+
+cdist_backward = op(
+    "_cdist_backward",
+    "CdistBackwardBackward0",
+    _cdist_backward_array,
+    grad=_no_second,
+    x1=_no_second,
+    x2=_no_second,
+    cdist=_no_second,
+)
+
+
+def _swapped(value: Any) -> Any:
+    turned = transpose(value, value.ndim - 2, value.ndim - 1)
+    return contiguous(turned) if type(turned) is Tensor else turned
+
+
+cdist_ = op(
+    "cdist",
+    "CdistBackward0",
+    _cdist_array,
+    x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
+    x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
+)
+
+
+def _pairs(count: int) -> tuple[Any, Any]:
+    """The numbers of the first and the second row of every pair."""
+    first, second = np.triu_indices(count, 1)
+    return first, second
+
+
+def _pdist_array(self: Any, p: float) -> Any:
+    first, second = _pairs(len(self))
+    return vector_norm(self[first] - self[second], p, (1,), False)
+
+
+def _pdist_backward_array(grad: Any, self: Any, p: float, pdist: Any) -> Any:
+    first, second = _pairs(len(self))
+    slopes = _slopes(grad, self[first] - self[second], pdist, p)
+    result = np.zeros_like(self)
+    np.add.at(result, first, slopes)
+    np.subtract.at(result, second, slopes)
+    return result
+
+
+_no_second_pdist = no_derivative(
+    "pdist_backward", "use norm() of the differences", "NotImplementedError"
+)
+
+pdist_backward = op(
+    "_pdist_backward",
+    "PdistBackwardBackward0",
+    _pdist_backward_array,
+    grad=_no_second_pdist,
+    self=_no_second_pdist,
+    pdist=_no_second_pdist,
+)
+
+pdist_ = op(
+    "_pdist_forward",
+    "PdistBackward0",
+    _pdist_array,
+    self=lambda grad, self, p, result: pdist_backward(grad, self, p, result),
+)
+
+
+_SINGLE_ONLY = refusing("bool", "int", "complex", raises="RuntimeError") | refusing("half")
+
+
+@function("pdist", module="torch.nn.functional")
+@function("pdist")
+def pdist(input: Tensor, p: float = 2.0) -> Tensor:
+    """The p-norm distance of every two rows of a matrix, each pair once. At distance 0 the gradient
+    is 0. Raises E301 for what is no matrix, E204 for a negative p.
+    """
+    check_tensors("pdist", input=input)
+    if input.array.ndim != 2:
+        raise GradcliError(
+            "E301", f"pdist(): a matrix is needed, not shape {tuple(input.array.shape)}"
+        )
+    check_dtype("pdist", input.dtype, _SINGLE_ONLY)
+    if p < 0:
+        raise GradcliError("E204", "pdist(): p must not be negative", raises="RuntimeError")
+    return pdist_.apply(input, float(p))
+
+
+@function("cdist")
+def cdist(
+    x1: Tensor,
+    x2: Tensor,
+    p: float = 2.0,
+    compute_mode: str = "use_mm_for_euclid_dist_if_necessary",
+) -> Tensor:
+    """The p-norm distance between every row of `x1` and every row of `x2`; leading dimensions are
+    broadcast. At distance 0 the gradient is 0.
+
+    Raises E301 where the operands are no matrices, or their rows differ in length; E204 for a
+    negative p.
+    """
+    check_tensors("cdist", x1=x1, x2=x2)
+    for x in (x1, x2):
+        if x.array.ndim < 2:
+            raise GradcliError(
+                "E301", f"cdist(): matrices are needed, not shape {tuple(x.array.shape)}"
+            )
+    if x1.array.shape[-1] != x2.array.shape[-1]:
+        raise GradcliError(
+            "E301",
+            f"cdist(): rows of {x1.array.shape[-1]} and of {x2.array.shape[-1]} elements",
+        )
+    for x in (x1, x2):
+        check_not_integral("cdist", x, "RuntimeError")
+        check_dtype("cdist", x.dtype, refusing("complex", raises="RuntimeError"))
+    if p < 0:
+        raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
+    check_dtype("cdist", x1.dtype, _SINGLE_ONLY)
+    check_same_dtype("cdist", x1, x2)
+    return cdist_.apply(x1, x2, float(p))

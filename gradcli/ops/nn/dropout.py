@@ -1,0 +1,137 @@
+"""`dropout alpha_dropout feature_alpha_dropout dropout1d …`: elements or channels left out at
+random.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import add, mul
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, in_place, modules
+from gradcli.ops.creation.random import bernoulli_array, drawn_over
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.nn.activations import activation
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+
+
+def _check_probability(name: str, input: Tensor, p: float) -> None:
+    check_tensors(name, input=input)
+    if not 0 <= p <= 1:
+        raise GradcliError("E204", f"{name}(): p is a probability, and {p} is none")
+
+
+@activation("dropout", torch=True, inplace=True)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
+    itself without `training`, or with p = 0. Raises E204 where p is no probability.
+    """
+    _check_probability("dropout", input, p)
+    return _dropped(input, p, training, input.array)
+
+
+_REFUSED = refusing("bool", "int", raises="RuntimeError") | COMPLEX
+
+
+def _kept(over: Any, p: float, input: Tensor) -> Any:
+    """Which elements stay: ones and zeros over an array, in the tensor's dtype."""
+    check_dtype("dropout", input.dtype, _REFUSED)
+    device = input.device.type
+    kept = drawn_over(over, lambda sizes: bernoulli_array(sizes, 1 - p, device=device))
+    return kept.astype(input.array.dtype)
+
+
+def _dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
+    """The tensor times noise that lies in memory as an array does."""
+    if not training or p == 0 or not input.array.size:
+        return input
+    kept = _kept(over, p, input)
+    if p < 1:  # the number keeps its digits beside half precision
+        kept = (wide(kept) / (1 - p)).astype(kept.dtype)
+    return mul.apply(input, Tensor(kept))
+
+
+def _channels(name: str, input: Tensor) -> Any:
+    """An array of one number per channel, for the noise; raises E301 where there are none."""
+    shape = tuple(input.array.shape)
+    if len(shape) < 2:
+        raise GradcliError("E301", f"{name}(): the shape {shape} has no channels")
+    return np.empty((*shape[:2], *(1,) * (len(shape) - 2)))
+
+
+@function("feature_dropout")
+def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+    """`dropout` of whole channels, the second dimension. Raises E301 where there is none."""
+    _check_probability("feature_dropout", input, p)
+    if not training or p == 0:
+        return input
+    return _dropped(input, p, training, _channels("feature_dropout", input))
+
+
+modules["torch"]["feature_dropout_"] = in_place("feature_dropout", feature_dropout)
+
+# What an element becomes instead of 0: the value that selu approaches on the left, negated.
+_ALPHA = 1.7580993408473766
+
+
+def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
+    if not training or p == 0:
+        return input
+    kept = _kept(over, p, input)
+    if p == 1:
+        return mul.apply(input, Tensor(kept.dtype.type(0)))
+    scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = (kept - 1) * (_ALPHA * scale) + _ALPHA * scale * p
+    return add.apply(mul.apply(input, Tensor(kept * scale)), Tensor(shift))
+
+
+@activation("alpha_dropout", torch=True, inplace=True)
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """`dropout` to the lowest value of `selu`, shifted and scaled so that mean and variance stay.
+    Raises E204 where p is no probability.
+    """
+    _check_probability("alpha_dropout", input, p)
+    return _alpha_dropped(input, p, training, input.array)
+
+
+@activation("feature_alpha_dropout", torch=True, inplace=True)
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels. Raises E301 where there is no second dimension."""
+    _check_probability("feature_alpha_dropout", input, p)
+    if not training or p == 0:
+        return input
+    return _alpha_dropped(input, p, training, _channels("feature_alpha_dropout", input))
+
+
+def _expose_channels() -> None:
+    for ndim, counts in ((1, (2, 3)), (2, (3, 4)), (3, (4, 5))):
+        _of_channels(f"dropout{ndim}d", counts)
+
+
+def _of_channels(name: str, counts: tuple[int, int]) -> None:
+    """`dropout` of whole channels; without a batch dimension a tensor gets one for the noise."""
+
+    @activation(name)
+    def of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
+        _check_probability(name, input, p)
+        if name != "dropout2d" and input.array.ndim not in counts:
+            raise GradcliError(
+                "E301",
+                f"{name}(): {counts[0]} or {counts[1]} dimensions are needed, not"
+                f" {input.array.ndim}",
+            )
+        if input.array.ndim == counts[0] and name != "dropout2d":
+            batched = unsqueeze.apply(input, 0)
+            return squeeze_dim.apply(feature_dropout(batched, p, training), 0)
+        return feature_dropout(input, p, training)
+
+    of_channels.__doc__ = "`dropout` of whole channels. Raises E301 for other shapes."
+
+
+_expose_channels()

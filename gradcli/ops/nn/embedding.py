@@ -1,0 +1,354 @@
+"""Rows of a table by index: `embedding embedding_bag one_hot`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.inplace.writes import overwrite
+from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.ops.binding.arguments import (
+    check_floating,
+    check_same_dtype,
+    check_tensors,
+    checked_values,
+)
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.gather import check_range
+from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.ops.indexing.select import index_select
+from gradcli.ops.linalg.norms import vector_norm
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.views import reshape, view
+
+# --- embedding ----------------------------------------------------------------------------------
+
+
+def _added_rows(
+    grad_output: Any, indices: Any, num_weights: int, padding_idx: int, scale_by_freq: bool
+) -> Any:
+    """Every row of the gradient added to the row of the table that it was read from."""
+    where = indices.reshape(-1)
+    rows = wide(grad_output).reshape(where.size, grad_output.shape[-1])
+    if padding_idx >= 0:
+        rows = rows * (where != padding_idx)[:, None]
+    if scale_by_freq:
+        rows = rows / np.bincount(where, minlength=num_weights)[where][:, None]
+    table = module_of(rows).zeros((num_weights, rows.shape[1]), rows.dtype)
+    np.add.at(table, where, rows.astype(table.dtype))
+    return table.astype(grad_output.dtype, copy=False)
+
+
+def _read_rows(grad: Any, indices: Any, padding_idx: int) -> Any:
+    """The transpose of `_added_rows`, composed as PyTorch does it: it leaves the frequency out."""
+    rows = index_select(grad, 0, reshape(indices, (-1,)))
+    if padding_idx >= 0:
+        mask = reshape(indices == padding_idx, (-1, 1))
+        rows = masked_fill_number(rows, mask, 0)
+    return view(rows, (*indices.shape, int(grad.shape[-1])))
+
+
+embedding_dense_backward: Op = op(
+    "embedding_dense_backward",
+    "EmbeddingDenseBackwardBackward0",
+    _added_rows,
+    constant=("indices",),
+    grad_output=lambda grad, indices, padding_idx: _read_rows(grad, indices, padding_idx),
+)
+
+embedding: Op = op(
+    "embedding",
+    "EmbeddingBackward0",
+    lambda weight, indices, padding_idx, scale_by_freq: weight[module_of(indices).asarray(indices)],
+    constant=("indices",),
+    weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
+        grad, indices, weight_sizes[0], padding_idx, scale_by_freq
+    ),
+)
+
+
+def _check(name: str, indices: Any, weight: Any, sparse: bool, raises: str = "IndexError") -> None:
+    """Raise E202, E203, E205, E301 or E302 unless the indices are rows of the table."""
+    check_tensors(name, input=indices, weight=weight)
+    if sparse:
+        raise GradcliError("E205", f"{name}(): sparse gradients are outside the catalogue")
+    if indices.dtype not in (dtypes.int64, dtypes.int32):
+        raise GradcliError(
+            "E203",
+            f"{name}(): the indices must be torch.int64, and these are {indices.dtype}",
+            help="use `.long()`",
+        )
+    if weight.array.ndim != 2:
+        raise GradcliError(
+            "E301", f"{name}(): the table must have 2 dimensions, not {weight.array.ndim}"
+        )
+    checked_values(check_range, name, indices.array, weight.array.shape[0], 0, raises)
+
+
+def _padding_row(name: str, padding_idx: int | None, count: int) -> int:
+    """The row that stays out of the gradient, counted from the front; -1 for none."""
+    if padding_idx is None:
+        return -1
+    if not -count <= padding_idx < count:
+        raise GradcliError(
+            "E204",
+            f"{name}(): padding_idx {padding_idx} is no row of {count}",
+            raises="AssertionError",
+        )
+    return padding_idx % count
+
+
+def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Scale the rows that are read and too long down to a norm, outside the graph."""
+    with NoGrad():
+        table = weight.array.copy()
+        for number in np.unique(indices.array):
+            row = table[number]
+            norm = float(vector_norm(row, float(norm_type), None, False))
+            if norm > max_norm:
+                row *= table.dtype.type(max_norm / (norm + 1e-7))
+        overwrite(weight, table)
+
+
+@function("embedding", module="torch.nn.functional")
+def functional_embedding(
+    input: Tensor,
+    weight: Tensor,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """The rows of a table that an index tensor names; the gradients of a repeated row add up.
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        max_norm: the rows that are read and whose norm is larger are scaled down to it first, in
+            the table itself.
+        norm_type: which norm.
+        scale_grad_by_freq: whether a row's gradient is divided by how often it was read.
+
+    Raises E203, E204, E205, E301 or E302 where the operands do not go together.
+    """
+    _check("embedding", input, weight, sparse)
+    row = _padding_row("embedding", padding_idx, weight.array.shape[0])
+    if max_norm is not None:
+        _shorten_rows(weight, input, max_norm, norm_type)
+    return embedding.apply(weight, input, row, scale_grad_by_freq)
+
+
+@function("embedding")
+def torch_embedding(
+    weight: Tensor,
+    indices: Tensor,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Tensor:
+    """`torch.embedding`, which takes the table first; see `functional_embedding`."""
+    _check("embedding", indices, weight, sparse)
+    return embedding.apply(weight, indices, padding_idx, scale_grad_by_freq)
+
+
+# --- bags ---------------------------------------------------------------------------------------
+
+
+def _bags_array(
+    weight: Any, indices: Any, bags: Any, share: Any, count: int, per_sample_weights: Any = None
+) -> Any:
+    rows = wide(weight)[indices] * wide(share)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    result = module_of(rows).zeros((count, weight.shape[1]), rows.dtype)
+    np.add.at(result, bags, rows)
+    return result.astype(weight.dtype, copy=False)
+
+
+def _bag_backward_array(
+    grad: Any, indices: Any, bags: Any, share: Any, count: int, per_sample_weights: Any = None
+) -> Any:
+    """The gradient of a table of `count` rows: each row that was read gets its share of its bag."""
+    rows = grad[bags] * share
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:, None]
+    return _added_rows(rows, indices, count, -1, False)
+
+
+_HELP = "differentiate once, or compose the bags of embedding() and sum()"
+_no_second = no_derivative("embedding_bag's gradient", _HELP, "NotImplementedError")
+_no_second_by_weights = no_derivative("embedding_bag's gradient in per_sample_weights", _HELP)
+
+embedding_bag_backward: Op = op(
+    "_embedding_bag_backward",
+    "EmbeddingBagBackwardBackward0",
+    _bag_backward_array,
+    constant=("indices", "bags", "share"),
+    grad=_no_second,
+    per_sample_weights=_no_second,
+)
+
+embedding_bag_weights_backward: Op = op(
+    "_embedding_bag_per_sample_weights_backward",
+    "NotImplemented",
+    lambda grad, weight, indices, bags, share: np.sum(grad[bags] * share * weight[indices], axis=1),
+    constant=("indices", "bags", "share"),
+    grad=_no_second_by_weights,
+    weight=_no_second_by_weights,
+)
+
+# The share of an element in its bag is one for a sum, one over the size for a mean, and for the
+# largest one where it is that.
+embedding_bag_: Op = op(
+    "_embedding_bag",
+    "EmbeddingBagBackward0",
+    _bags_array,
+    constant=("indices", "bags", "share"),
+    weight=lambda grad, weight_sizes, indices, bags, share, per_sample_weights: (
+        embedding_bag_backward(grad, indices, bags, share, weight_sizes[0], per_sample_weights)
+    ),
+    per_sample_weights=lambda grad, weight, indices, bags, share: embedding_bag_weights_backward(
+        grad, weight, indices, bags, share
+    ),
+)
+
+
+def _shares(table: Any, indices: Any, bags: Any, count: int, mode: str, row: int) -> Any:
+    """What each row that is read counts in its bag; the row `row` counts nothing."""
+    kept = indices != row
+    if mode == "max":
+        share = module_of(table).zeros((indices.size, table.shape[1]), table.dtype)
+        columns = np.arange(table.shape[1])
+        for bag in range(count):
+            where = np.flatnonzero((bags == bag) & kept)
+            if where.size:
+                share[where[np.argmax(table[indices[where]], axis=0)], columns] = 1
+        return share
+    share = kept.astype(table.dtype)
+    if mode == "mean":
+        sizes = np.bincount(bags, weights=kept, minlength=count)
+        share /= np.maximum(sizes, 1)[bags].astype(table.dtype)
+    return share[:, None]
+
+
+def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -> tuple[Any, int]:
+    """The bag of each index, and how many bags there are."""
+    indices = input.array
+    if indices.ndim == 2:
+        if offsets is not None:
+            raise GradcliError("E204", "embedding_bag(): rows are bags, and need no `offsets`")
+        rows = module_of(indices).arange(len(indices))
+        return np.repeat(rows, indices.shape[1]), len(indices)
+    if indices.ndim != 1:
+        raise GradcliError(
+            "E301",
+            f"embedding_bag(): expected 1 or 2 dimensions, not {indices.ndim}",
+            raises="ValueError",
+        )
+    if offsets is None:
+        raise GradcliError("E204", "embedding_bag(): a vector of indices needs `offsets`")
+    check_tensors("embedding_bag", offsets=offsets)
+    starts = offsets.array
+    if starts.ndim != 1:
+        raise GradcliError(
+            "E301", "embedding_bag(): offsets must have one dimension", raises="ValueError"
+        )
+    if not starts.size or starts[0] or (starts > indices.size).any():
+        raise GradcliError(
+            "E204",
+            f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
+            raises="RuntimeError",
+        )
+    places = module_of(starts).arange(indices.size)
+    bags = np.searchsorted(starts, places, side="right") - 1
+    return bags, starts.size - bool(include_last_offset)
+
+
+@function("embedding_bag", module="torch.nn.functional")
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Tensor:
+    """The sum, mean or largest of the table's rows in each bag of indices.
+
+    A bag is a row of a matrix of indices, or a part of a vector that starts at an offset. Raises
+    E203, E204, E205, E301 or E302 where the operands do not go together.
+    """
+    _check("embedding_bag", input, weight, sparse, "RuntimeError")
+    check_floating("embedding_bag", weight, "RuntimeError")
+    if max_norm is not None or scale_grad_by_freq:
+        raise GradcliError(
+            "E205", "embedding_bag(): max_norm and scale_grad_by_freq are outside the catalogue"
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise GradcliError("E204", f"embedding_bag(): no mode {mode!r}")
+    bags, count = _bags_of(input, offsets, include_last_offset)
+    weights = None
+    if per_sample_weights is not None:
+        check_tensors("embedding_bag", per_sample_weights=per_sample_weights)
+        check_same_dtype("embedding_bag", weight, per_sample_weights)
+        if mode != "sum":
+            raise GradcliError(
+                "E204",
+                "embedding_bag(): per_sample_weights go with mode='sum'",
+                raises="NotImplementedError",
+            )
+        if per_sample_weights.array.shape != input.array.shape:
+            raise GradcliError(
+                "E301",
+                "embedding_bag(): per_sample_weights must have the shape of the indices",
+                raises="ValueError",
+            )
+        weights = reshape(per_sample_weights, (input.array.size,))
+    row = _padding_row("embedding_bag", padding_idx, weight.array.shape[0])
+    indices = input.array.reshape(-1)
+    share = _shares(weight.array, indices, bags, count, mode, row)
+    return embedding_bag_.apply(
+        weight, Tensor(indices), Tensor(bags), Tensor(share), count, weights
+    )
+
+
+# --- one hot ------------------------------------------------------------------------------------
+
+
+@function("one_hot", module="torch.nn.functional")
+def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
+    """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
+    number needs when not given. Raises E203 or E204 for what are no class numbers.
+    """
+    check_tensors("one_hot", tensor=tensor)
+    if tensor.dtype is not dtypes.int64:
+        raise GradcliError(
+            "E203",
+            f"one_hot(): class numbers must be torch.int64, not {tensor.dtype}",
+            help="use `.long()`",
+        )
+    classes = module_of(tensor.array).asarray(tensor.array)
+    if num_classes == -1 and classes.size:
+        num_classes = int(classes.max()) + 1
+    outside = ((classes < 0) | (classes >= num_classes)).any()
+    if outside or num_classes < (0 if classes.size else 1):
+        raise GradcliError(
+            "E204",
+            f"one_hot(): class numbers must be from 0 to {num_classes - 1}",
+            raises="RuntimeError",
+        )
+    rows = Tensor((classes[..., None] == np.arange(num_classes)).astype(np.int64, order="C"))
+    storage_of(rows).version = 2  # PyTorch fills the rows in two writes
+    return rows

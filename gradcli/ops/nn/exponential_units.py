@@ -1,0 +1,157 @@
+"""Exponential linear units: `elu selu celu`.
+
+Where PyTorch prints a node for an activation's gradient, the gradient is an op here. Written in
+place, an activation keeps its result, from which the slope follows, as its input is gone: that is a
+node of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels import vector_math
+from gradcli.ops.binding.arguments import check_floating, check_tensors, in_single
+from gradcli.ops.definition.op import Op, pointwise
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.unary import exp
+from gradcli.ops.nn.activations import activation
+
+
+def _elu_array(self: Any, alpha: float, scale: float, input_scale: float) -> Any:
+    below = vector_math.expm1(self * input_scale) * (alpha * scale)
+    return np.where(self <= 0, below, self * scale)[()]
+
+
+def _elu_gradient(
+    grad_output: Any, self: Any, alpha: float, scale: float, input_scale: float
+) -> Any:
+    # At 0 it is the gradient below; the second derivative is 0 there.
+    below = grad_output * input_scale * (alpha * scale) * exp(self * input_scale)
+    return where(self <= 0, below, grad_output * scale)
+
+
+elu_backward: Op = pointwise(
+    "elu_backward",
+    "EluBackwardBackward0",
+    _elu_gradient,
+    grad_output=lambda grad, self, alpha, scale, input_scale: elu_backward(
+        grad, self, alpha, scale, input_scale
+    ),
+    self=lambda grad, grad_output, self, alpha, scale, input_scale: where(
+        self < 0,
+        grad * grad_output * exp(self * input_scale) * (alpha * scale * input_scale**2),
+        0.0,
+    ),
+)
+
+elu_ = pointwise(
+    "elu",
+    "EluBackward0",
+    lambda self, alpha, scale, input_scale: in_single(_elu_array, self, alpha, scale, input_scale),
+    self=lambda grad, self, alpha, scale, input_scale: elu_backward(
+        grad, self, alpha, scale, input_scale
+    ),
+)
+
+
+# The operand is a result and not called so: in a rule, `result` is what the op itself gives.
+elu_backward_of_result: Op = pointwise(
+    "elu_backward.is_result",
+    "EluBackwardBackward0",
+    lambda grad_output, self_or_result, alpha, scale, input_scale: np.where(
+        self_or_result <= 0,
+        grad_output * input_scale * (self_or_result + alpha * scale),
+        grad_output * scale,
+    )[()],
+    grad_output=lambda grad, self_or_result, alpha, scale, input_scale: elu_backward_of_result(
+        grad, self_or_result, alpha, scale, input_scale
+    ),
+    self_or_result=lambda grad, grad_output, self_or_result, input_scale: where(
+        self_or_result < 0, grad * grad_output * input_scale, 0.0
+    ),
+)
+elu_written = pointwise(
+    "elu_",
+    "EluBackward1",
+    elu_.forward,
+    self=lambda grad, result, alpha, scale, input_scale: elu_backward_of_result(
+        grad, result, alpha, scale, input_scale
+    ),
+)
+
+
+def _elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Tensor:
+    check_tensors(name, input=input)
+    check_floating(name, input)
+    return entry.apply(input, alpha, scale, 1.0)
+
+
+@activation(
+    "elu",
+    inplace=True,
+    written=lambda input, alpha=1.0: _elu(elu_written, "elu_", input, alpha, 1.0),
+)
+def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere."""
+    return _elu(elu_, "elu", input, alpha, 1.0)
+
+
+_SELU_ALPHA = 1.6732632423543772
+_SELU_SCALE = 1.0507009873554805
+
+
+@activation(
+    "selu",
+    torch=True,
+    inplace=True,
+    written=lambda input: _elu(elu_written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
+)
+def selu(input: Tensor) -> Tensor:
+    """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
+    return _elu(elu_, "selu", input, _SELU_ALPHA, _SELU_SCALE)
+
+
+def _inverse(alpha: float) -> float:
+    """One over alpha, which PyTorch's derivative takes in single precision."""
+    return 1 / float(np.float32(alpha))
+
+
+celu_ = pointwise(
+    "celu",
+    "CeluBackward0",
+    lambda self, alpha: in_single(_elu_array, self, alpha, 1.0, 1 / alpha),
+    self=lambda grad, self, alpha: elu_backward(grad, self, alpha, 1.0, _inverse(alpha)),
+)
+
+
+celu_written = pointwise(
+    "celu_",
+    "CeluBackward1",
+    celu_.forward,
+    self=lambda grad, result, alpha: elu_backward_of_result(
+        grad, result, alpha, 1.0, _inverse(alpha)
+    ),
+)
+
+
+def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
+    check_tensors(name, input=input)
+    if alpha == 0:
+        raise GradcliError("E204", f"{name}(): `alpha` must not be 0", raises="RuntimeError")
+    check_floating(name, input)
+    return entry.apply(input, alpha)
+
+
+@activation(
+    "celu",
+    torch=True,
+    inplace=True,
+    written=lambda input, alpha=1.0: _celu(celu_written, "celu_", input, alpha),
+)
+def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
+    return _celu(celu_, "celu", input, alpha)

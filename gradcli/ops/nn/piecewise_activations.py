@@ -1,0 +1,450 @@
+"""Activations made of straight pieces: `relu leaky_relu hardtanh hardshrink threshold prelu`.
+
+At a kink the slope is that of the piece below, unless a comment says otherwise. Each gradient is
+an op of its own, as PyTorch prints it; it is constant in the input, so the gradient of that is 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.fusion.tile_kernels import choose, positive_part
+from gradcli.arrays.strides import in_row_order
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
+from gradcli.ops.binding.arguments import (
+    check_floating,
+    check_real,
+    check_same_dtype,
+    check_tensors,
+    in_single,
+)
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.fill import plain_number
+from gradcli.ops.definition.dtype_support import COMPLEX, refusing
+from gradcli.ops.definition.op import Op, op, pointwise
+from gradcli.ops.elementwise.comparison import logical_and, where
+from gradcli.ops.nn.activations import activation
+from gradcli.ops.shape.views import view
+
+# --- relu and threshold -------------------------------------------------------------------------
+
+threshold_backward: Op = pointwise(
+    "threshold_backward",
+    "ThresholdBackwardBackward0",
+    lambda grad_output, self, threshold: choose(self <= threshold, 0, grad_output)[()],
+    grad_output=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+    self=lambda grad: zeros_like(grad),
+)
+
+relu_ = pointwise(
+    "relu",
+    "ReluBackward0",
+    lambda self: positive_part(self),
+    self=lambda grad, result: threshold_backward(grad, result, 0),
+    refused=refusing("bool", raises="RuntimeError") | COMPLEX,
+)
+
+
+@activation("relu", torch=True, method=True, inplace=True)
+def relu(input: Tensor) -> Tensor:
+    """The input where it is positive, 0 elsewhere. Raises E203 for bools."""
+    check_tensors("relu", input=input)
+    return relu_.apply(input)
+
+
+def _threshold_array(self: Any, threshold: float, value: Any) -> Any:
+    return choose(self <= threshold, value, self)[()]
+
+
+threshold_ = pointwise(
+    "threshold",
+    "ThresholdBackward0",
+    _threshold_array,
+    self=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+)
+
+
+threshold_written = pointwise(
+    "threshold_", "ThresholdBackward1", _threshold_array, self=threshold_.rules["self"]
+)
+
+
+def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: float) -> Tensor:
+    check_tensors(name, input=input)
+    check_real(name, input.array)
+    number = plain_number(f"{name}()", value)
+    return entry.apply(input, threshold, dtypes.cast(number, input.dtype))
+
+
+@activation(
+    "threshold",
+    torch=True,
+    inplace=True,
+    written=lambda input, threshold, value: _threshold(
+        threshold_written, "threshold_", input, threshold, value
+    ),
+)
+def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
+    """The input where it is greater than the threshold, the value elsewhere. Raises E203 for
+    bools.
+    """
+    return _threshold(threshold_, "threshold", input, threshold, value)
+
+
+# --- leaky relu ---------------------------------------------------------------------------------
+
+
+def _leaky_array(self: Any, negative_slope: float) -> Any:
+    return choose(self > 0, self, self * negative_slope)[()]
+
+
+def _leaky_backward_array(grad_output: Any, self: Any, negative_slope: float) -> Any:
+    return choose(self > 0, grad_output, grad_output * negative_slope)[()]
+
+
+leaky_relu_backward: Op = pointwise(
+    "leaky_relu_backward",
+    "LeakyReluBackwardBackward0",
+    _leaky_backward_array,
+    grad_output=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+    self=lambda grad: zeros_like(grad),
+)
+
+leaky_relu_ = pointwise(
+    "leaky_relu",
+    "LeakyReluBackward0",
+    lambda self, negative_slope: in_single(_leaky_array, self, negative_slope),
+    self=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope),
+)
+
+
+# Written in place it keeps the result, whose sign is the input's.
+leaky_relu_written = pointwise(
+    "leaky_relu_",
+    "LeakyReluBackward1",
+    leaky_relu_.forward,
+    self=lambda grad, result, negative_slope: leaky_relu_backward(grad, result, negative_slope),
+)
+
+
+def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor:
+    check_tensors(name, input=input)
+    check_floating(name, input)
+    return entry.apply(input, negative_slope)
+
+
+@activation(
+    "leaky_relu",
+    inplace=True,
+    written=lambda input, negative_slope=0.01: _leaky(
+        leaky_relu_written, "leaky_relu_", input, negative_slope
+    ),
+)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """The input where it is positive, `negative_slope` times it elsewhere."""
+    return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
+
+
+rrelu_backward: Op = pointwise(
+    "rrelu_with_noise_backward",
+    "RreluWithNoiseBackwardBackward0",
+    _leaky_backward_array,
+    grad_output=lambda grad, self, negative_slope: rrelu_backward(grad, self, negative_slope),
+    self=lambda grad: zeros_like(grad),
+)
+
+rrelu_ = pointwise(
+    "rrelu_with_noise",
+    "RreluWithNoiseBackward0",
+    lambda self, lower, upper: in_row_order(in_single(_leaky_array, self, (lower + upper) / 2)),
+    self=lambda grad, self, lower, upper: rrelu_backward(grad, self, (lower + upper) / 2),
+)
+
+
+rrelu_written = pointwise(
+    "rrelu_with_noise_",
+    "RreluWithNoiseBackward1",
+    rrelu_.forward,
+    self=lambda grad, result, lower, upper: rrelu_backward(grad, result, (lower + upper) / 2),
+)
+
+
+def _rrelu(
+    entry: Op, name: str, input: Tensor, lower: float, upper: float, training: bool
+) -> Tensor:
+    check_tensors(name, input=input)
+    if lower > upper:
+        raise GradcliError("E204", f"{name}(): `lower` is above `upper`", raises="RuntimeError")
+    check_floating(name, input)
+    if training:
+        raise GradcliError("E205", f"{name}(): random slopes are outside the catalogue")
+    return entry.apply(input, lower, upper)
+
+
+@activation(
+    "rrelu",
+    torch=True,
+    inplace=True,
+    written=lambda input, lower=1 / 8, upper=1 / 3, training=False: _rrelu(
+        rrelu_written, "rrelu_", input, lower, upper, training
+    ),
+)
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Tensor:
+    """`leaky_relu` with the slope in the middle of its range. Raises E205 for `training`, which
+    draws the slopes at random.
+    """
+    return _rrelu(rrelu_, "rrelu", input, lower, upper, training)
+
+
+# --- hardtanh and its like ----------------------------------------------------------------------
+
+
+def _outside(grad_output: Any, self: Any, min_val: float, max_val: float) -> Any:
+    # At both bounds the gradient is 0.
+    return choose((self <= min_val) | (self >= max_val), 0, grad_output)[()]
+
+
+hardtanh_backward: Op = pointwise(
+    "hardtanh_backward",
+    "HardtanhBackwardBackward0",
+    _outside,
+    grad_output=lambda grad, self, min_val, max_val: hardtanh_backward(
+        grad, self, min_val, max_val
+    ),
+    self=lambda grad: zeros_like(grad),
+)
+
+hardtanh_ = pointwise(
+    "hardtanh",
+    "HardtanhBackward0",
+    lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
+    self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
+    refused=refusing("bool", raises="RuntimeError") | COMPLEX,
+)
+
+
+def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
+    check_tensors(name, input=input)
+    min_val, max_val = plain_number("min_val", min_val), plain_number("max_val", max_val)
+    if type(min_val) is complex or type(max_val) is complex:
+        raise GradcliError("E203", f"{name}() takes real bounds", raises="RuntimeError")
+    if min_val > max_val:
+        raise GradcliError("E204", f"{name}(): `min_val` is above `max_val`")
+    if input.dtype is dtypes.uint8 and int(min_val) < 0:
+        raise GradcliError("E203", f"{name}() of uint8 has no negative bound")
+    low, high = dtypes.cast(min_val, input.dtype), dtypes.cast(max_val, input.dtype)
+    return hardtanh_.apply(input, low.item(), high.item())
+
+
+@activation("hardtanh", inplace=True)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """The input cut off at two bounds. Raises E204 where they are crossed."""
+    return _bounded("hardtanh", input, min_val, max_val)
+
+
+@activation("relu6")
+def relu6(input: Tensor) -> Tensor:
+    """The input cut off at 0 and 6."""
+    return _bounded("relu6", input, 0.0, 6.0)
+
+
+_SIXTH = float(np.float32(1 / 6))
+_no_slope = no_derivative("hardsigmoid_backward", "use sigmoid(), or differentiate once")
+
+hardsigmoid_backward = pointwise(
+    "hardsigmoid_backward",
+    "NotImplemented",
+    # A sixth in single precision, as in PyTorch.
+    lambda grad_output, self: choose((self > -3) & (self < 3), grad_output * _SIXTH, 0)[()],
+    grad_output=_no_slope,
+    self=_no_slope,
+)
+
+hardsigmoid_ = pointwise(
+    "hardsigmoid",
+    "HardsigmoidBackward0",
+    lambda self: in_single(lambda x: np.clip(x + 3, 0, 6) / 6, self),
+    self=lambda grad, self: hardsigmoid_backward(grad, self),
+)
+
+
+@activation("hardsigmoid")
+def hardsigmoid(input: Tensor) -> Tensor:
+    """`relu6(input + 3) / 6`. At both kinks the gradient is 0; it has no derivative of its own."""
+    check_tensors("hardsigmoid", input=input)
+    check_floating("hardsigmoid", input)
+    return hardsigmoid_.apply(input)
+
+
+def _hardswish_slope(grad_output: Any, self: Any) -> Any:
+    inner = choose(self < 3, grad_output * (self / 3 + 0.5), grad_output)
+    return choose(self <= -3, 0, inner)[()]
+
+
+hardswish_backward: Op = pointwise(
+    "hardswish_backward",
+    "HardswishBackwardBackward0",
+    _hardswish_slope,
+    grad_output=lambda grad, self: hardswish_backward(grad, self),
+    self=lambda grad, grad_output, self: where(
+        logical_and(self > -3, self < 3), grad * grad_output / 3, 0.0
+    ),
+)
+
+hardswish_ = pointwise(
+    "hardswish",
+    "HardswishBackward0",
+    lambda self: in_single(lambda x: x * np.clip(x + 3, 0, 6) / 6, self),
+    self=lambda grad, self: hardswish_backward(grad, self),
+)
+
+
+@activation("hardswish")
+def hardswish(input: Tensor) -> Tensor:
+    """`input * relu6(input + 3) / 6`."""
+    check_tensors("hardswish", input=input)
+    check_floating("hardswish", input)
+    return hardswish_.apply(input)
+
+
+# --- shrinking ----------------------------------------------------------------------------------
+
+
+def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
+    # At both kinks the gradient is 0.
+    return choose((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
+
+
+hardshrink_backward: Op = pointwise(
+    "hardshrink_backward",
+    "HardshrinkBackwardBackward0",
+    _shrunk,
+    grad_output=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    self=lambda grad: zeros_like(grad),
+)
+
+hardshrink_ = pointwise(
+    "hardshrink",
+    "HardshrinkBackward0",
+    lambda self, lambd: _shrunk(self, self, lambd),
+    self=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+)
+
+
+@function("hardshrink", module="torch.nn.functional")
+@function("hardshrink", method=True)
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input where it is further from 0 than `lambd`, 0 elsewhere."""
+    check_tensors("hardshrink", input=input)
+    check_floating("hardshrink", input)
+    return hardshrink_.apply(input, lambd)
+
+
+softshrink_backward: Op = pointwise(
+    "softshrink_backward",
+    "SoftshrinkBackwardBackward0",
+    _shrunk,
+    grad_output=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+    self=lambda grad: zeros_like(grad),
+)
+
+
+def _softshrink_array(self: Any, lambd: float) -> Any:
+    # The product keeps nan, and the sign of what becomes 0.
+    near = choose(self < -lambd, self + lambd, self * 0)
+    return choose(self > lambd, self - lambd, near)[()]
+
+
+softshrink_ = pointwise(
+    "softshrink",
+    "SoftshrinkBackward0",
+    lambda self, lambd: in_single(_softshrink_array, self, lambd),
+    self=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+)
+
+
+@function("softshrink", module="torch.nn.functional")
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """The input moved towards 0 by `lambd`, at most to 0. Raises E204 for a negative `lambd`."""
+    check_tensors("softshrink", input=input)
+    check_floating("softshrink", input)
+    if lambd < 0:
+        raise GradcliError(
+            "E204",
+            f"softshrink(): `lambd` must not be negative, and is {lambd}",
+            raises="RuntimeError",
+        )
+    return softshrink_.apply(input, lambd)
+
+
+# --- a learned slope ----------------------------------------------------------------------------
+
+
+def _prelu_backward_array(grad_output: Any, self: Any, weight: Any) -> tuple[Any, Any]:
+    return (
+        choose(self > 0, grad_output, weight * grad_output)[()],
+        choose(self > 0, 0, self * grad_output)[()],
+    )
+
+
+def _prelu_backward_rule(
+    grads: list[Any], grad_output: Any, self: Any, weight: Any
+) -> tuple[Any, Any, Any]:
+    of_self, of_weight = (zeros_like(grad_output) if g is None else g for g in grads)
+    return (
+        where(self > 0, of_self, weight * of_self + self * of_weight),
+        where(self > 0, 0.0, grad_output * of_weight),
+        where(self > 0, 0.0, grad_output * of_self),
+    )
+
+
+prelu_kernel_backward = op(
+    "_prelu_kernel_backward",
+    "PreluKernelBackwardBackward0",
+    _prelu_backward_array,
+    joint=_prelu_backward_rule,
+    inputs=("grad_output", "self", "weight"),
+    outputs=("grad_self", "grad_weight"),
+)
+
+prelu_kernel = pointwise(
+    "_prelu_kernel",
+    "PreluKernelBackward0",
+    lambda self, weight: choose(self > 0, self, weight * self)[()],
+    joint=lambda grad, self, weight: prelu_kernel_backward(grad, self, weight),
+    inputs=("self", "weight"),
+)
+
+
+@function("prelu", module="torch.nn.functional")
+@function("prelu", method=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The input where it is positive, `weight` times it elsewhere: one weight, or one for each
+    channel (dimension 1).
+
+    Raises E203 where the dtypes differ, E301 where the number of weights fits no dimension.
+    """
+    check_tensors("prelu", input=input, weight=weight)
+    check_same_dtype("prelu", input, weight)
+    shape, weights = input.array.shape, weight.array.shape
+    if len(weights) > 1:
+        raise GradcliError(
+            "E301", f"prelu(): the weight must be a vector or 0-dim, not of shape {tuple(weights)}"
+        )
+    channels = shape[1] if len(shape) > 1 else 1
+    if weight.array.size not in (1, channels):
+        raise GradcliError("E301", f"prelu(): {weight.array.size} weights for {channels} channels")
+    wanted = (1,) * min(len(shape), 1) + (weight.array.size,) + (1,) * (len(shape) - 2)
+    if len(shape) < 2:
+        wanted = (1,) * len(shape)
+    if tuple(weights) != wanted:
+        weight = view(weight, wanted)
+    check_floating("prelu", input)
+    return prelu_kernel.apply(input, weight)

@@ -1,0 +1,327 @@
+"""`softmax`, `log_softmax` and `softmin`, without overflow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.lazy import LONG, forced
+from gradcli.arrays.threads import over_blocks
+from gradcli.autograd.tensor import Tensor
+from gradcli.kernels import vector_math
+from gradcli.kernels.row_reductions import (
+    Powers,
+    log_softmax,
+    parts_of_scattered,
+    powers_of,
+    weights,
+)
+from gradcli.kernels.sums.cascade_sum import LARGEST, in_turn
+from gradcli.ops.arithmetic.arithmetic import neg
+from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.creation.copies import to
+from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.lints import guessed_dim
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.elementwise.unary import exp
+from gradcli.ops.reduction.sum import sum_dims, wide
+from gradcli.state import active
+
+_REGISTER = 64
+"""Bytes of a register."""
+
+# --- softmax ------------------------------------------------------------------------------------
+
+
+def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
+    """What `write(*arrays, dim, out)` makes of arrays of one shape, rows by rows where they are
+    many.
+    """
+    arrays = tuple([wide(array) for array in arrays])
+    out = np.empty_like(arrays[0])
+    if _is_by_rows(out, dim):
+        _in_rows(lambda rows: write(*[array[rows] for array in arrays], dim, out[rows]), out.shape)
+    else:
+        write(*arrays, dim, out)
+    return out
+
+
+def _is_by_rows(array: Any, dim: int) -> bool:
+    return dim != 0 and type(array) is np.ndarray and array.size >= active.state.defer_from
+
+
+def _in_rows(work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
+    """Call `work` with the rows of one block of an array after the other."""
+
+    def with_short_buffer(rows: slice) -> None:
+        # To have longer loops NumPy repeats a number of each row in a buffer, if that is so long.
+        before = np.setbufsize(_BUFFER)
+        try:
+            work(rows)
+        finally:
+            np.setbufsize(before)
+
+    over_blocks(shape, with_short_buffer)
+
+
+_BUFFER = 128
+"""Elements of a buffer that is too short for rows worth a loop of their own."""
+
+
+def _write_shifted(self: Any, dim: int, out: Any) -> Any:
+    """The elements less the largest along the dimension, which is returned: no exponential of them
+    overflows.
+    """
+    if self.shape[dim] < _SHORT and self.size and type(self) is np.ndarray:
+        largest = np.maximum.reduce(_turned(self, dim), keepdims=True).swapaxes(0, dim)
+    else:
+        largest = np.maximum.reduce(self, axis=dim, keepdims=True, initial=-np.inf)
+    np.subtract(self, largest, out=out)
+    return largest
+
+
+_SHORT = 64
+"""Elements along the dimension below which NumPy spends more on beginning a row than on it."""
+
+
+def _turned(array: Any, dim: int) -> Any:
+    """The array by rows with the dimension in the place of the first, over which NumPy reduces
+    quickly.
+    """
+    return np.ascontiguousarray(array.swapaxes(0, dim))
+
+
+def _write_softmax(self: Any, dim: int, out: Any) -> None:
+    _write_shifted(self, dim, out)
+    _write_powers(out, out)
+    if _is_last(out, dim):
+        out *= 1 / _total(out, dim)
+    else:
+        out /= _total(out, dim)
+
+
+def _write_powers(self: Any, out: Any) -> None:
+    if out.size < vector_math.FEW:
+        out[...] = vector_math.exp(self)
+    else:
+        np.exp(self, out=out)
+
+
+def _is_last(array: Any, dim: int) -> bool:
+    return dim % array.ndim == array.ndim - 1
+
+
+def _total(powers: Any, dim: int) -> Any:
+    """The sum along the dimension, which stays, in the order of PyTorch's kernel: in lanes along
+    the last dimension, one after another along any other.
+    """
+    if powers.size >= LARGEST or not powers.size or type(powers) is not np.ndarray:
+        few = powers.shape[dim] <= LONG and _is_last(powers, dim)
+        if few and type(powers) is np.ndarray and powers.dtype.itemsize > 2:
+            return np.einsum("...i->...", powers)[..., None]  # in a third of the time
+        return np.add.reduce(powers, axis=dim, keepdims=True)
+    if _is_last(powers, dim):
+        powers = _lanes(powers)
+    return in_turn(_turned(powers, dim))[None].swapaxes(0, dim)
+
+
+def _lanes(powers: Any) -> Any:
+    """What is left to add along the last dimension after a register took as many at a time as it
+    holds; float32's is folded in halves.
+    """
+    *others, length = powers.shape
+    lanes = _REGISTER // powers.dtype.itemsize
+    whole = length // lanes * lanes
+    if not whole:
+        return powers
+    sums = np.add.reduce(powers[..., :whole].reshape(*others, -1, lanes), axis=-2)
+    sums[..., : length - whole] += powers[..., whole:]
+    while lanes == 16 and sums.shape[-1] > 2:
+        half = sums.shape[-1] // 2
+        sums = sums[..., :half] + sums[..., half:]
+    return sums
+
+
+def _softmax_array(self: Any, dim: int) -> Any:
+    if not self.ndim:  # one element has all the weight; nan and infinities have none to give
+        return np.exp(self - self)
+    return _by_rows(_write_softmax, dim, self).astype(self.dtype, copy=False)
+
+
+def _sum_along(value: Any, dim: int) -> Any:
+    """The sum along the dimension, which stays, of size 1; a 0-dim value is its own."""
+    return sum_dims(value, (dim,), True) if value.ndim else value
+
+
+def _softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
+    weighted = grad_output * output
+    if type(weighted) is np.ndarray and weighted.ndim and weighted.size < LARGEST:
+        return output * (grad_output - _total(weighted, dim))
+    return weighted - output * _sum_along(weighted, dim)
+
+
+softmax_backward: Op = op(
+    "_softmax_backward_data",
+    "SoftmaxBackwardDataBackward0",
+    _softmax_backward_array,
+    grad_output=lambda grad, output, dim: softmax_backward(grad, output, dim),
+    output=lambda grad, grad_output, output, dim: (
+        grad * grad_output
+        - _sum_along(output * grad_output, dim) * grad
+        - grad_output * _sum_along(output * grad, dim)
+    ),
+)
+
+softmax_ = op(
+    "softmax",
+    "SoftmaxBackward0",
+    _softmax_array,
+    self=lambda grad, result, dim: softmax_backward(grad, result, dim),
+)
+
+# --- its logarithm ------------------------------------------------------------------------------
+
+
+def _write_log_softmax(self: Any, dim: int, out: Any) -> None:
+    _write_shifted(self, dim, out)
+    powers = np.empty_like(out)
+    _write_powers(out, powers)
+    out -= vector_math.log(_total(powers, dim))
+
+
+def _log_softmax_array(self: Any, dim: int) -> Any:
+    self = forced(self)
+    if not self.ndim:
+        return self - self
+    in_order = self.flags.c_contiguous and self.dtype.itemsize > 2
+    if _is_by_rows(self, dim) and in_order and active.state.grad_enabled:
+        return _deferred_log_softmax(self, dim)
+    return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
+
+
+def _deferred_log_softmax(self: Any, dim: int) -> Any:
+    """It is subtracted when somebody asks for it: a loss reads few of its elements, and its
+    gradient the exponentials that it takes anyway, which are kept. Without a gradient to come they
+    would only take memory.
+    """
+    powers = np.empty_like(self)
+    shape = (*self.shape[:dim], 1, *self.shape[dim + 1 :])
+    largest, totals = np.empty(shape, self.dtype), np.empty(shape, self.dtype)
+
+    def write(rows: slice) -> None:
+        largest[rows] = _write_shifted(self[rows], dim, powers[rows])
+        _write_powers(powers[rows], powers[rows])
+        totals[rows] = _total(powers[rows], dim)
+
+    _in_rows(write, self.shape)
+    return log_softmax(self, largest, Powers(powers, totals))
+
+
+def _write_log_softmax_backward(grad_output: Any, output: Any, dim: int, out: Any) -> None:
+    _write_powers(output, out)
+    out *= _total(grad_output, dim)
+    np.subtract(grad_output, out, out=out)
+
+
+def _write_backward_of_powers(
+    grad_output: Any, powers: Any, totals: Any, dim: int, out: Any
+) -> None:
+    np.multiply(powers, _total(grad_output, dim) / totals, out=out)
+    np.subtract(grad_output, out, out=out)
+
+
+def _log_softmax_backward_array(grad_output: Any, output: Any, dim: int) -> Any:
+    softmax = powers_of(output)
+    parts = parts_of_scattered(grad_output) if dim == 1 else None
+    if softmax is not None and parts is not None and (parts[1] <= 0).all():
+        # A row of the gradient is zero but for one element, which is its sum. What it is less goes
+        # along as a factor; its sign keeps a weight of 0 from becoming -0.
+        index, chosen = parts
+        return weights(softmax.powers, (0 - chosen) / softmax.totals, index, chosen)
+    grad_output = forced(grad_output)
+    if softmax is not None:
+        return _by_rows(_write_backward_of_powers, dim, grad_output, *softmax)
+    output = forced(output)
+    if not output.ndim:
+        return grad_output - np.exp(output) * grad_output
+    return _by_rows(_write_log_softmax_backward, dim, grad_output, output).astype(
+        output.dtype, copy=False
+    )
+
+
+log_softmax_backward = op(
+    "_log_softmax_backward_data",
+    "LogSoftmaxBackwardDataBackward0",
+    _log_softmax_backward_array,
+    deferrable=True,
+    grad_output=lambda grad, output, dim: grad - _sum_along(grad * exp(output), dim),
+    output=lambda grad, grad_output, output, dim: (
+        -_sum_along(grad_output, dim) * exp(output) * grad
+    ),
+)
+
+log_softmax_ = op(
+    "log_softmax",
+    "LogSoftmaxBackward0",
+    _log_softmax_array,
+    deferrable=True,
+    self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
+)
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def along(entry: Op, input: Tensor, dim: Any, dtype: DType | None) -> Tensor:
+    """`softmax_` or `log_softmax_` along a dimension, computed in a dtype.
+
+    Raises E203 for integers, E302 where there is no such dimension.
+    """
+    check_tensors(entry.name, input=input)
+    target = checked_dtype(entry.name, dtype, None)
+    if target is not None:
+        input = to(input, target)
+    axis = normal_dim(entry.name, dim, input.array.ndim)
+    if not (input.array.size or input.dtype.is_floating_point):
+        return Tensor(input.array.copy())  # PyTorch returns before it finds that it has no kernel
+    check_floating(entry.name, input)
+    return entry.apply(input, axis)
+
+
+def _expose(entry: Op) -> None:
+    def of_torch(input: Tensor, dim: int, dtype: DType | None = None) -> Tensor:
+        return along(entry, input, dim, dtype)
+
+    def of_functional(
+        input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+    ) -> Tensor:
+        check_tensors(entry.name, input=input)
+        return along(entry, input, guessed_dim(entry.name, input) if dim is None else dim, dtype)
+
+    for body in (of_torch, of_functional):
+        body.__name__ = body.__qualname__ = entry.name
+    function(entry.name, method=True)(of_torch)
+    function(entry.name, module="torch.special")(of_torch)
+    function(entry.name, module="torch.nn.functional")(of_functional)
+
+
+_expose(softmax_)
+_expose(log_softmax_)
+
+
+@function("softmin", module="torch.nn.functional")
+def softmin(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
+) -> Tensor:
+    """The softmax of the negative."""
+    if type(input) is not Tensor:
+        error = wrong_operand(softmax_, "input", input)
+        error.raises = "TypeError" if dim is not None else "AttributeError"
+        raise error
+    dim = guessed_dim("softmin", input) if dim is None else dim
+    return along(softmax_, neg.apply(input), dim, dtype)

@@ -1,0 +1,297 @@
+"""Normalisation over a batch: `batch_norm instance_norm`, and `local_response_norm`."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.inplace.writes import write
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.ops.arithmetic.arithmetic import add, div, mul
+from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.elementwise.power import power
+from gradcli.ops.normalisation.formula import (
+    Statistics,
+    check_affine,
+    check_mixture,
+    check_several,
+    native_batch_norm,
+)
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.rearranging import repeat_
+from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
+from gradcli.ops.spatial.padding import constant_pad
+from gradcli.ops.spatial.pooling import mean_of_windows
+from gradcli.ops.spatial.unfold import Windows
+
+Sizes = tuple[int, ...]
+
+# --- batch norm ---------------------------------------------------------------------------------
+
+_LANES = 8
+"""The elements that PyTorch's kernel adds at a time."""
+
+
+class ChannelStatistics(Statistics):
+    """Those of batch norm: each channel is normalised over the batch."""
+
+    __slots__ = ()
+
+    def of(self, values: Any) -> tuple[Any, Any]:
+        """The mean, and one over the standard deviation; for planes in single precision each step
+        rounds as PyTorch's kernel does.
+        """
+        if not self._is_single(values):
+            return super().of(values)
+        mean = np.mean(values, self.dims, np.float64, keepdims=True).astype(np.float32)
+        squares = np.square(values - mean)
+        total = np.sum(squares, self.dims, np.float64, keepdims=True).astype(np.float32)
+        variance = total / np.float32(values.size // self.shape[1])
+        return mean, (1 / np.sqrt(variance + np.float64(self.eps))).astype(np.float32)
+
+    def _is_single(self, values: Any) -> bool:
+        """Whether the rounding of PyTorch's kernel can be followed, which is another one for rows
+        of channels.
+        """
+        own = self.given is None and prod(self.shape[2:]) > 1
+        return own and type(values) is np.ndarray and values.dtype == np.float32 and values.size > 0
+
+    def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
+        """The gradient of the input; for planes of a few elements in single precision it rounds as
+        PyTorch's kernel does, as what is left where terms cancel depends on it.
+        """
+        plane = prod(self.shape[2:])
+        if plane > _LANES or not self._is_single(grad):
+            return super().input_gradient(grad, input, mean, rstd, weight)
+        planes = (*self.shape[:2], plane)
+        along = (1, self.shape[1], 1)
+        mean, rstd = mean.reshape(along), rstd.reshape(along)
+        grad, centred = grad.reshape(planes), wide(input).reshape(planes) - mean
+        count = np.float32(self.shape[0] * plane)
+        slope = _over_planes(centred * grad) * rstd * rstd / count
+        left = multiply_add(grad - _over_planes(grad) / count, -centred, slope) * rstd
+        left = left if weight is None else left * weight.reshape(along)
+        return left.reshape(self.shape)
+
+
+def _over_planes(values: Any) -> Any:
+    """The sum of each channel of (samples, channels, elements): of each plane, then of those.
+
+    As many elements as there are lanes are added in pairs, fewer one after another.
+    """
+    if values.shape[2] == _LANES:
+        while values.shape[2] > 1:
+            half = values.shape[2] // 2
+            values = values[..., :half] + values[..., half:]
+    by_plane = np.add.accumulate(values, 2)[..., -1]
+    return np.add.accumulate(by_plane, 0)[-1].reshape(1, -1, 1)
+
+
+def _update(running: Tensor, value: Any, momentum: float) -> None:
+    """Move a running mean or variance towards the batch's."""
+    moved = wide(running.array) * (1 - momentum) + momentum * value
+    write(running, Tensor(moved.astype(running.array.dtype)))
+
+
+def _batch_normed(
+    name: str,
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running: tuple[Tensor | None, Tensor | None],
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    shape = input.array.shape
+    if len(shape) < 2:
+        raise GradcliError(
+            "E301", f"{name}(): expected two dimensions or more", raises="IndexError"
+        )
+    channels = shape[1]
+    running_mean, running_var = running
+    if training and (running_mean is None) is not (running_var is None):
+        raise GradcliError("E204", f"{name}(): running_mean and running_var go together")
+    if training or (running_mean is not None and running_var is not None):
+        check_floating(name, input)
+    check_affine(name, input, (channels,), weight=weight, bias=bias)
+    for tensor in running:
+        if tensor is not None and tensor.array.shape != (channels,):
+            raise GradcliError(
+                "E301", f"{name}(): running statistics of {channels} channels needed"
+            )
+    along = (1, channels, *(1,) * (len(shape) - 2))
+    given = None
+    if not training:
+        if running_mean is None or running_var is None:
+            raise GradcliError(
+                "E204",
+                f"{name}(): without `training` it needs running_mean and running_var",
+                raises="RuntimeError",
+            )
+        given = (running_mean.array.reshape(along), running_var.array.reshape(along))
+    beside = (weight, bias, running_mean, running_var)
+    check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
+    statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
+    result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
+    if training:
+        if running_mean is not None:
+            _update(running_mean, mean.array.reshape(-1), momentum)
+        if running_var is not None:
+            count = input.array.size // channels
+            variance = np.var(wide(input.array), axis=statistics.dims)
+            _update(running_var, variance * (count / (count - 1)), momentum)
+    return result
+
+
+@function("batch_norm", module="torch.nn.functional")
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel normalised over the batch, then times a weight per channel plus a bias.
+
+    With `training`, by the batch's own statistics, and the running ones are moved towards them;
+    otherwise by the running ones. Raises E203, E204 or E301 where operands do not go together.
+    """
+    check_tensors("batch_norm", input=input)
+    if training:
+        check_several("batch_norm", *_split(input.array.shape))
+    return torch_batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
+
+
+def _split(shape: Sizes) -> tuple[int, Sizes]:
+    return (shape[0] if shape else 1), tuple(shape[2:])
+
+
+@function("batch_norm")
+def torch_batch_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`torch.batch_norm`; see `batch_norm`."""
+    check_tensors("batch_norm", input=input)
+    running = (running_mean, running_var)
+    return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
+
+
+@function("instance_norm", module="torch.nn.functional")
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each sample normalised by itself, or by the running statistics.
+
+    Raises E203, E204 or E301 where the operands do not go together.
+    """
+    check_tensors("instance_norm", input=input)
+    shape = input.array.shape
+    if len(shape) < 3:
+        raise GradcliError(
+            "E301", "instance_norm(): expected three dimensions or more", raises="ValueError"
+        )
+    samples, channels = shape[:2]
+    check_floating("instance_norm", input)
+    check_affine("instance_norm", input, (channels,), weight=weight, bias=bias)
+    if use_input_stats and prod(shape[2:]) == 1:
+        raise GradcliError(
+            "E204", "instance_norm(): more than one value per channel and sample is needed"
+        )
+
+    def repeated(tensor: Tensor | None) -> Tensor | None:
+        return None if tensor is None else repeat_(tensor, samples)
+
+    statistics = (repeated(running_mean), repeated(running_var))
+    result = _batch_normed(
+        "instance_norm",
+        reshape(input, (1, samples * channels, *shape[2:])),
+        repeated(weight),
+        repeated(bias),
+        statistics,
+        use_input_stats,
+        momentum,
+        eps,
+    )
+    if use_input_stats:
+        for running, moved in zip((running_mean, running_var), statistics, strict=True):
+            if running is not None and moved is not None:
+                each = moved.array.reshape(samples, channels)
+                write(running, Tensor(np.mean(each, axis=0).astype(each.dtype)))
+    return reshape(result, shape)
+
+
+@function("instance_norm")
+def torch_instance_norm(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    use_input_stats: bool,
+    momentum: float,
+    eps: float,
+    cudnn_enabled: bool = True,
+) -> Tensor:
+    """`torch.instance_norm`; see `instance_norm`."""
+    return instance_norm(
+        input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
+    )
+
+
+# --- local response norm ------------------------------------------------------------------------
+
+
+@function("local_response_norm", module="torch.nn.functional")
+def local_response_norm(
+    input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Each element over a power of k plus alpha times the mean of the squares of `size` channels
+    around its own. Raises E204 for fewer than three dimensions.
+    """
+    check_tensors("local_response_norm", input=input)
+    shape = input.array.shape
+    if len(shape) < 3:
+        raise GradcliError("E204", "local_response_norm(): expected three dimensions or more")
+    if not input.array.size:
+        return input
+    squares = mul.apply(input, input)
+    around = (size // 2, (size - 1) // 2)
+    if len(shape) == 3:
+        padded = constant_pad(unsqueeze.apply(squares, 1), (0, 0, *around), 0)
+        means = squeeze_dim.apply(mean_of_windows(padded, _ahead((size, 1))), 1)
+    else:
+        sizes = (shape[0], 1, shape[1], shape[2], prod(shape[3:]))
+        padded = constant_pad(reshape(squares, sizes), (0, 0, 0, 0, *around), 0)
+        means = squeeze_dim.apply(mean_of_windows(padded, _ahead((size, 1, 1))), 1)
+        means = reshape(means, shape)
+    return div.apply(input, power(add.apply(mul.apply(means, alpha), k), beta))
+
+
+def _ahead(kernel: Sizes) -> Windows:
+    """Windows that move on by one element."""
+    ones, zeros = (1,) * len(kernel), (0,) * len(kernel)
+    return Windows(kernel, ones, zeros, ones)

@@ -1,0 +1,143 @@
+"""`layer_norm rms_norm`: normalisation over the last dimensions."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels.layer_norm import LONGEST, row_gradient, row_moments
+from gradcli.ops.arithmetic.arithmetic import add_number, mul
+from gradcli.ops.binding.arguments import check_not_integral, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.creation.copies import contiguous, to
+from gradcli.ops.elementwise.power import power
+from gradcli.ops.elementwise.unary import rsqrt
+from gradcli.ops.normalisation.formula import Sizes, Statistics, check_affine, normalising
+from gradcli.ops.reduction.sum import mean_dims, wide
+
+
+class RowStatistics(Statistics):
+    """Those of layer norm: the last dimensions are normalised, each element has its weight."""
+
+    __slots__ = ()
+
+    def of(self, values: Any) -> tuple[Any, Any]:
+        """The mean, and one over the standard deviation."""
+        elements = prod(self.shape[dim] for dim in self.dims)
+        if not self._is_single(values) or elements > LONGEST:
+            return super().of(values)
+        leading = self.shape[: self.dims[0]]
+        kept = (*leading, *(1 for _ in self.dims))
+        mean, rstd = row_moments(values.reshape(*leading, elements), self.eps)
+        return mean.reshape(kept), rstd.reshape(kept)
+
+    @staticmethod
+    def _is_single(values: Any) -> bool:
+        """Whether the rounding of PyTorch's kernels for single precision can be followed."""
+        return bool(values.dtype == np.float32 and module_of(values) is np and values.size)
+
+    def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:
+        """The gradient of the input; single precision rounds as PyTorch's kernel does."""
+        if not self._is_single(grad):
+            return super().input_gradient(grad, input, mean, rstd, weight)
+        rows = (*self.shape[: self.dims[0]], -1)
+        moments = (*rows[:-1], 1)
+        scaling = None if weight is None else wide(weight).reshape(-1)
+        values = wide(input).reshape(rows)
+        return row_gradient(
+            grad.reshape(rows), values, mean.reshape(moments), rstd.reshape(moments), scaling
+        )
+
+
+_native_layer_norm = normalising(
+    "native_layer_norm",
+    "NativeLayerNormBackward0",
+    ("grad_out", "input", "mean", "rstd", "weight", "bias"),
+)
+
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def _normalized_sizes(name: str, input: Any, normalized_shape: Any) -> Sizes:
+    """The sizes to normalise over; raises E301 unless they are the input's last."""
+    check_tensors(name, input=input)
+    if not isinstance(normalized_shape, (tuple, list)):
+        raise GradcliError("E202", f"{name}(): normalized_shape must be a tuple of integers")
+    sizes = sizes_of(name, (normalized_shape,))
+    shape = input.array.shape
+    if not sizes or tuple(shape[-len(sizes) :]) != sizes:
+        raise GradcliError(
+            "E301",
+            f"{name}(): {sizes} is not how the shape {tuple(shape)} ends",
+            raises="ValueError" if name == "rms_norm" and len(shape) < len(sizes) else None,
+        )
+    return sizes
+
+
+@function("layer_norm", module="torch.nn.functional")
+def layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+) -> Tensor:
+    """The input normalised over its last dimensions, then times `weight` plus `bias`.
+
+    Raises E203 or E301 where the operands do not go together.
+    """
+    sizes = _normalized_sizes("layer_norm", input, normalized_shape)
+    check_affine("layer_norm", input, sizes, weight=weight, bias=bias)
+    shape = input.array.shape
+    first = len(shape) - len(sizes)
+    statistics = RowStatistics(shape, tuple(range(first, len(shape))), (1,) * first + sizes, eps)
+    return _native_layer_norm.apply(input, weight, bias, statistics)[0]
+
+
+@function("layer_norm")
+def torch_layer_norm(
+    input: Tensor,
+    normalized_shape: Any,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> Tensor:
+    """`torch.layer_norm`; see `layer_norm`."""
+    return layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+@function("rms_norm")
+@function("rms_norm", module="torch.nn.functional")
+def rms_norm(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """The input over the root of the mean of its squares over its last dimensions."""
+    sizes = _normalized_sizes("rms_norm", input, normalized_shape)
+    check_not_integral("rms_norm", input)
+    if weight is not None:
+        check_tensors("rms_norm", weight=weight)
+        if weight.array.shape != sizes:
+            raise GradcliError(
+                "E301",
+                f"rms_norm(): a weight of shape {tuple(weight.array.shape)} does not fit {sizes}",
+            )
+    dtype = input.dtype
+    if dtype.itemsize == 2:
+        input = to(input, dtypes.float32)
+    if eps is None:
+        eps = float(np.finfo(input.array.dtype).eps)
+    ndim = input.array.ndim
+    squares = mean_dims.apply(power(input, 2), tuple(range(ndim - len(sizes), ndim)), True)
+    result = mul.apply(input, rsqrt.apply(add_number.apply(squares, eps)))
+    if weight is not None:
+        result = mul.apply(result, weight)
+    return contiguous(result if dtype is result.dtype else to(result, dtype))

@@ -1,0 +1,303 @@
+"""Running results along a dimension: `cumsum cumprod cummax cummin logcumsumexp diff`."""
+
+from __future__ import annotations
+
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.autograd.inplace.writes import check_inplace
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.results import return_type
+from gradcli.ops.creation.copies import to
+from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, refusing
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.elementwise.binary import logaddexp_array
+from gradcli.ops.elementwise.comparison import logical_xor, where
+from gradcli.ops.elementwise.unary import abs_, exp, is_complex, log
+from gradcli.ops.indexing.gather import scatter_add
+from gradcli.ops.reduction.prod import prod_dim
+from gradcli.ops.reduction.sum import cast_array, check_reduced, reduction, sum_dims, wide, wider
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.partial_writes import assign
+from gradcli.ops.shape.rearranging import flip
+from gradcli.ops.shape.slicing import narrow, select, slice_
+from gradcli.ops.shape.views import expand
+
+
+def _accumulated(ufunc: Any, self: Any, dim: int, dtype: DType | None) -> Any:
+    """A ufunc's running result; integers and bools give int64."""
+    self = cast_array(self, dtype)
+    if not self.ndim:
+        return self.astype(np.int64) if self.dtype.kind in "iub" and dtype is None else self[()]
+    if self.dtype.kind in "iub":
+        target = np.int64 if dtype is None else self.dtype
+        return ufunc.accumulate(self, axis=dim, dtype=target)
+    results = ufunc.accumulate(wider(self), axis=dim)
+    # PyTorch begins with the identity, so that a sum of -0 is 0.
+    return ufunc(results, ufunc.identity, out=results).astype(self.dtype, copy=False)
+
+
+# --- cumsum -------------------------------------------------------------------------------------
+
+
+def _sum_from_the_end(value: Any, dim: int) -> Any:
+    if type(value) is np.ndarray and value.flags.c_contiguous:
+        backwards = (*[slice(None)] * (dim % value.ndim), slice(None, None, -1))
+        return _accumulated(np.add, value[backwards], dim, None)[backwards].copy()
+    return flip(cumsum(flip(value, (dim,)), dim), (dim,))
+
+
+def _has_one_step(value: Any, dim: int) -> bool:
+    """Whether there is nothing to accumulate."""
+    return bool(value.ndim == 0 or product(value.shape) <= 1 or value.shape[dim] == 1)
+
+
+cumsum: Op = op(
+    "cumsum",
+    "CumsumBackward0",
+    lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
+    self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
+)
+
+# --- cumprod ------------------------------------------------------------------------------------
+#
+# As in PyTorch the formula depends on the values: a quotient where no element is 0. Where one is,
+# products that leave an element out; those written for recording have derivatives in turn.
+
+
+def _cumprod_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
+    if _has_one_step(self, dim):
+        return grad
+    grad = _in_dtype_of(grad, self)
+    self = conj(self)
+    zero = forced(self.array if type(self) is Tensor else self) == 0
+    if not zero.any():
+        return _sum_from_the_end(conj(result) * grad, dim) / self
+    if type(grad) is Tensor:
+        return _cumprod_recorded(grad, self, dim)
+    return _cumprod_computed(grad, self, conj(result), zero, dim)
+
+
+def _in_dtype_of(grad: Any, self: Any) -> Any:
+    if grad.dtype == self.dtype:
+        return grad
+    dtype = self.dtype if type(self) is Tensor else dtypes.of_array(self)
+    return to(grad, dtype) if type(grad) is Tensor else dtypes.cast(grad, dtype)
+
+
+def _cumprod_recorded(grad: Any, self: Any, dim: int) -> Any:
+    """One slice after the other, each from the products that leave its element out."""
+    count = int(self.shape[dim])
+    sizes = tuple(1 if d == dim else size for d, size in enumerate(self.shape))
+    whole = zeros(self, tuple(self.shape))
+    for k in range(count):
+        before = prod_dim(slice_(self, dim, 0, k, 1), dim, True) if k else ones(self, sizes)
+        factors = before
+        if k < count - 1:
+            after = cumprod(slice_(self, dim, k + 1, count, 1), dim)
+            products = expand(before, tuple(after.shape)) * after if k else after
+            factors = cat([before, products], dim)
+        part = sum_dims(slice_(grad, dim, k, count, 1) * factors, (dim,), False)
+        assign(select(whole, dim, k), part)
+    return whole
+
+
+def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) -> Any:
+    """Up to the first zero of a line the quotient holds; at it, the products that leave it out;
+    after it nothing changes.
+    """
+    zeros_so_far = np.cumsum(zero, axis=dim)
+    clear = zeros_so_far == 0
+    weighted = np.where(clear, result * grad, 0).astype(grad.dtype)
+    gradient = np.where(clear, _sum_from_the_end(weighted, dim) / np.where(clear, self, 1), 0)
+    between = (zeros_so_far == 1) & ~zero
+    place = np.argmax(zero, axis=dim, keepdims=True)
+    after = np.multiply.accumulate(np.where(between, self, 1).astype(self.dtype), axis=dim)
+    total = np.sum(after * np.where(zeros_so_far == 1, grad, 0), axis=dim, keepdims=True)
+    before = np.take_along_axis(result, np.maximum(place - 1, 0), axis=dim)
+    at_first = total * np.where(place == 0, 1, before)
+    first = zero & (zeros_so_far == 1)
+    return np.where(first, at_first, gradient).astype(self.dtype)
+
+
+cumprod: Op = op(
+    "cumprod",
+    "CumprodBackward0",
+    lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
+    self=_cumprod_rule,
+)
+
+
+def prod_gradient_at_zeros(grad: Any, self: Any, dim: int) -> Any:
+    """The gradient of the product along a dimension that divides by no element: the product of
+    those before each one, and of those after it.
+    """
+    count = int(self.shape[dim])
+    if not product(self.shape):
+        return expand(grad, tuple(self.shape))
+    if count == 1:
+        return grad
+    one = ones(self, tuple(1 if d == dim else size for d, size in enumerate(self.shape)))
+    before = cumprod(cat([one, slice_(self, dim, 0, count - 1, 1)], dim), dim)
+    backwards = flip(slice_(self, dim, 1, count, 1), (dim,))
+    after = flip(cumprod(cat([one, backwards], dim), dim), (dim,))
+    return grad * conj(before * after)
+
+
+def _expose_running(entry: Op, words: str) -> None:
+    name = entry.name
+
+    def check_written(self: Tensor, *operands: Any) -> None:
+        check_inplace(self)
+        check_dtype(f"{name}_", self.dtype, refusing("bool"))
+
+    @reduction(name, inplace=True, check=check_written)
+    def running(input: Tensor, dim: int, *, dtype: DType | None = None, out: Any = None) -> Any:
+        refuse_out(name, out)
+        check_reduced(name, input)
+        return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
+
+    running.__doc__ = f"The running {words} along a dimension. Integers and bools give int64."
+
+
+_expose_running(cumsum, "sum")
+_expose_running(cumprod, "product")
+
+# --- cummax and cummin --------------------------------------------------------------------------
+
+
+def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
+    def forward(self: Any, dim: int) -> tuple[Any, Any]:
+        if not self.ndim:
+            return self[()], np.int64(0)
+        values = ufunc.accumulate(self, axis=dim)
+        # The last element that is as extreme as any before it: of ties the later one counts.
+        found = (self == values) | ((self != self) & (values != values))
+        sizes = [1] * self.ndim
+        sizes[dim] = self.shape[dim]
+        places = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
+        return values, np.maximum.accumulate(np.where(found, places, 0), axis=dim)
+
+    def rule(grads: Any, self: Any, indices: Any, dim: int) -> Any:
+        # The input is kept as PyTorch keeps it: a write to it is an error.
+        if not self.ndim:
+            return grads[0]
+        return scatter_add(zeros(grads[0], self.shape), dim, indices, grads[0])
+
+    entry = op(
+        name,
+        node_name,
+        forward,
+        outputs=("values", "indices"),
+        differentiable=(0,),
+        self=rule,
+        refused=COMPLEX,
+    )
+    result = return_type(name, ("values", "indices"))
+
+    @reduction(name)
+    def running(input: Tensor, dim: int, *, out: Any = None) -> Any:
+        refuse_out(name, out)
+        check_reduced(name, input)
+        return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
+
+    running.__doc__ = f"The running {name[3:]}imum along a dimension, with the indices of it."
+    return running
+
+
+cummax = _running_extreme("cummax", "CummaxBackward0", np.maximum)
+cummin = _running_extreme("cummin", "CumminBackward0", np.minimum)
+
+# --- logcumsumexp -------------------------------------------------------------------------------
+
+
+def _logcumsumexp_array(self: Any, dim: int) -> Any:
+    if not self.ndim:
+        return self[()]
+    if self.dtype.kind == "c":
+        sums = list(np.moveaxis(self, dim, 0))
+        for place in range(1, len(sums)):
+            sums[place] = logaddexp_array(sums[place - 1], sums[place])
+        return np.stack(sums, dim) if sums else self.copy()
+    return np.logaddexp.accumulate(wide(self), axis=dim).astype(self.dtype)
+
+
+def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
+    if not self.ndim or not product(self.shape):
+        return grad
+
+    def from_the_end(exponents: Any) -> Any:
+        return flip(logcumsumexp(flip(exponents, (dim,)), dim), (dim,))
+
+    if is_complex(grad):
+        return conj(exp(from_the_end(log(conj(grad)) - result) + self))
+    lowest = float(np.finfo(np.float16 if result.dtype == np.float16 else np.float32).min)
+    # In logarithms, so that no exponential of an element overflows.
+    magnitude = log(abs_(grad))
+
+    def of_sign(present: Any) -> Any:
+        shifted = where(present, magnitude, lowest) - result
+        return exp(from_the_end(shifted) + self)
+
+    return of_sign(grad > 0) - of_sign(grad < 0)
+
+
+logcumsumexp = op(
+    "logcumsumexp",
+    "LogcumsumexpBackward0",
+    _logcumsumexp_array,
+    self=_logcumsumexp_rule,
+    refused=INTEGRAL,
+)
+
+
+@reduction("logcumsumexp")
+def logcumsumexp_(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
+    """The logarithm of the running sum of exponentials. Raises E203 for integers."""
+    refuse_out("logcumsumexp", out)
+    check_reduced("logcumsumexp", input)
+    return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
+
+
+# --- differences --------------------------------------------------------------------------------
+
+
+@function("diff", method=True)
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Any = None,
+) -> Tensor:
+    """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
+    E301 for a 0-dim tensor.
+    """
+    refuse_out("diff", out)
+    check_reduced("diff", input)
+    if not input.array.ndim:
+        raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
+    at = normal_dim("diff", dim, input.array.ndim)
+    if n < 0:
+        raise GradcliError("E204", f"diff(): no {n}-th differences", raises="RuntimeError")
+    parts = [part for part in (prepend, input, append) if part is not None]
+    if len(parts) > 1:
+        input = cat(parts, at)
+    difference = logical_xor if input.dtype.category == "bool" else sub
+    for _ in range(n):
+        count = max(input.array.shape[at] - 1, 0)
+        earlier = narrow(input, at, 0, count)
+        input = difference.apply(narrow(input, at, min(1, input.array.shape[at]), count), earlier)
+    return input

@@ -1,0 +1,266 @@
+"""The largest and smallest: `max min amax amin aminmax argmax argmin`.
+
+Over the whole tensor, ties share the gradient; over a dimension, the element whose index is
+returned gets it all.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import refuse_out
+from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
+from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.dtype_support import COMPLEX, refusing
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.elementwise.clamp import maximum, minimum
+from gradcli.ops.elementwise.comparison import logical_and, logical_or
+from gradcli.ops.indexing.gather import scatter_tensor
+from gradcli.ops.indexing.masks import masked_fill_tensor
+from gradcli.ops.reduction.sum import check_reduced, fold, kept_sizes, reduction, sum_all, sum_dims
+from gradcli.ops.shape.views import reshape, unsqueeze
+
+# --- gradients ----------------------------------------------------------------------------------
+
+
+def shared_evenly(grad: Any, self: Any, result: Any) -> Any:
+    """The gradient of a value picked from all elements: those equal to it share it; where it is
+    nan, those that are nan.
+    """
+    chosen = logical_or(self == result, logical_and(self != self, result != result))
+    share = grad / sum_all(chosen)
+    return masked_fill_tensor(zeros(grad, chosen.shape), chosen, share)
+
+
+def put_selected(
+    grad: Any, dim: int, indices: Any, self_sizes: tuple[int, ...], keepdim: bool
+) -> Any:
+    """The gradient of values picked along a dimension: it goes to the elements at the indices."""
+    if self_sizes and not keepdim:
+        grad = unsqueeze(grad, dim)
+        indices = unsqueeze(indices, dim)
+    return scatter_tensor(zeros(grad, self_sizes), dim, indices, grad)
+
+
+def _shared_by_count(
+    grad: Any, self: Any, result: Any, dims: tuple[int, ...], keepdim: bool
+) -> Any:
+    """The gradient of the extreme over dimensions: the elements equal to it share it."""
+    if not keepdim:
+        sizes = kept_sizes(self.shape, dims)
+        grad, result = reshape(grad, sizes), reshape(result, sizes)
+    extreme = result == self
+    return grad / sum_dims(extreme, dims, True) * extreme
+
+
+# --- over everything ----------------------------------------------------------------------------
+
+
+def check_not_empty(name: str, array: Any, dims: tuple[int, ...] | None = None) -> None:
+    """Raise where there is no element to pick: E302 for a dimension of size 0, else E204."""
+    empty = [dim for dim in dims or () if not array.shape[dim]]
+    if empty:
+        raise GradcliError("E302", f"{name}(): dimension {empty[0]} has no elements")
+    if dims is None and not array.size:
+        raise GradcliError(
+            "E204",
+            f"{name}(): a tensor of shape {tuple(array.shape)} has no elements",
+            raises="RuntimeError",
+        )
+
+
+def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
+    def forward(self: Any) -> Any:
+        check_not_empty(name, self)
+        return fold(ufunc, self, None)
+
+    return op(name, node_name, forward, self=shared_evenly, refused=COMPLEX)
+
+
+max_all = _extreme_of_all("max", "MaxBackward1", np.maximum)
+min_all = _extreme_of_all("min", "MinBackward1", np.minimum)
+
+# --- along a dimension --------------------------------------------------------------------------
+
+
+def picked(self: Any, indices: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    """Values and indices of one position in a dimension; the indices keep the dimension."""
+    values = np.take_along_axis(self, indices, dim)
+    if keepdim:
+        return values, indices
+    return np.squeeze(values, dim)[()], np.squeeze(indices, dim)[()]
+
+
+def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
+    def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+        if not self.ndim:
+            return self[()], np.int64(0)
+        check_not_empty(name, self, (dim,))
+        return picked(self, argument(self, axis=dim, keepdims=True), dim, keepdim)
+
+    return op(
+        name,
+        node_name,
+        forward,
+        outputs=("values", "indices"),
+        differentiable=(0,),
+        self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
+            grads[0], dim, indices, self_sizes, keepdim
+        ),
+        refused=refusing("complex", raises="RuntimeError"),
+    )
+
+
+max_dim = _extreme_along("max", "MaxBackward0", np.argmax)
+min_dim = _extreme_along("min", "MinBackward0", np.argmin)
+
+
+def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
+    """`max` or `min` in its three forms: of all, along a dimension, and of two tensors."""
+    result = return_type(name, ("values", "indices"))
+
+    @reduction(name)
+    def extreme(
+        input: Tensor,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        other: Any = None,
+        out: Any = None,
+    ) -> Any:
+        refuse_out(name, out)
+        if type(dim) is Tensor:
+            other, dim = dim, None
+        if other is not None:
+            check_tensors(name, input=input, other=other)
+            return binary.apply(input, other)
+        check_reduced(name, input, keepdim)
+        if dim is None:
+            if keepdim:
+                raise GradcliError("E201", f"{name}(): keepdim needs a dimension")
+            return of_all.apply(input)
+        return result(along.apply(input, normal_dim(name, dim, input.array.ndim), keepdim))
+
+    extreme.__doc__ = (
+        f"The {name}imum of all elements; along `dim`, the values with their indices; of two"
+        " tensors, element by element."
+    )
+    return extreme
+
+
+max_ = _extreme("max", maximum, max_all, max_dim)
+min_ = _extreme("min", minimum, min_all, min_dim)
+
+# --- over dimensions ----------------------------------------------------------------------------
+
+
+def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
+    def forward(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+        check_not_empty(name, self, dims)
+        return fold(ufunc, self, dims, keepdim)
+
+    entry = op(name, node_name, forward, self=_shared_by_count, refused=COMPLEX)
+
+    @reduction(name)
+    def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
+        refuse_out(name, out)
+        check_reduced(name, input, keepdim)
+        if type(dim) in (tuple, list) and not dim:
+            check_not_empty(name, input.array)
+        return entry.apply(input, normal_dims(name, input, dim), keepdim)
+
+    extreme.__doc__ = f"The {name[1:]}imum over the dimensions; ties share the gradient."
+    return entry, extreme
+
+
+amax, amax_ = _extreme_over("amax", "AmaxBackward0", np.maximum)
+amin, amin_ = _extreme_over("amin", "AminBackward0", np.minimum)
+
+
+def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:
+    check_not_empty("aminmax", self, dims)
+    return (
+        fold(np.minimum, self, dims, keepdim),
+        fold(np.maximum, self, dims, keepdim),
+    )
+
+
+def _aminmax_rule(
+    grads: Any, self: Any, min: Any, max: Any, dims: tuple[int, ...], keepdim: bool
+) -> Any:
+    shares = [
+        _shared_by_count(grad, self, extreme, dims, keepdim)
+        for grad, extreme in zip(grads, (min, max), strict=True)
+        if grad is not None
+    ]
+    return shares[0] if len(shares) == 1 else shares[0] + shares[1]
+
+
+aminmax = op(
+    "aminmax",
+    "AminmaxBackward0",
+    _aminmax_array,
+    outputs=("min", "max"),
+    self=_aminmax_rule,
+    refused=COMPLEX,
+)
+_AMINMAX = return_type("aminmax", ("min", "max"))
+
+
+@reduction("aminmax")
+def aminmax_(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
+    """The minimum and the maximum, of all elements or along a dimension; ties share the
+    gradient.
+    """
+    refuse_out("aminmax", out)
+    check_reduced("aminmax", input, keepdim)
+    ndim = input.array.ndim
+    if dim is None:
+        check_not_empty("aminmax", input.array)
+    dims = tuple(range(ndim)) if dim is None else (normal_dim("aminmax", dim, ndim),)[:ndim]
+    return _AMINMAX(aminmax.apply(input, dims, keepdim))
+
+
+# --- indices ------------------------------------------------------------------------------------
+
+
+def _index_of_extreme(name: str, argument: Function) -> Function:
+    def forward(self: Any, dim: int | None, keepdim: bool) -> Any:
+        if not (self.size if dim is None or not self.ndim else self.shape[dim]):
+            raise GradcliError("E302", f"{name}(): there are no elements to choose from")
+        index = argument(self, axis=dim if self.ndim else None, keepdims=keepdim)
+        return index if isinstance(index, np.ndarray) else np.int64(index)
+
+    entry = op(
+        name,
+        "",
+        forward,
+        constant=("self",),
+        refused=refusing("bool", "complex", raises="RuntimeError"),
+    )
+
+    @reduction(name)
+    def index_of(
+        input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+    ) -> Any:
+        refuse_out(name, out)
+        check_reduced(name, input, keepdim)
+        at = None if dim is None else normal_dim(name, dim, input.array.ndim)
+        return entry.apply(input, at, keepdim)
+
+    index_of.__doc__ = (
+        f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor."
+    )
+    return index_of
+
+
+argmax = _index_of_extreme("argmax", np.argmax)
+argmin = _index_of_extreme("argmin", np.argmin)

@@ -1,0 +1,178 @@
+"""`torch.gradient`: the slope of values at points, from the values beside each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import add, div, div_number, mul
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import normal_dims
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.shape.joining import cat
+from gradcli.ops.shape.slicing import narrow, select, slice_
+from gradcli.ops.shape.views import view
+
+
+def _wrong(message: str) -> GradcliError:
+    return GradcliError("E204", f"gradient(): {message}", raises="RuntimeError")
+
+
+def _at_equal_distance(input: Tensor, dim: int, spacing: Any, edge_order: int) -> Tensor:
+    """The slopes where the points are `spacing` apart."""
+    # In PyTorch's order: the middle first, and of two terms the second.
+    size = input.array.shape[dim]
+    earlier = slice_.apply(input, dim, 0, size - 2, 1)
+    inner = div_number.apply(slice_.apply(input, dim, 2, size, 1) - earlier, spacing)
+    if edge_order == 1:
+        x0 = narrow(input, dim, 0, 1)
+        front = div_number.apply(narrow(input, dim, 1, 1) - x0, spacing)
+        y1 = narrow(input, dim, size - 2, 1)
+        back = div_number.apply(narrow(input, dim, size - 1, 1) - y1, spacing)
+    else:
+        x2 = narrow(input, dim, 2, 1) * 0.5
+        x1 = narrow(input, dim, 1, 1) * 2
+        front = div_number.apply(narrow(input, dim, 0, 1) * -1.5 + x1 - x2, spacing)
+        y0 = narrow(input, dim, size - 1, 1) * 1.5
+        y1 = narrow(input, dim, size - 2, 1) * 2
+        back = div_number.apply(narrow(input, dim, size - 3, 1) * 0.5 - y1 + y0, spacing)
+    result: Tensor = cat.apply((front, div_number.apply(inner, 2), back), dim)
+    return result
+
+
+def _at_points(input: Tensor, dim: int, points: Tensor, edge_order: int) -> Tensor:
+    """The slopes where the points stand in a vector."""
+    size = input.array.shape[dim]
+    if points.array.shape != (size,):
+        raise _wrong(f"dimension {dim} has {size} elements, and there are points of another number")
+    shape = [1] * input.array.ndim
+    shape[dim] = -1
+
+    def along(vector: Tensor) -> Tensor:
+        sizes = tuple(vector.array.size if n == -1 else 1 for n in shape)
+        result: Tensor = view.apply(vector, sizes)
+        return result
+
+    earlier = slice_.apply(points, 0, 0, size - 1, 1)
+    steps = slice_.apply(points, 0, 1, size, 1) - earlier
+    count = size - 1
+    before, after = slice_.apply(steps, 0, 0, count - 1, 1), slice_.apply(steps, 0, 1, count, 1)
+    weights = [along(weight) for weight in _weights_between(before, after)]
+    rise = [partial(slice_.apply, input, dim, i, size - 2 + i, 1) for i in range(3)]
+    middle = _weighted(weights, rise)
+    front = _at_end(input, dim, steps, (0, 1, 2), edge_order)
+    back = _at_end(input, dim, steps, (size - 1, size - 2, size - 3), edge_order)
+    result: Tensor = cat.apply((front, middle, back), dim)
+    return result
+
+
+# In all that follows PyTorch computes the right operand of an operator before the left one, which
+# the order of the backward pass shows.
+
+
+def _weights_between(before: Tensor, after: Tensor) -> Iterator[Tensor]:
+    """The weights of the values at three points, the first `before` and the last `after` the second
+    one, whose slope they give.
+    """
+    divisor = before * (before + after)
+    yield -after / divisor
+    divisor = before * after
+    yield (after - before) / divisor
+    divisor = after * (before + after)
+    yield before / divisor
+
+
+def _at_end(
+    input: Tensor, dim: int, steps: Tensor, places: tuple[int, ...], edge_order: int
+) -> Tensor:
+    """The slope at the first of three places, the outermost, from two or three of them."""
+    at_front = places[0] == 0
+    near, far = (0, 1) if at_front else (steps.array.size - 1, steps.array.size - 2)
+
+    def step(place: int) -> Tensor:
+        result: Tensor = select.apply(steps, 0, place)
+        return result
+
+    def both() -> Tensor:
+        farther = step(far)
+        return step(near) + farther
+
+    def signed(weight: Tensor, minus: bool) -> Tensor:
+        return -weight if minus else weight
+
+    if edge_order == 1:
+        distance = step(near)
+        low, high = sorted(places[:2])
+        lower = narrow(input, dim, low, 1)
+        result: Tensor = div.apply(narrow(input, dim, high, 1) - lower, distance)
+        return result
+
+    def outermost() -> Tensor:
+        sum_of_steps = both()
+        divisor = step(near) * sum_of_steps
+        farther = step(far)
+        return signed(step(near) * 2 + farther, at_front) / divisor
+
+    def second() -> Tensor:
+        farther = step(far)
+        divisor = step(near) * farther
+        return signed(both(), not at_front) / divisor
+
+    def third() -> Tensor:
+        sum_of_steps = both()
+        divisor = step(far) * sum_of_steps
+        return signed(step(near), at_front) / divisor
+
+    makers = (outermost, second, third) if at_front else (third, second, outermost)
+    weights = [make() for make in makers]
+    return _weighted(weights, [partial(narrow, input, dim, place, 1) for place in sorted(places)])
+
+
+def _weighted(weights: Sequence[Tensor], values: Sequence[Callable[[], Tensor]]) -> Tensor:
+    """The sum of three values times their weights."""
+    third, second, first = [
+        mul.apply(weight, value())
+        for weight, value in zip(reversed(weights), reversed(values), strict=True)
+    ]
+    return add.apply(add.apply(first, second), third)
+
+
+@function("gradient")
+def gradient(
+    input: Tensor, *, spacing: Any = None, dim: Any = None, edge_order: int = 1
+) -> tuple[Tensor, ...]:
+    """The slopes along each dimension: half the difference of the values on both sides of a point,
+    at the ends a difference of two points (`edge_order` 1) or of three (2).
+
+    Args:
+        spacing: the distance of the points, one number or one for each dimension, or a vector of
+            the points for each.
+        dim: the dimensions, all by default.
+
+    Raises E204 for too few elements, or too few or many distances.
+    """
+    check_tensors("gradient", input=input)
+    if edge_order not in (1, 2):
+        raise _wrong(f"edge_order is 1 or 2, not {edge_order}")
+    check_dtype("gradient", input.dtype, refusing("uint8", raises="RuntimeError"))
+    dims = normal_dims("gradient", input, dim)
+    given = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if isinstance(spacing, Tensor):
+        given = [spacing]
+    if len(given) != len(dims):
+        raise _wrong(f"{len(given)} distances were given for {len(dims)} dimensions")
+    slopes = []
+    for d, distance in zip(dims, given, strict=True):
+        if input.array.shape[d] < edge_order + 1:
+            raise _wrong(f"dimension {d} has fewer than {edge_order + 1} elements")
+        if isinstance(distance, Tensor) and distance.array.ndim:
+            slopes.append(_at_points(input, d, distance, edge_order))
+        else:
+            number = 1 if distance is None else distance
+            number = number.item() if isinstance(number, Tensor) else number
+            slopes.append(_at_equal_distance(input, d, number, edge_order))
+    return tuple(slopes)

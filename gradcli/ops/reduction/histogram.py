@@ -1,0 +1,59 @@
+"""Counts of values: `bincount histc`. They leave the graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_floating, check_tensors
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+
+
+@function("bincount", method=True)
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each integer from 0 stands in a vector, or the sum of its weights.
+
+    Raises E203 for a vector that is not of integers, E204 for a negative element.
+    """
+    check_tensors("bincount", input=input, **({} if weights is None else {"weights": weights}))
+    check_dtype("bincount", input.dtype, refusing("bool", "float", "complex"))
+    array = input.array
+    if array.ndim != 1:
+        raise GradcliError("E203", "bincount() needs a vector of integers")
+    if array.size and array.min() < 0:
+        raise GradcliError("E204", "bincount(): an element is negative", raises="RuntimeError")
+    if weights is None:
+        return Tensor(np.bincount(array, minlength=minlength))
+    if weights.array.shape != array.shape:
+        raise GradcliError("E301", "bincount(): the weights have another shape than the vector")
+    counts = np.bincount(array, weights.array, minlength)
+    single = weights.array.dtype == np.float32
+    return Tensor(counts.astype(np.float32) if single else counts)
+
+
+@function("histc", method=True)
+def histc(
+    input: Tensor, bins: int = 100, min: float = 0, max: float = 0, *, out: Any = None
+) -> Tensor:
+    """How many elements fall into each of the equal bins between min and max; the least and the
+    greatest element where the two are equal. Raises E203 for integers, E204 for no range.
+    """
+    refuse_out("histc", out)
+    check_tensors("histc", input=input)
+    if bins <= 0:
+        raise GradcliError("E204", "histc() needs a bin or more", raises="RuntimeError")
+    check_floating("histc", input)
+    array = input.array
+    low, high = float(min), float(max)
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if not low < high:
+        raise GradcliError("E204", "histc() needs a max above its min", raises="RuntimeError")
+    counts, _ = np.histogram(array, bins, (low, high))
+    return Tensor(counts.astype(array.dtype))

@@ -1,0 +1,235 @@
+"""Quantiles and correlation: `quantile nanquantile cov corrcoef`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import moved
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import div, mul, mul_number, sub
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, methods, refuse_out
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.elementwise.clamp import clamp
+from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
+from gradcli.ops.elementwise.unary import sqrt
+from gradcli.ops.indexing.gather import gather
+from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.ops.linalg.matrix_products import mm
+from gradcli.ops.reduction.sorting import sort
+from gradcli.ops.reduction.sum import check_reduced, reduction, sum_all, sum_dims
+from gradcli.ops.shape.reshaping import flatten
+from gradcli.ops.shape.slicing import diagonal
+from gradcli.ops.shape.views import (
+    expand,
+    squeeze,
+    squeeze_in_place,
+    t,
+    transpose,
+    transpose_in_place,
+    unsqueeze,
+    unsqueeze_in_place,
+    view,
+)
+
+# --- quantiles ------------------------------------------------------------------------------------
+
+_INTERPOLATIONS = {
+    "linear": None,
+    "midpoint": None,
+    "lower": np.floor,
+    "higher": np.ceil,
+    "nearest": np.rint,
+}
+
+
+def _checked_fractions(name: str, input: Tensor, q: Any) -> Tensor:
+    """The fractions as a tensor. Raises E203 for dtypes that differ, E204 outside of 0 to 1."""
+    if str(input.array.dtype) not in ("float32", "float64"):
+        raise GradcliError(
+            "E203",
+            f"{name}() is defined for float32 and float64, not for {input.dtype}",
+            raises="RuntimeError",
+        )
+    if type(q) in (int, float):
+        if not 0 <= q <= 1:
+            raise GradcliError(
+                "E204", f"{name}(): q must lie between 0 and 1, not {q}", raises="RuntimeError"
+            )
+        return Tensor(moved(input.array.dtype.type(q), input.device))
+    check_tensors(name, q=q)
+    if q.array.ndim > 1:
+        raise GradcliError("E301", f"{name}(): q must be a number or a vector")
+    if q.dtype is not input.dtype:
+        raise GradcliError(
+            "E203", f"{name}(): q is {q.dtype} and the input {input.dtype}", raises="RuntimeError"
+        )
+    if not ((q.array >= 0) & (q.array <= 1)).all():
+        raise GradcliError(
+            "E204", f"{name}(): every q must lie between 0 and 1", raises="RuntimeError"
+        )
+    return q
+
+
+def _sorted_last(input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    """The elements sorted along a last dimension; before it those that the result will have."""
+    ndim = input.array.ndim
+    if dim is None:
+        values = sort.apply(flatten(input), 0, False, False)[0]
+        sizes = (1,) * ndim if keepdim else ()
+    else:
+        sizes = tuple(input.array.shape[:dim] + input.array.shape[dim + 1 :])
+        if keepdim:
+            sizes = (*sizes[:dim], 1, *sizes[dim:])
+        if dim != ndim - 1:
+            input = transpose.apply(unsqueeze.apply(input, ndim), dim, ndim)
+        values = sort.apply(input, input.array.ndim - 1, False, False)[0]
+    return view.apply(values, (*sizes, values.array.shape[-1]))
+
+
+def _ranks(values: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
+    """Where among the sorted elements each quantile lies, between two of them in general."""
+    missing = np.isnan(values.array)
+    if ignore_nan:
+        last = (~missing).sum(-1, keepdims=True) - 1
+        ranks = mul.apply(q, Tensor(last))
+        return masked_fill_number.apply(ranks, Tensor(ranks.array < 0), 0)
+    # A nan is sorted last, and makes every quantile nan unless they are left out.
+    size = values.array.shape[-1]
+    ranks = mul_number.apply(q, size - 1)
+    sizes = (*values.array.shape[:-1], max(q.array.size, 1))
+    if ranks.array.shape != sizes:
+        ranks = expand.apply(ranks, sizes)
+    filled = np.broadcast_to(missing.any(-1, keepdims=True), sizes)
+    return masked_fill_number.apply(ranks, Tensor(filled), size - 1)
+
+
+def _quantile(name: str, ignore_nan: bool) -> None:
+    @reduction(name)
+    def quantile(
+        input: Tensor,
+        q: Any,
+        dim: int | None = None,
+        keepdim: bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Tensor:
+        refuse_out(name, out)
+        check_reduced(name, input, keepdim)
+        fractions = _checked_fractions(name, input, q)
+        if interpolation not in _INTERPOLATIONS:
+            raise GradcliError(
+                "E204",
+                f"{name}(): interpolation must be one of {', '.join(_INTERPOLATIONS)}",
+                raises="RuntimeError",
+            )
+        if not input.array.size:
+            raise GradcliError(
+                "E204", f"{name}(): no elements have no quantile", raises="RuntimeError"
+            )
+        at = None if dim is None else normal_dim(name, dim, input.array.ndim)
+        values = _sorted_last(input, at if input.array.ndim else None, keepdim)
+        ranks = _ranks(values, fractions, ignore_nan)
+        last = values.array.ndim - 1
+        round_to = _INTERPOLATIONS[interpolation]
+        places = ranks.array if round_to is None else round_to(ranks.array)
+        below = places.astype(np.int64)
+        result = gather.apply(values, last, Tensor(below))
+        if round_to is None:
+            above = gather.apply(values, last, Tensor(np.ceil(places).astype(np.int64)))
+            if interpolation == "midpoint":
+                weight = Tensor(np.full_like(places, 0.5))
+            else:
+                weight = ranks - Tensor(below.astype(places.dtype))
+            result = methods["lerp_"](result, above, weight)
+        if fractions.array.ndim:
+            unsqueeze_in_place(result, 0)
+            last += 1
+            transpose_in_place(result, 0, last)
+        return squeeze_in_place(result, last)
+
+    without = ", nan left out" if ignore_nan else ""
+    quantile.__doc__ = (
+        f"The q-quantiles of all elements, or along a dimension{without}: q lies between 0 and 1,"
+        " a number or a vector of several."
+    )
+
+
+_quantile("quantile", False)
+_quantile("nanquantile", True)
+
+# --- covariance -----------------------------------------------------------------------------------
+
+
+def _checked_weights(name: str, weights: Any, count: int, kinds: tuple[str, ...]) -> None:
+    check_tensors("cov", **{name: weights})
+    if weights.array.shape != (count,):
+        raise GradcliError("E301", f"cov(): {name} must be a vector of {count} elements")
+    if weights.dtype.category not in kinds:
+        raise GradcliError(
+            "E203", f"cov(): {name} cannot be {weights.dtype}", raises="RuntimeError"
+        )
+    if (weights.array < 0).any():
+        raise GradcliError("E204", f"cov(): {name} cannot be negative", raises="RuntimeError")
+
+
+@function("cov", method=True)
+def cov(
+    input: Tensor,
+    *,
+    correction: int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
+) -> Tensor:
+    """The covariance of variables, which are rows, over observations, which are columns.
+
+    The divisor is the count of observations less `correction`; `fweights` says how often each
+    observation was made, `aweights` how much it counts.
+    """
+    check_tensors("cov", input=input)
+    if input.array.ndim > 2:
+        raise GradcliError(
+            "E301", f"cov(): the input has {input.array.ndim} dimensions, and two are the most"
+        )
+    rows = input if input.array.ndim == 2 else view.apply(input, (1, input.array.size))
+    count = rows.array.shape[1]
+    weights = fweights
+    if fweights is not None:
+        _checked_weights("fweights", fweights, count, ("int",))
+    if aweights is not None:
+        _checked_weights("aweights", aweights, count, ("float",))
+        weights = aweights if fweights is None else mul.apply(fweights, aweights)
+    total = Tensor(np.int64(count)) if weights is None else sum_all.apply(weights)
+    weighted = rows if weights is None else mul.apply(rows, weights)
+    mean = div.apply(sum_dims.apply(weighted, (1,), False), total)
+    divisor = total - correction
+    if aweights is not None and correction:
+        assert weights is not None
+        divisor = total - correction * sum_all.apply(mul.apply(weights, aweights)) / total
+    if divisor.array <= 0:
+        divisor = Tensor(np.zeros_like(divisor.array)[()])
+    centred = sub.apply(rows, unsqueeze.apply(mean, 1))
+    scaled = centred if weights is None else mul.apply(centred, weights)
+    return squeeze(div.apply(mm.apply(centred, conj(t.apply(scaled))), divisor))
+
+
+@function("corrcoef", method=True)
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlation of variables, which are rows, over observations, which are columns."""
+    check_tensors("corrcoef", input=input)
+    covariance = cov(input)
+    if not covariance.array.ndim:
+        return div.apply(covariance, covariance)
+    deviation = sqrt.apply(diagonal.apply(covariance, 0, 0, 1))
+    size = deviation.array.shape[0]
+    by_row = div.apply(covariance, view.apply(deviation, (size, 1)))
+    correlation = div.apply(by_row, view.apply(deviation, (1, size)))
+    if not correlation.dtype.is_complex:
+        return clamp(correlation, -1, 1)
+    parts = clamp(real_part(correlation), -1, 1), clamp(imaginary_part(correlation), -1, 1)
+    return complex_of_parts(*parts)

@@ -1,0 +1,228 @@
+"""Elements of a source reduced into the places of an index: `scatter_reduce index_reduce`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.copies import cast_to
+from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, refusing
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.elementwise.comparison import logical_and, where
+from gradcli.ops.indexing.gather import (
+    check_along,
+    checked_places,
+    gather,
+    in_index_shape,
+    positions_along,
+    same_dtype,
+    scatter_add,
+    scatter_number,
+)
+from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.ops.indexing.select import (
+    checked_source,
+    index_add,
+    index_fill_number,
+    index_select,
+    part_positions,
+)
+from gradcli.ops.reduction.sum import wide
+
+_UFUNCS = {
+    "sum": np.add,
+    "mean": np.add,
+    "prod": np.multiply,
+    "amax": np.maximum,
+    "amin": np.minimum,
+}
+
+
+def _identity(reduce: str, dtype: Any) -> Any:
+    """What a place starts from where the tensor's own element does not count."""
+    if reduce in ("sum", "mean"):
+        return 0
+    if reduce == "prod":
+        return 1
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else None
+    if reduce == "amax":
+        return limits.min if limits else -np.inf
+    return limits.max if limits else np.inf
+
+
+def _reduced(
+    self: Any, places: Any, values: Any, reduce: str, include_self: bool, widened: Function
+) -> Any:
+    whole = module_of(self).array(self, order="C")
+    flat, places, values = whole.reshape(-1), places.reshape(-1), values.reshape(-1)
+    if not include_self:
+        flat[places] = _identity(reduce, whole.dtype)
+    reduced = widened(flat)
+    _UFUNCS[reduce].at(reduced, places, widened(values))
+    flat[...] = reduced
+    if reduce == "mean":
+        counts = module_of(flat).full(flat.shape, int(include_self))
+        np.add.at(counts, places, 1)
+        divisors = np.maximum(counts, 1).astype(whole.dtype)
+        flat[...] = flat / divisors if whole.dtype.kind not in "iu" else flat // divisors
+    return whole
+
+
+def _indicator(condition: Any, like: Any) -> Any:
+    """1 where a condition holds and 0 elsewhere, in another value's dtype."""
+    return cast_to(condition, like.dtype if type(like) is Tensor else dtypes.of_array(like))
+
+
+def _gradients(reduced: Function, read: Function, add: Function, fill: Function) -> Function:
+    """The joint rule of both inputs.
+
+    Args:
+        reduced: the op itself.
+        read: the elements at the places of an index.
+        add: adds elements at the places of an index.
+        fill: puts a number at the places of an index.
+    """
+
+    def of_mean(grad: Any, self: Any, src: Any, dim: int, index: Any, included: bool) -> Any:
+        counts = zeros_like(grad) + int(included)
+        counts = add(counts, dim, index, zeros_like(src) + 1)
+        counts = masked_fill_number(counts, counts == 0, 1)
+        return grad / counts, read(grad, dim, index) / read(counts, dim, index)
+
+    def of_product(
+        grad: Any, self: Any, src: Any, result: Any, dim: int, index: Any, included: bool
+    ) -> Any:
+        # Exact also with zeros: a factor's gradient is the product of the others. Where one factor
+        # of the source is the only zero of its place, the others are multiplied without it.
+        filled = masked_fill_number(self, self == 0, 1)
+        rest = reduced(filled, src, dim, index, "prod", included)
+        grad_self = grad * rest / filled
+        is_zero = src == 0
+        count = add(zeros_like(self), dim, index, _indicator(is_zero, src))
+        alone = logical_and(is_zero, read(count, dim, index) == 1)
+        rest = reduced(self, masked_fill_number(src, alone, 1), dim, index, "prod", included)
+        grad_src = where(
+            alone,
+            read(grad * rest, dim, index),
+            read(grad * result, dim, index) / masked_fill_number(src, is_zero, 1),
+        )
+        return grad_self, grad_src
+
+    def of_extremum(grad: Any, self: Any, src: Any, result: Any, dim: int, index: Any) -> Any:
+        # Those that tie share the gradient evenly.
+        self_is = _indicator(self == result, grad)
+        src_is = _indicator(src == read(result, dim, index), grad)
+        shared = grad / add(self_is, dim, index, src_is)
+        return self_is * shared, src_is * read(shared, dim, index)
+
+    def rule(
+        grad: Any,
+        self: Any,
+        src: Any,
+        result: Any,
+        dim: int,
+        index: Any,
+        reduce: str,
+        include_self: bool,
+    ) -> tuple[Any, Any]:
+        if reduce == "sum":
+            grad_self, grad_src = grad, read(grad, dim, index)
+        elif reduce == "mean":
+            grad_self, grad_src = of_mean(grad, self, src, dim, index, include_self)
+        elif reduce == "prod":
+            grad_self, grad_src = of_product(grad, self, src, result, dim, index, include_self)
+        else:
+            grad_self, grad_src = of_extremum(grad, self, src, result, dim, index)
+        return (grad_self if include_self else fill(grad_self, dim, index, 0)), grad_src
+
+    return rule
+
+
+scatter_reduce: Op = op(
+    "scatter_reduce",
+    "ScatterReduceBackward0",
+    lambda self, src, dim, index, reduce, include_self: _reduced(
+        self,
+        positions_along(self.shape, dim, index),
+        in_index_shape(src, index),
+        reduce,
+        include_self,
+        wide,  # half precision is rounded once
+    ),
+    constant=("index",),
+    inputs=("self", "src"),
+    joint=_gradients(
+        lambda *operands: scatter_reduce(*operands), gather, scatter_add, scatter_number
+    ),
+)
+
+index_reduce: Op = op(
+    "index_reduce",
+    "IndexReduceBackward0",
+    lambda self, src, dim, index, reduce, include_self: _reduced(
+        self,
+        part_positions(self.shape, dim, index),
+        src,
+        reduce,
+        include_self,
+        lambda array: array,  # half precision is rounded at each step
+    ),
+    constant=("index",),
+    inputs=("self", "src"),
+    joint=_gradients(
+        lambda *operands: index_reduce(*operands), index_select, index_add, index_fill_number
+    ),
+)
+
+
+_REFUSED = {"mean": refusing("bool"), "amax": COMPLEX, "amin": COMPLEX}
+"""The dtypes without such a reduction."""
+
+
+def _check_reduction(name: str, reduce: Any, known: tuple[str, ...]) -> None:
+    if reduce not in known:
+        raise GradcliError(
+            "E204",
+            f"{name}(): reduce is {', '.join(map(repr, known))}, not {reduce!r}",
+            raises="RuntimeError",
+        )
+
+
+@function("scatter_reduce", method=True, inplace=True, check=check_along)
+def scatter_reduce_(
+    input: Tensor, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """The tensor with the source's elements reduced into the places that the index says.
+
+    Args:
+        reduce: "sum", "prod", "mean", "amax" or "amin".
+        include_self: whether the tensor's own elements count.
+    """
+    _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
+    at = checked_places("scatter_reduce", input, dim, index, src)
+    same_dtype("scatter_reduce", input, src)
+    check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
+    return scatter_reduce.apply(input, src, at, index, reduce, include_self)
+
+
+@function("index_reduce", method=True, inplace=True, check=check_along)
+def index_reduce_(
+    input: Tensor, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """The tensor with the parts of the source reduced into the positions of the index.
+
+    Args:
+        reduce: "prod", "mean", "amax" or "amin".
+        include_self: whether the tensor's own elements count.
+    """
+    _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
+    at = checked_source("index_reduce", input, dim, index, source, "IndexError")
+    check_dtype("index_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
+    return index_reduce.apply(input, source, at, index, reduce, include_self)

@@ -1,0 +1,324 @@
+"""Order: `sort argsort topk kthvalue msort searchsorted bucketize`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.strides import laid_out_like
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels import selection
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.binding.results import return_type
+from gradcli.ops.codegen.runtime import NUMBERS
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import op
+from gradcli.ops.reduction.extrema import picked, put_selected
+from gradcli.ops.reduction.sum import check_reduced, reduction, wide
+
+
+def _order(self: Any, dim: int, descending: bool) -> Any:
+    """The indices that sort a dimension; equal elements keep their order, nan counts as largest."""
+    self = wide(self)  # NumPy does not know where nan of bfloat16 belongs
+    if not descending:
+        return np.argsort(self, axis=dim, kind="stable")
+    # Sorted ascending from the back, then turned round: this keeps equal elements in order too.
+    backwards = np.argsort(np.flip(self, dim), axis=dim, kind="stable")
+    return self.shape[dim] - 1 - np.flip(backwards, dim)
+
+
+def _as_pytorch(
+    self: Any, order: Any, dim: int, count: int, largest: bool, named: Callable[..., list[int]]
+) -> Any:
+    """The sorting indices, in slices with equal elements the first ones as PyTorch names them.
+
+    Args:
+        self: the elements.
+        order: the indices that sort them.
+        dim: the dimension that is sorted.
+        count: how many indices of a slice count.
+        largest: whether larger elements come first.
+        named: gives the first indices from a list of all and from a function that tells whether one
+            index comes before another.
+    """
+    values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
+    following, leading = values[..., 1 : count + 1], values[..., :-1][..., :count]
+    equal = (following == leading) | ((following != following) & (leading != leading))
+    tied = np.argwhere(equal.any(-1))
+    if not len(tied):
+        return order
+    rows = np.moveaxis(self, dim, -1)
+    order = np.moveaxis(order, dim, -1).copy()
+    for place in tied:
+        # nan counts as larger than everything.
+        keys = [(value != value, value) for value in rows[*place].tolist()]
+        before = selection.falling(keys) if largest else selection.rising(keys)
+        first = named(list(range(len(keys))), before)
+        order[*place, : len(first)] = first
+    return np.moveaxis(order, -1, dim)
+
+
+def _put_sorted(grads: Any, indices: Any, self_sizes: tuple[int, ...], dim: int) -> Any:
+    return put_selected(grads[0], dim, indices, self_sizes, True)
+
+
+# --- sort ---------------------------------------------------------------------------------------
+
+
+def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[Any, Any]:
+    if self.dtype.kind == "c":
+        raise GradcliError("E203", "sort() is not defined for complex tensors")
+    if not self.ndim:
+        return self[()], np.int64(0)
+    order = _order(self, dim, descending)
+    count = self.shape[dim]
+    if not stable and count <= selection.LONGEST:
+        order = _as_pytorch(self, order, dim, count, descending, selection.order)
+    values, indices = picked(self, order, dim, True)
+    return laid_out_like(self, values), laid_out_like(self, indices)
+
+
+sort = op(
+    "sort",
+    "SortBackward0",
+    _sort_array,
+    outputs=("values", "indices"),
+    differentiable=(0,),
+    keeps_layout=True,
+    self=_put_sorted,
+)
+_SORT = return_type("sort", ("values", "indices"))
+
+
+@reduction("sort")
+def sort_(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    stable: bool | None = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """The elements of a dimension in order, with their indices. Equal elements of up to sixteen
+    keep their order, and all with `stable`; else PyTorch's indices are given.
+    """
+    refuse_out("sort", out)
+    check_reduced("sort", input)
+    at = normal_dim("sort", dim, input.array.ndim)
+    return _SORT(sort.apply(input, at, descending, bool(stable)))
+
+
+@reduction("argsort")
+def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """The indices that put the elements of a dimension in order."""
+    return sort_(input, dim, descending, stable)[1]
+
+
+@function("msort", method=True)
+def msort(input: Tensor, *, out: Any = None) -> Tensor:
+    """The elements of the first dimension in order."""
+    refuse_out("msort", out)
+    return sort_(input, 0)[0]
+
+
+# --- some of the order --------------------------------------------------------------------------
+
+
+def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tuple[Any, Any]:
+    if not self.ndim:
+        return self[()], np.int64(0)
+    order = _order(self, dim, largest)
+    if k:
+        order = _as_pytorch(
+            self, order, dim, k, largest, lambda items, before: selection.select(items, k, before)
+        )
+    return picked(self, order[(*(slice(None),) * dim, slice(k))], dim, True)
+
+
+topk = op(
+    "topk",
+    "TopkBackward0",
+    _topk_array,
+    outputs=("values", "indices"),
+    differentiable=(0,),
+    self=_put_sorted,
+    refused=refusing("bool", "complex", raises="RuntimeError"),
+)
+_TOPK = return_type("topk", ("values", "indices"))
+
+
+@reduction("topk")
+def topk_(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """The k largest (or smallest) elements of a dimension, in order, with their indices. Of equal
+    elements PyTorch's indices are given. Raises E204 where there are fewer than k.
+    """
+    refuse_out("topk", out)
+    check_reduced("topk", input)
+    at = normal_dim("topk", dim, input.array.ndim)
+    size = input.array.shape[at] if input.array.ndim else 1
+    count = k if type(k) is int else k.__index__()
+    if not 0 <= count <= size:
+        raise GradcliError(
+            "E204",
+            f"topk(): dimension {at} has {size} elements, not {count}",
+            raises="RuntimeError",
+        )
+    return _TOPK(topk.apply(input, count, at, largest, sorted))
+
+
+def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    if not self.ndim:
+        return self[()], np.int64(0)
+    order = _order(self, dim, False)
+    if self.shape[dim] <= selection.LONGEST:
+        order = _as_pytorch(
+            self, order, dim, k, False, lambda items, before: selection.first(items, k, before)
+        )
+    return picked(self, order[(*(slice(None),) * dim, slice(k - 1, k))], dim, keepdim)
+
+
+kthvalue = op(
+    "kthvalue",
+    "KthvalueBackward0",
+    _kthvalue_array,
+    outputs=("values", "indices"),
+    differentiable=(0,),
+    self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
+        grads[0], dim, indices, self_sizes, keepdim
+    ),
+    refused=refusing("bool", "complex"),
+)
+_KTHVALUE = return_type("kthvalue", ("values", "indices"))
+
+
+@reduction("kthvalue")
+def kthvalue_(
+    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
+) -> Any:
+    """The k-th smallest element of a dimension, with its index. Raises E204 where there is none."""
+    refuse_out("kthvalue", out)
+    check_reduced("kthvalue", input, keepdim)
+    at = normal_dim("kthvalue", dim, input.array.ndim)
+    size = input.array.shape[at] if input.array.ndim else 1
+    if not 1 <= k <= size:
+        raise GradcliError(
+            "E204",
+            f"kthvalue(): dimension {at} has {size} elements, and no {k}-th",
+            raises="RuntimeError" if size else "IndexError",
+        )
+    return _KTHVALUE(kthvalue.apply(input, k, at, keepdim))
+
+
+# --- what leaves the graph ----------------------------------------------------------------------
+
+
+def _places_between(bounds: Any, values: Any, side: Any) -> Any:
+    """Where values belong among sorted bounds. NumPy puts a nan at the end; PyTorch's search by
+    halves takes a bound that it cannot compare for one that lies before.
+    """
+    if np.isfinite(bounds).all() and np.isfinite(values).all():
+        return np.searchsorted(bounds, values, side=side)
+    start = np.zeros(values.shape, np.int64)
+    end = np.full(values.shape, bounds.size)
+    reaches = np.greater_equal if side == "left" else np.greater
+    while (open_ := start < end).any():
+        middle = (start + end) // 2
+        before = open_ & ~reaches(bounds[np.minimum(middle, bounds.size - 1)], values)
+        start = np.where(before, middle + 1, start)
+        end = np.where(open_ & ~before, middle, end)
+    return start
+
+
+def _check_sequences(sequences: Tensor, values: Any) -> None:
+    """Raise E202 for values that are neither a tensor nor a number, E301 where the sequences'
+    leading sizes are not those of the values.
+    """
+    if type(values) not in NUMBERS:
+        check_tensors("searchsorted", input=values)
+    shape = tuple(sequences.array.shape)
+    wanted = tuple(values.array.shape) if type(values) is Tensor else ()
+    if not shape or (len(shape) > 1 and (not wanted or shape[:-1] != wanted[:-1])):
+        raise GradcliError(
+            "E301",
+            f"searchsorted(): the sequences' shape {shape} and the values' {wanted} differ before"
+            " the last dimension",
+        )
+
+
+@function("searchsorted")
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    out: Any = None,
+) -> Tensor:
+    """Where each element would have to be put into the ascending sequence to keep it in order.
+
+    Sequences of several dimensions are searched along the last one. Raises E301 where their
+    leading sizes differ from the input's.
+    """
+    refuse_out("searchsorted", out)
+    check_reduced("searchsorted", sorted_sequence)
+    _check_sequences(sorted_sequence, input)
+    operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
+    check_dtype("searchsorted", dtypes.result_dtype(operands), refusing("bool", "complex"))
+    bounds = sorted_sequence.array
+    values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
+    if side not in (None, "left", "right"):
+        raise GradcliError(
+            "E204",
+            f"searchsorted(): side is 'left' or 'right', not {side!r}",
+            raises="RuntimeError",
+        )
+    chosen = side or ("right" if right else "left")
+    kind = np.int32 if out_int32 else np.int64
+    if bounds.ndim == 1:
+        found = _places_between(bounds, values, chosen)
+        return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
+    count = math.prod(bounds.shape[:-1])
+    rows = zip(
+        bounds.reshape(count, bounds.shape[-1]),
+        values.reshape(count, values.shape[-1]),
+        strict=True,
+    )
+    places = [_places_between(row, wanted, chosen) for row, wanted in rows]
+    return Tensor(np.stack(places).astype(kind).reshape(values.shape))
+
+
+@function("bucketize", method=True)
+def bucketize(
+    input: Any,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Any = None,
+) -> Tensor:
+    """The bucket that each element lies in; `right` puts a boundary into the bucket above it.
+    Raises E301 for boundaries that are no vector.
+    """
+    if type(input) not in NUMBERS:
+        check_tensors("bucketize", input=input)
+    check_tensors("bucketize", boundaries=boundaries)
+    if boundaries.array.ndim != 1:
+        raise GradcliError("E301", "bucketize(): the boundaries must be a vector")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

@@ -1,0 +1,424 @@
+"""Reductions: `sum mean prod nansum nanmean logsumexp`, and what all reductions share.
+
+Where a program's tensor is concerned use the functions (`sum_`, `mean`, …); entries are for rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.lazy import DEFERRED, LONG
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.inplace.writes import check_inplace
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels import vector_math
+from gradcli.kernels.sums.cascade_sum import LARGEST, MANY, Step, ordered_sum, steps_of
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, in_place, methods, modules, refuse_out
+from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
+from gradcli.ops.codegen.runtime import EVERYDAY, NATIVE_SCALARS, type_name
+from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.dtype_support import check_floating_dtype
+from gradcli.ops.definition.op import Function, op
+from gradcli.ops.elementwise.unary import exp
+from gradcli.ops.shape.views import expand, restore_dims, view
+from gradcli.state import active
+
+Axes = int | tuple[int, ...] | None
+
+# --- arguments ----------------------------------------------------------------------------------
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x2": "other"}
+
+
+def reduction(
+    *names: str,
+    module: str = "torch",
+    method: bool = True,
+    inplace: bool = False,
+    check: Callable[..., Any] = check_inplace,
+) -> Callable[[Function], Function]:
+    """Make a reduction reachable under the names, with NumPy's `axis=` and `keepdims=` as well, and
+    with Python's types of numbers for a dtype.
+    """
+
+    def decorate(body: Function) -> Function:
+        def renamed(*args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+                if "dtype" in kwargs:
+                    kwargs["dtype"] = checked_dtype(names[0], kwargs["dtype"], None)
+            return body(*args, **kwargs)
+
+        for each in (body, renamed):
+            each.__name__ = each.__qualname__ = names[0]
+        renamed.__doc__ = body.__doc__
+        renamed.__wrapped__ = body  # type: ignore[attr-defined]
+        for name in names:
+            modules[module][name] = renamed
+            if method:
+                methods[name] = renamed
+            if inplace:
+                methods[f"{name}_"] = in_place(name, renamed, check=check)
+        return body
+
+    return decorate
+
+
+def check_reduced(name: str, input: Any, keepdim: Any = False) -> None:
+    """Raise E202 unless the input is a tensor and `keepdim` a bool."""
+    if type(input) is not Tensor:  # the usual case is not worth a call
+        check_tensors(name, input=input)
+    if type(keepdim) is not bool:
+        raise GradcliError(
+            "E202", f"{name}(): keepdim must be True or False, not {type_name(keepdim)}"
+        )
+
+
+def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any = None) -> Any:
+    """A ufunc applied across the elements of dimensions, all of them for None."""
+    folded = ufunc.reduce(array, axis=dims, dtype=dtype)
+    if not keepdim or not array.ndim:
+        return folded
+    # Not by NumPy's keepdims: the strides that it gives the dimensions are not PyTorch's.
+    return np.expand_dims(folded, tuple(range(array.ndim)) if dims is None else dims)
+
+
+def wide(array: Any) -> Any:
+    """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and _is_float(array) else array
+
+
+def wider(array: Any) -> Any:
+    """An array in the next wider dtype, in which PyTorch adds up one element after another."""
+    dtype = _WIDER.get(array.dtype)
+    return wide(array) if dtype is None else array.astype(dtype)
+
+
+_WIDER: dict[Any, Any] = {
+    np.dtype(np.float32): np.float64,
+    np.dtype(np.complex64): np.complex128,
+}
+
+
+def _is_float(array: Any) -> bool:
+    return dtypes.of_array(array).category == "float"
+
+
+def cast_array(array: Any, dtype: DType | None) -> Any:
+    """The array in a dtype; None keeps its own."""
+    return array if dtype is None else dtypes.cast(array, dtype)
+
+
+def reduced_count(sizes: Sequence[int], dims: Sequence[int] | None) -> int:
+    """How many elements make one element of the result."""
+    return product(sizes) if dims is None else product(sizes[dim] for dim in dims)
+
+
+def kept_sizes(sizes: Sequence[int], dims: Sequence[int] | None) -> tuple[int, ...]:
+    """The result's sizes with `keepdim`: those of the input, 1 where reduced."""
+    return tuple(1 if dims is None or dim in dims else size for dim, size in enumerate(sizes))
+
+
+# --- sum ----------------------------------------------------------------------------------------
+
+
+def _sum_array(
+    self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    if dtype is not None:
+        self = dtypes.cast(self, dtype)
+    kind = self.dtype.kind
+    if kind == "f" and self.dtype.itemsize > 2:
+        if type(self) in DEFERRED:
+            if self.size >= LARGEST:
+                return self.reduced(dims, keepdim)
+            self = self.force()  # its order of additions is told by its place in memory
+        if type(self) is np.ndarray and 4 < self.size < LARGEST:  # no array of a GPU
+            total = ordered_sum(self, dims)
+            return total.reshape(kept_sizes(self.shape, dims))[()] if keepdim else total
+        if (
+            self.size > LONG
+            and dims
+            and self.dtype.itemsize == 4
+            and reduced_count(self.shape, dims) > LONG
+        ):
+            total = fold(np.add, self, dims, keepdim, dtype=np.float64)
+            return total.astype(np.float32)
+        return fold(np.add, self, dims, keepdim)
+    if kind in "iub" and dtype is None:
+        return fold(np.add, self, dims, keepdim, dtype=np.int64)
+    total = fold(np.add, wide(self), dims, keepdim)
+    return total.astype(self.dtype)
+
+
+sum_all = op(
+    "sum",
+    "SumBackward0",
+    lambda self, dtype=None: _sum_array(self, None, False, dtype),
+    deferrable=True,
+    self=lambda grad, self_sizes: expand(grad, self_sizes),
+)
+
+sum_dims = op(
+    "sum",
+    "SumBackward1",
+    lambda self, dims, keepdim, dtype=None: _sum_array(self, dims, keepdim, dtype),
+    deferrable=True,
+    self=lambda grad, self_sizes, dims, keepdim: expand(
+        restore_dims(grad, dims, keepdim), self_sizes
+    ),
+)
+
+
+@reduction("sum")
+def sum_(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
+    refuse_out("sum", out)
+    check_reduced("sum", input, keepdim)
+    if dim is None and not keepdim:
+        return sum_all.apply(input, dtype)
+    return sum_dims.apply(input, normal_dims("sum", input, dim), keepdim, dtype)
+
+
+def sum_to(gradient: Any, shape: tuple[int, ...]) -> Any:
+    """A gradient summed to a shape that broadcasts to its own: what the engine does for every
+    input. Raises ValueError for any other shape.
+
+    How is found once for arrays that lie alike in memory.
+    """
+    if type(gradient) is np.ndarray:
+        key = (gradient.shape, gradient.strides, gradient.dtype, shape)
+        step = _remembered.get(key)
+        if step is None:
+            if len(_remembered) == MANY:
+                _remembered.clear()
+            step = _remembered[key] = _summing(gradient, shape)
+        return step(gradient)
+    if type(gradient) is not Tensor:
+        return _summing(gradient, shape)(gradient)
+    larger = gradient.array.shape
+    dims = _broadcast_dims(shape, larger)
+    if not shape:
+        return sum_all(gradient)
+    summed = sum_dims(gradient, dims, True)
+    return view(summed, shape) if len(larger) > len(shape) else summed
+
+
+_remembered: dict[tuple[Any, ...], Step] = {}
+
+
+def _summing(gradient: Any, shape: tuple[int, ...]) -> Step:
+    """What sums arrays that lie as this one does to a shape."""
+    dims = _broadcast_dims(shape, gradient.shape) if shape else None
+    if type(gradient) is np.ndarray and gradient.dtype in EVERYDAY and 4 < gradient.size < LARGEST:
+        step = steps_of(gradient, dims)
+    else:
+        step = partial(_sum_array, dims=dims, keepdim=False)
+    if not shape or len(shape) == gradient.ndim - len(dims or ()):
+        return step
+    return lambda array: step(array).reshape(shape)
+
+
+def _broadcast_dims(shape: tuple[int, ...], larger: tuple[int, ...]) -> tuple[int, ...]:
+    """The dimensions of a larger shape that broadcasting a shape to it adds or stretches. Raises
+    ValueError where it does not broadcast.
+    """
+    leading = len(larger) - len(shape)
+    if leading < 0:
+        raise ValueError("the shape has more dimensions")
+    stretched = [leading + i for i, size in enumerate(shape) if size != larger[leading + i]]
+    if any(shape[dim - leading] != 1 for dim in stretched):
+        raise ValueError("the shape does not broadcast")
+    return (*range(leading), *stretched)
+
+
+accumulate.sum_to = sum_to
+
+
+@function("sum_to_size", method=True)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size."""
+    wanted = sizes_of("sum_to_size", size)
+    shape = tuple(input.array.shape)
+    if wanted == shape:
+        return input
+    try:
+        summed: Tensor = sum_to(input, wanted)
+    except ValueError:
+        raise GradcliError(
+            "E301", f"sum_to_size(): a tensor of shape {shape} cannot be summed to {wanted}"
+        ) from None
+    return summed
+
+
+# --- nansum -------------------------------------------------------------------------------------
+
+
+def _nansum_array(
+    self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    if self.dtype.kind == "c":
+        raise GradcliError("E203", "nansum() is not defined for complex tensors")
+    if _is_float(self):
+        self = np.where(np.isnan(self), self.dtype.type(0), self)
+    return _sum_array(self, dims, keepdim, dtype)
+
+
+nansum = op(
+    "nansum",
+    "NansumBackward0",
+    _nansum_array,
+    # What was left out has gradient 0.
+    self=lambda grad, self, dims, keepdim: (
+        expand(grad if dims is None else restore_dims(grad, dims, keepdim), self.shape)
+        * (self == self)
+    ),
+)
+
+
+@reduction("nansum")
+def nansum_(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The sum of the elements that are not nan."""
+    refuse_out("nansum", out)
+    check_reduced("nansum", input, keepdim)
+    dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
+    return nansum.apply(input, dims, keepdim, dtype)
+
+
+@reduction("nanmean")
+def nanmean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean of the elements that are not nan. Raises E203 for integers."""
+    refuse_out("nanmean", out)
+    check_reduced("nanmean", input, keepdim)
+    check_floating_dtype("nanmean", input.dtype)
+    present = sum_(input == input, dim, keepdim)
+    return nansum_(input, dim, keepdim, dtype=dtype) / present
+
+
+# --- mean ---------------------------------------------------------------------------------------
+
+
+def _mean_array(
+    self: Any, dims: tuple[int, ...] | None, keepdim: bool, dtype: DType | None = None
+) -> Any:
+    if dtype is not None:
+        self = dtypes.cast(self, dtype)
+    total = _sum_array(wide(self), dims, keepdim)
+    count = self.size if dims is None else reduced_count(self.shape, dims)
+    mean = total / total.dtype.type(count)
+    return mean if mean.dtype is self.dtype else mean.astype(self.dtype)
+
+
+def _mean_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
+    count = product(self_sizes)
+    if type(grad) in NATIVE_SCALARS and count < active.state.defer_from:
+        slopes = np.empty(self_sizes, grad.dtype)
+        slopes.fill(grad / count)  # dividing what was expanded takes three times as long
+        return slopes
+    return expand(grad, self_sizes) / count
+
+
+mean_all = op(
+    "mean",
+    "MeanBackward0",
+    lambda self, dtype=None: _mean_array(self, None, False, dtype),
+    deferrable=True,
+    self=_mean_rule,
+)
+
+mean_dims = op(
+    "mean",
+    "MeanBackward1",
+    lambda self, dims, keepdim, dtype=None: _mean_array(self, dims, keepdim, dtype),
+    deferrable=True,
+    self=lambda grad, self_sizes, dims, keepdim: (
+        expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
+    ),
+)
+
+
+@reduction("mean")
+def mean(
+    input: Tensor,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Any = None,
+) -> Tensor:
+    """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
+    refuse_out("mean", out)
+    check_reduced("mean", input, keepdim)
+    if dtype is not None or input.array.dtype not in EVERYDAY:
+        check_floating_dtype("mean", dtype or input.dtype)
+    if dim is None and not keepdim:
+        return mean_all.apply(input, dtype)
+    return mean_dims.apply(input, normal_dims("mean", input, dim), keepdim, dtype)
+
+
+# --- logsumexp ----------------------------------------------------------------------------------
+
+
+def logsumexp_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """log(sum(exp(self))) without overflow: the largest element is taken out first."""
+    if not self.size:
+        return np.log(fold(np.add, np.exp(self), dims, keepdim))
+    largest = np.max(self, axis=dims, keepdims=True)
+    # Where the largest is infinite it cannot be taken out: inf - inf is nan.
+    largest = np.where(np.isinf(largest), largest.dtype.type(0), largest)
+    total = _sum_array(vector_math.exp(self - largest), dims, True)
+    result = vector_math.log(total) + largest
+    return result if keepdim else np.squeeze(result, dims)[()]
+
+
+def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    return restore_dims(grad, dims, keepdim) * conj(exp(self - restore_dims(result, dims, keepdim)))
+
+
+logsumexp = op("logsumexp", "LogsumexpBackward0", logsumexp_array, self=_logsumexp_rule)
+
+
+@reduction("logsumexp")
+def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = None) -> Tensor:
+    """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
+    refuse_out("logsumexp", out)
+    check_reduced("logsumexp", input, keepdim)
+    if dim is None:
+        raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")
+    if input.dtype.category in ("int", "bool"):
+        input = Tensor(dtypes.cast(input.array, dtypes.default_dtype()))
+    return logsumexp.apply(input, normal_dims("logsumexp", input, dim), keepdim)
+
+
+modules["torch.special"]["logsumexp"] = modules["torch"]["logsumexp"]

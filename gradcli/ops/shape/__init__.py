@@ -1,0 +1,1 @@
+"""Views, reshaping, splitting, joining, rearranging."""

@@ -1,0 +1,242 @@
+"""Joining tensors: `cat stack hstack vstack dstack block_diag cartesian_prod`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.codegen.runtime import listed, type_name
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
+from gradcli.ops.shape.slicing import select, slice_
+from gradcli.ops.shape.views import squeeze_dim, view
+
+# --- cat and stack ------------------------------------------------------------------------------
+
+
+def _promoted(arrays: Sequence[Any]) -> Sequence[Any]:
+    """The arrays in their common dtype."""
+    first = arrays[0].dtype
+    if all(array.dtype is first for array in arrays):
+        return arrays
+    dtype = dtypes.result_dtype(arrays)
+    return [dtypes.cast(array, dtype) for array in arrays]
+
+
+def _cat_array(tensors: Sequence[Any], dim: int) -> Any:
+    arrays = _promoted(tensors)
+    return np.concatenate([array for array in arrays if array.shape != (0,)] or arrays, dim)
+
+
+def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> list[Any]:
+    parts: list[Any] = []
+    start = 0
+    for sizes in tensors_sizes:
+        if sizes == (0,):  # an empty vector goes with any shape, and has no part
+            parts.append(zeros(grad, sizes))
+            continue
+        end = start + sizes[dim]
+        parts.append(slice_(grad, dim, start, end, 1))
+        start = end
+    return parts
+
+
+cat: Op = op("cat", "CatBackward0", _cat_array, lists=("tensors",), tensors=_cut_cat)
+
+
+def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
+    arrays = _promoted(tensors)
+    shape = arrays[0].shape
+    if dim == len(shape):
+        return np.stack(arrays, dim)
+    # One after another along the next dimension they lie just so, and NumPy need not add one each.
+    return np.concatenate(arrays, dim).reshape(*shape[:dim], len(arrays), *shape[dim:])
+
+
+stack: Op = op(
+    "stack",
+    "StackBackward0",
+    _stack_array,
+    lists=("tensors",),
+    tensors=lambda grad, tensors_sizes, dim: [
+        select(grad, dim, i) for i in range(len(tensors_sizes))
+    ],
+)
+
+
+@function("cat", "concat", "concatenate")
+def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None) -> Tensor:
+    """The tensors one after another along a dimension, in their common dtype.
+
+    Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
+    shape.
+    """
+    refuse_out("cat", out)
+    parts = listed("cat", tensors)
+    if not parts:
+        raise GradcliError("E204", "cat(): there is nothing to join")
+    shapes = [part.array.shape for part in parts]
+    full = [shape for shape in shapes if shape != (0,)]
+    for number, shape in enumerate(shapes):
+        if not shape:
+            raise GradcliError("E301", f"cat(): tensor {number} is 0-dim", help="use stack()")
+    if not full:  # PyTorch then takes any dimension
+        return cat.apply(parts, 0)
+    at = normal_dim("cat", dim if axis is None else axis, len(full[0]))
+    for shape in shapes:
+        if shape != (0,) and len(shape) != len(full[0]):
+            raise GradcliError(
+                "E301", f"cat(): shapes {full[0]} and {shape} differ in their number of dimensions"
+            )
+    for shape in full:
+        if shape[:at] + shape[at + 1 :] != full[0][:at] + full[0][at + 1 :]:
+            raise GradcliError(
+                "E301", f"cat(): shapes {full[0]} and {shape} differ outside dimension {at}"
+            )
+    return cat.apply(parts, at)
+
+
+@function("stack")
+def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
+    """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
+    where shapes differ.
+    """
+    refuse_out("stack", out)
+    parts = listed("stack", tensors)
+    if not parts:
+        raise GradcliError("E204", "stack(): there is nothing to join", raises="RuntimeError")
+    first = parts[0].array.shape
+    at = normal_dim("stack", dim, len(first) + 1)
+    for part in parts:
+        if part.array.shape != first:
+            raise GradcliError(
+                "E301",
+                f"stack(): the shapes {tuple(first)} and {tuple(part.array.shape)} differ",
+                help="use cat() to join along an existing dimension",
+            )
+    return stack.apply(parts, at)
+
+
+# --- joining by the number of dimensions --------------------------------------------------------
+
+
+@function("hstack")
+def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors side by side: vectors along dimension 0, others along dimension 1."""
+    refuse_out("hstack", out)
+    parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
+    return cat_(parts, 0 if parts and parts[0].array.ndim == 1 else 1)
+
+
+@function("vstack", "row_stack")
+def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors below each other: along dimension 0, vectors as rows."""
+    refuse_out("vstack", out)
+    return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
+
+
+@function("dstack")
+def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors behind each other: along dimension 2."""
+    refuse_out("dstack", out)
+    return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
+
+
+@function("column_stack")
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """The tensors side by side along dimension 1, vectors as columns."""
+    refuse_out("column_stack", out)
+    columns = [
+        tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
+        for tensor in listed("column_stack", tensors)
+    ]
+    return cat_(columns, 1)
+
+
+def _block_diagonal(tensors: Sequence[Any]) -> Any:
+    blocks = [array.reshape((1,) * (2 - array.ndim) + array.shape) for array in _promoted(tensors)]
+    rows, columns = (sum(block.shape[i] for block in blocks) for i in (0, 1))
+    whole = module_of(*blocks).zeros((rows, columns), blocks[0].dtype)
+    for block, (rows, columns) in zip(blocks, _corners([b.shape for b in blocks]), strict=True):
+        whole[rows, columns] = block
+    return whole
+
+
+def _corners(shapes: Sequence[tuple[int, ...]]) -> list[tuple[slice, slice]]:
+    """Where each block stands: its rows and columns."""
+    places = []
+    row = column = 0
+    for shape in shapes:
+        height, width = (1, 1, *shape)[-2:]
+        places.append((slice(row, row + height), slice(column, column + width)))
+        row, column = row + height, column + width
+    return places
+
+
+def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any]:
+    parts: list[Any] = []
+    for sizes, (rows, columns) in zip(tensors_sizes, _corners(tensors_sizes), strict=True):
+        part = slice_(grad, 0, rows.start, rows.stop, 1)
+        part = slice_(part, 1, columns.start, columns.stop, 1)
+        for _ in range(2 - len(sizes)):
+            part = squeeze_dim(part, part.ndim - 1)
+        parts.append(part)
+    return parts
+
+
+block_diagonal: Op = op(
+    "block_diag", "BlockDiagBackward0", _block_diagonal, lists=("tensors",), tensors=_cut_blocks
+)
+
+
+@function("block_diag")
+def block_diag(*tensors: Any) -> Tensor:
+    """The tensors as blocks along the diagonal of a matrix of zeros. Raises E301 for more than two
+    dimensions.
+    """
+    parts = listed("block_diag", tensors)
+    if any(part.array.ndim > 2 for part in parts):
+        raise GradcliError("E301", "block_diag(): the blocks are matrices, vectors or numbers")
+    return block_diagonal.apply(parts)
+
+
+# --- combinations -------------------------------------------------------------------------------
+
+
+@function("cartesian_prod")
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """Every choice of one element from each of the vectors, a row for each."""
+    axes = listed("cartesian_prod", tensors)
+    if any(axis.array.ndim != 1 for axis in axes):
+        raise GradcliError("E301", "cartesian_prod(): takes vectors")
+    if len(axes) == 1:
+        return axes[0]
+    return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)
+
+
+@function("combinations")
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of `r` elements of a vector in order, a row for each."""
+    from gradcli.ops.indexing.masks import masked_select
+
+    if isinstance(r, Tensor) or type(r) is float:
+        raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
+    if input.array.ndim != 1 or r < 0:
+        raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
+    if not r:
+        return Tensor(module_of(input.array).empty((0,), input.array.dtype))
+    positions = np.indices((input.array.size,) * r)
+    ordered = (
+        positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
+    )
+    mask = Tensor(module_of(input.array).asarray(ordered.all(0)))
+    return stack_([masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)

@@ -1,0 +1,322 @@
+"""Copies with the elements in other places: `flip roll repeat tile rot90 tril triu diag`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.strides import copied_in_order, laid_out_like
+from gradcli.autograd.inplace.writes import check_graph
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import plain_integer
+from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
+from gradcli.ops.creation.copies import contiguous, row_order
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.reshaping import flatten
+from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
+from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
+
+# --- flip, roll, rot90 --------------------------------------------------------------------------
+
+
+def _flipped(self: Any, dims: tuple[int, ...]) -> Any:
+    result = copied_in_order(self)
+    if self.ndim:
+        result[...] = np.flip(self, dims)
+    return result
+
+
+flip: Op = op(
+    "flip",
+    "FlipBackward0",
+    lambda self, dims: _flipped(self, dims),
+    keeps_layout=True,
+    self=lambda grad, dims: flip(grad, dims),
+)
+
+
+@function("flip", method=True)
+def flip_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
+    """The elements in reverse order along the given dimensions."""
+    given = one_by_one("flip", "dims", order, dims)
+    if not given:
+        raise GradcliError("E201", "flip() needs the dimensions to flip")
+    wanted = sizes_of("flip", given)
+    return flip.apply(input, normal_dims("flip", input, wanted) if wanted else ())
+
+
+def _check_dims(name: str, tensor: Tensor, least: int) -> None:
+    if tensor.array.ndim < least:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a tensor of {tensor.array.ndim} dimensions has too few, it takes {least}",
+        )
+
+
+@function("fliplr", method=True)
+def fliplr(input: Tensor) -> Tensor:
+    """The columns in reverse order."""
+    _check_dims("fliplr", input, 2)
+    return flip.apply(input, (1,))
+
+
+@function("flipud", method=True)
+def flipud(input: Tensor) -> Tensor:
+    """The rows in reverse order."""
+    _check_dims("flipud", input, 1)
+    return flip.apply(input, (0,))
+
+
+roll: Op = op(
+    "roll",
+    "RollBackward0",
+    lambda self, shifts, dims: np.roll(self, shifts, dims),
+    self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
+)
+
+
+def _opposite(shifts: Any) -> Any:
+    return tuple(-shift for shift in shifts) if isinstance(shifts, tuple) else -shifts
+
+
+@function("roll", method=True)
+def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The elements moved along dimensions, those that fall off the end put in at the front.
+
+    Without `dims` the tensor is rolled as one vector. Raises E204 unless there is a shift for each
+    dimension.
+    """
+    moves = sizes_of("roll", (shifts,))
+    if dims is None or (type(dims) in (tuple, list) and not dims):
+        if len(moves) == 1:
+            return roll.apply(input, moves[0], None)
+        dims = ()
+    given = sizes_of("roll", (dims,))
+    if len(moves) != len(given):
+        raise GradcliError(
+            "E204",
+            f"roll(): {len(moves)} shifts for {len(given)} dimensions",
+            raises="RuntimeError",
+        )
+    if not input.array.size:  # PyTorch copies it, whatever the dimensions
+        return roll.apply(input, 0, None)
+    if not input.array.ndim:
+        raise GradcliError("E302", "roll(): a 0-dim tensor has no dimensions to roll along")
+    axes = tuple(normal_dim("roll", dim, input.array.ndim) for dim in given)
+    return roll.apply(input, moves, axes)
+
+
+def _turned(self: Any, k: int, dims: tuple[int, int]) -> Any:
+    turned = np.rot90(self, k, dims)
+    if not k % 2:
+        return laid_out_like(self, turned.copy())
+    # A quarter turn is a reversed copy with two dimensions swapped, also in memory.
+    return laid_out_like(self, turned.swapaxes(*dims).copy()).swapaxes(*dims)
+
+
+rot90: Op = op(
+    "rot90",
+    "Rot90Backward0",
+    lambda self, k, dims: _turned(self, k, dims),
+    keeps_layout=True,
+    self=lambda grad, k, dims: rot90(grad, -k, dims),
+)
+
+
+@function("rot90", method=True)
+def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """The plane of two dimensions turned `k` times by a right angle, from the first towards the
+    second.
+    """
+    _check_dims("rot90", input, 2)
+    if len(dims) != 2:
+        raise GradcliError(
+            "E204", f"rot90(): a plane has two dimensions, not {len(dims)}", raises="RuntimeError"
+        )
+    return rot90.apply(input, k, diagonal_dims("rot90", input.array.ndim, dims[0], dims[1]))
+
+
+# --- repeat -------------------------------------------------------------------------------------
+
+
+def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int]) -> Any:
+    from gradcli.ops.reduction.sum import sum_dims
+
+    leading = len(repeats) - len(self_sizes)
+    for _ in range(leading):
+        grad = sum_dims(grad, (0,), False)
+    # The copies along a dimension become a dimension of their own, over which is summed.
+    apart: list[int] = []
+    copies = []
+    for count, size in zip(repeats[leading:], self_sizes, strict=True):
+        if count != 1:
+            copies.append(len(apart))
+            apart.append(count)
+        apart.append(size)
+    return sum_dims(reshape(grad, tuple(apart)), tuple(copies), False) if copies else grad
+
+
+repeat: Op = op(
+    "repeat",
+    "RepeatBackward0",
+    lambda self, repeats: np.tile(self, repeats)[()],
+    self=_repeat_rule,
+)
+
+
+@method("repeat")
+def repeat_(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
+    """The tensor repeated so often along each dimension. Raises E301 unless there is a count for
+    each, none negative.
+    """
+    given = one_by_one("repeat", "repeats", counts, repeats)
+    if not given:
+        raise GradcliError("E201", "repeat() needs how often to repeat")
+    return _repeated("repeat", self, sizes_of("repeat", given))
+
+
+def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
+    if len(counts) < tensor.array.ndim or min(counts, default=0) < 0:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a tensor of {tensor.array.ndim} dimensions cannot be repeated {counts}"
+            " times",
+        )
+    return repeat.apply(tensor, counts)
+
+
+@function("tile", method=True)
+def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
+    """The tensor repeated so often along its last dimensions."""
+    given = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
+    return _repeated("tile", input, (1,) * (input.array.ndim - len(given)) + given)
+
+
+@function("repeat_interleave", method=True)
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element repeated next to itself: so often, or as often as its own entry of `repeats`.
+
+    Without `dim` the tensor is taken as one vector; without `repeats`, the input holds them and
+    positions are returned.
+    """
+    from gradcli.ops.indexing.select import index_select
+
+    if repeats is None:
+        if input.array.dtype.kind not in "iu":
+            raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
+        return Tensor(_positions(input.array.size, input.array))
+    counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.dtype.kind not in "iu":
+        raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
+    if counts.size and counts.min() < 0:
+        raise GradcliError(
+            "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"
+        )
+    if dim is None:
+        input, dim = flatten(input), 0
+    at = normal_dim("repeat_interleave", dim, input.array.ndim)
+    shape = input.array.shape
+    if not isinstance(repeats, Tensor):
+        apart = unsqueeze.apply(input, at + 1)
+        wide = expand.apply(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
+        joined = (*shape[:at], shape[at] * repeats, *shape[at + 1 :])
+        return view.apply(row_order.apply(wide), joined)
+    if counts.size not in (1, shape[at]):
+        raise GradcliError(
+            "E301",
+            f"repeat_interleave(): {counts.size} repeats for dimension {at} of {shape[at]}",
+        )
+    where = module_of(input.array).asarray(_positions(shape[at], counts))
+    return index_select.apply(input, at, Tensor(where))
+
+
+@on_the_host
+def _positions(size: int, counts: Any) -> Any:
+    """Each position as often as its count says."""
+    return np.repeat(np.arange(size), counts)
+
+
+# --- triangles ----------------------------------------------------------------------------------
+
+
+def _triangle(name: str, node_name: str, forward: Any) -> Op:
+    entry: Op = op(
+        name,
+        node_name,
+        forward,
+        self=lambda grad, diagonal: entry(grad, diagonal),
+    )
+
+    @function(name, method=True, inplace=True, check=check_graph)
+    def triangle(input: Tensor, diagonal: int = 0) -> Tensor:
+        _check_dims(name, input, 2)
+        return entry.apply(input, plain_integer(name, "diagonal", diagonal))
+
+    triangle.__name__ = triangle.__qualname__ = name
+    side = "lower" if name == "tril" else "upper"
+    triangle.__doc__ = f"The {side} triangle up to a diagonal of the last two dimensions, else 0."
+    return entry
+
+
+tril = _triangle("tril", "TrilBackward0", lambda self, diagonal: np.tril(self, diagonal))
+triu = _triangle("triu", "TriuBackward0", lambda self, diagonal: np.triu(self, diagonal))
+
+# --- diagonals ----------------------------------------------------------------------------------
+
+diagonal_copy: Op = op(
+    "diagonal_copy",
+    "DiagonalBackward0_copy",
+    lambda self, offset: np.diagonal(self, offset).copy(),
+    self=lambda grad, self_sizes, offset: diagonal_backward(grad, self_sizes, offset, 0, 1),
+)
+
+
+def _embedded(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    extent = self.shape[-1] + abs(offset)
+    sizes = list(self.shape[:-1])
+    for dim in sorted((dim1, dim2)):
+        sizes.insert(dim, extent)
+    whole = module_of(self).zeros(sizes, self.dtype)
+    diagonal_of(whole, offset, dim1, dim2)[...] = self
+    return whole
+
+
+diag_embed: Op = op(
+    "diag_embed",
+    "DiagEmbedBackward0",
+    _embedded,
+    self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+)
+
+
+@function("diag_embed", method=True)
+def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last dimension as the diagonal of two new ones, `offset` above the main one."""
+    _check_dims("diag_embed", input, 1)
+    dims = diagonal_dims("diag_embed", input.array.ndim + 1, dim1, dim2)
+    return diag_embed.apply(input, offset, *dims)
+
+
+@function("diag", method=True)
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy."""
+    if input.array.ndim == 1:
+        return diag_embed.apply(input, diagonal, 0, 1)
+    if input.array.ndim != 2:
+        raise GradcliError(
+            "E301", f"diag(): takes a vector or a matrix, not {input.array.ndim} dimensions"
+        )
+    return diagonal_copy.apply(input, diagonal)
+
+
+@function("diagflat", method=True)
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """The matrix with all elements as its diagonal."""
+    return diag_embed.apply(view.apply(contiguous(input), (input.array.size,)), offset, 0, 1)

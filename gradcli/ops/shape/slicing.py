@@ -1,0 +1,366 @@
+"""Parts of a tensor, as views: `select narrow slice diagonal unfold as_strided`.
+
+The gradient of a part is the gradient put in its place among zeros: for each view there is an op
+that does that, whose own gradient is the view again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.strides import overlaps_itself
+from gradcli.arrays.views import sliced, window, with_strides
+from gradcli.autograd.inplace import views, writes
+from gradcli.autograd.inplace.geometry import extent
+from gradcli.autograd.inplace.writes import base_array
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.binding.dims import FromTheEnd, normal_dim, sizes_of
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.views import reshape
+
+Sizes = tuple[int, ...]
+
+
+def along(ndim: int, dim: int, what: Any) -> tuple[Any, ...]:
+    """The NumPy index that applies `what` to one dimension."""
+    return (*(slice(None),) * (dim % ndim), what, ...)
+
+
+# --- alias --------------------------------------------------------------------------------------
+
+alias = op("alias", "AliasBackward0", lambda self: self.view(), view=True, self=lambda grad: grad)
+
+# --- select -------------------------------------------------------------------------------------
+
+select: Op = op(
+    "select",
+    "SelectBackward0",
+    lambda self, dim, index: with_strides(self)[along(self.ndim, dim, index)],
+    view=True,
+    self=lambda grad, self_sizes, dim, index: select_backward(grad, self_sizes, dim, index),
+)
+
+
+def _put_selected(grad_output: Any, self_sizes: Sizes, dim: int, index: int) -> Any:
+    whole = zeros(grad_output, self_sizes)
+    whole[along(len(self_sizes), dim, index)] = grad_output
+    return whole
+
+
+select_backward: Op = op(
+    "select_backward",
+    "SelectBackwardBackward0",
+    _put_selected,
+    grad_output=lambda grad, dim, index: select(grad, dim, index),
+)
+
+
+def checked_position(name: str, index: Any, size: int, dim: int) -> int:
+    """A position in a dimension, counted from the front; raises E302 where there is none."""
+    if type(index) is not int:
+        index = index.__index__()
+    if not -size <= index < size:
+        raise GradcliError(
+            "E302",
+            f"{name}: position {index} does not exist in dimension {dim}, which has {size}"
+            " elements",
+        )
+    return FromTheEnd(index, size) if index < 0 else index
+
+
+@function("select", method=True)
+def select_(input: Tensor, dim: int, index: Any) -> Tensor:
+    """The part at one position of a dimension, without that dimension."""
+    shape = input.array.shape
+    if not shape:
+        raise GradcliError("E302", "select(): a 0-dim tensor has no dimension to select from")
+    at = normal_dim("select", dim, len(shape))
+    return select.apply(input, at, checked_position("select()", index, shape[at], at))
+
+
+# --- slice --------------------------------------------------------------------------------------
+
+slice_: Op = op(
+    "slice",
+    "SliceBackward0",
+    lambda self, dim, start, end, step: sliced(self, dim, start, end, step),
+    view=True,
+    self=lambda grad, self_sizes, dim, start, end, step: slice_backward(
+        grad, self_sizes, dim, start, end, step
+    ),
+)
+
+
+def _put_slice(
+    grad_output: Any, self_sizes: Sizes, dim: int, start: int, end: int, step: int
+) -> Any:
+    whole = zeros(grad_output, self_sizes)
+    whole[along(len(self_sizes), dim, slice(start, end, step))] = grad_output
+    return whole
+
+
+slice_backward: Op = op(
+    "slice_backward",
+    "SliceBackwardBackward0",
+    _put_slice,
+    grad_output=lambda grad, dim, start, end, step: slice_(grad, dim, start, end, step),
+)
+
+
+@function("narrow", method=True)
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` elements of a dimension from `start` on. Raises E302 or E301 where there are not so
+    many.
+    """
+    return slice_.apply(input, *narrowed("narrow", input, dim, start, length))
+
+
+def narrowed(
+    name: str, input: Tensor, dim: int, start: Any, length: int
+) -> tuple[int, int, int, int]:
+    """The arguments of the slice that `narrow` stands for: dimension, start, end and step."""
+    shape = input.array.shape
+    if not shape:
+        raise GradcliError(
+            "E301", f"{name}(): a 0-dim tensor has no dimension", raises="RuntimeError"
+        )
+    at = normal_dim(name, dim, len(shape))
+    first = start if type(start) is int else start.__index__()
+    if not -shape[at] <= first <= shape[at]:
+        raise GradcliError(
+            "E302",
+            f"{name}(): start {first} lies outside dimension {at}, which has {shape[at]} elements",
+        )
+    first = first + shape[at] if first < 0 else first
+    if length < 0 or first + length > shape[at]:
+        raise GradcliError(
+            "E301",
+            f"{name}(): dimension {at} has {shape[at]} elements, not {length} from {first} on",
+        )
+    return at, first, first + length, 1
+
+
+# --- diagonal -----------------------------------------------------------------------------------
+
+diagonal: Op = op(
+    "diagonal",
+    "DiagonalBackward0",
+    lambda self, offset, dim1, dim2: diagonal_of(self, offset, dim1, dim2),
+    view=True,
+    self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
+        grad, self_sizes, offset, dim1, dim2
+    ),
+)
+
+
+def diagonal_of(self: Any, offset: int, dim1: int, dim2: int) -> Any:
+    """An array's diagonal as a view that can be written."""
+    shown = np.diagonal(with_strides(self), offset, dim1, dim2)
+    # NumPy protects it; it is a view like any other.
+    shown.flags.writeable = self.flags.writeable
+    return shown
+
+
+def _put_diagonal(grad_output: Any, self_sizes: Sizes, offset: int, dim1: int, dim2: int) -> Any:
+    whole = zeros(grad_output, self_sizes)
+    diagonal_of(whole, offset, dim1, dim2)[...] = grad_output
+    return whole
+
+
+diagonal_backward: Op = op(
+    "diagonal_backward",
+    "DiagonalBackwardBackward0",
+    _put_diagonal,
+    grad_output=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+)
+
+
+def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]:
+    """The two dimensions of a diagonal, counted from the front; raises E302 or E301 unless they are
+    two.
+    """
+    first, second = normal_dim(name, dim1, ndim), normal_dim(name, dim2, ndim)
+    if first == second:
+        raise GradcliError("E301", f"{name}(): dim1 and dim2 are the same, {first}")
+    return first, second
+
+
+@function("diagonal", method=True)
+def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of two dimensions, `offset` above the main one, as the last dimension."""
+    return diagonal.apply(input, offset, *diagonal_dims("diagonal", input.array.ndim, dim1, dim2))
+
+
+@function("diagonal", module="torch.linalg")
+def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonal of the last two dimensions, or of those named."""
+    return diagonal_(A, offset, dim1, dim2)
+
+
+# --- unfold -------------------------------------------------------------------------------------
+
+
+def _windows(self: Any, dimension: int, size: int, step: int) -> Any:
+    # The windows lie along the dimension, the elements of each along a new last one.
+    if not self.ndim:
+        return self.reshape(1)[:size]
+    shown = np.lib.stride_tricks.sliding_window_view(self, size, dimension, writeable=True)
+    return shown[along(self.ndim, dimension, slice(None, None, step))]
+
+
+unfold: Op = op(
+    "unfold",
+    "UnfoldBackward0",
+    _windows,
+    view=True,
+    self=lambda grad, self_sizes, dimension, size, step: unfold_backward(
+        grad, self_sizes, dimension, size, step
+    ),
+)
+
+
+def _put_windows(grad_output: Any, self_sizes: Sizes, dimension: int, size: int, step: int) -> Any:
+    whole = zeros(grad_output, self_sizes)
+    if not whole.ndim:
+        return whole + grad_output.sum()
+    windows = grad_output.shape[dimension]
+    for i in range(size):  # windows overlap, their elements of one number do not
+        part = slice(i, i + (windows - 1) * step + 1, step)
+        whole[along(whole.ndim, dimension, part)] += grad_output[..., i]
+    return whole
+
+
+unfold_backward: Op = op(
+    "unfold_backward",
+    "UnfoldBackwardBackward0",
+    _put_windows,
+    grad_output=lambda grad, dimension, size, step: unfold(grad, dimension, size, step),
+)
+
+
+@method("unfold")
+def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """The windows of `size` elements along a dimension, `step` apart. Raises E204 unless they
+    fit.
+    """
+    at = normal_dim("unfold", dimension, self.array.ndim)
+    extent = self.array.shape[at] if self.array.ndim else 1
+    if not 0 <= size <= extent:
+        raise GradcliError(
+            "E204",
+            f"unfold(): a window of {size} does not fit a dimension of {extent}",
+            raises="RuntimeError",
+        )
+    if step <= 0:
+        raise GradcliError(
+            "E204", f"unfold(): the step must be positive, not {step}", raises="RuntimeError"
+        )
+    return unfold.apply(self, at, size, step)
+
+
+# --- as_strided ---------------------------------------------------------------------------------
+
+
+def _strided_backward(
+    grad: Any, self_sizes: Sizes, size: Sizes, stride: Sizes, offset: int, layout: Sizes
+) -> Any:
+    from gradcli.ops.indexing.select import index_add
+    from gradcli.ops.shape.partial_writes import assign
+
+    # The window is put into memory that holds the input too, and the input is read from there. A
+    # window on a view may show what is no part of the input.
+    before = max(0, -offset)
+    span = before + max(extent(self_sizes, layout), offset + extent(size, stride))
+    memory = zeros(grad, (span,))
+    if overlaps_itself(size, stride):
+        where: Any = np.array(before + offset)
+        for step, count in zip(stride, size, strict=True):
+            where = where[..., None] + np.arange(count) * step
+        index = Tensor(where.reshape(-1)) if type(grad) is Tensor else where.reshape(-1)
+        memory = index_add(memory, 0, index, reshape(grad, (where.size,)))
+    else:
+        assign(as_strided(memory, size, stride, before + offset, (1,)), grad)
+    return as_strided(memory, self_sizes, layout, before, (1,))
+
+
+as_strided: Op = op(
+    "as_strided",
+    "AsStridedBackward0",
+    lambda self, size, stride, offset, layout: window(self, size, stride, offset),
+    view=True,
+    # Several elements of a window may be one element of memory: their gradients add up.
+    self=_strided_backward,
+)
+
+
+def strided(tensor: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
+    """A window on a tensor's memory, in the graph: strides in elements, the offset from the
+    tensor's own first one.
+    """
+    return as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
+
+
+def _strides(tensor: Tensor) -> Sizes:
+    """The tensor's strides in elements."""
+    itemsize = tensor.array.itemsize
+    return tuple(step // itemsize for step in tensor.array.strides)
+
+
+@function("as_strided", method=True)
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A window on the memory that the tensor shares: sizes, strides and offset in elements.
+
+    Raises E301 where it reaches beyond that memory.
+    """
+    return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
+
+
+def _checked_window(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None
+) -> tuple[Sizes, Sizes, int, Sizes]:
+    """What the ops take: the sizes and strides of a window, its offset from the tensor's own first
+    element, and the tensor's strides.
+    """
+    sizes, strides = sizes_of("as_strided", (size,)), sizes_of("as_strided", (stride,))
+    memory = base_array(input)
+    count = memory.nbytes // input.array.itemsize
+    own = views.storage_offset(input)
+    offset = own if storage_offset is None else storage_offset
+    reach = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=False))
+    if (
+        len(sizes) != len(strides)
+        or min((*sizes, *strides, offset), default=0) < 0
+        or (0 not in sizes and reach >= count)
+    ):
+        raise GradcliError(
+            "E301",
+            f"as_strided(): sizes {sizes} with strides {strides} and offset {offset} reach beyond"
+            f" the {count} elements in memory",
+        )
+    return sizes, strides, offset - own, _strides(input)
+
+
+as_strided_written: Op = op(
+    "as_strided_",
+    "AsStridedBackward1",
+    as_strided.forward,
+    keeps_layout=True,
+    self=_strided_backward,
+)
+
+
+@method("as_strided_")
+def as_strided_in_place(
+    self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
+    window = _checked_window(self, size, stride, storage_offset)
+    return writes.replace_layout(self, as_strided_written.apply(self, *window))
+
+
+views.as_strided = strided

@@ -1,0 +1,227 @@
+"""Cutting a tensor into several views: `split chunk unbind tensor_split hsplit vsplit`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+from typing import Any
+
+from gradcli.arrays.views import sliced
+from gradcli.autograd import tensor as tensors
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import normal_dim, sizes_of
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.joining import cat, stack
+from gradcli.ops.shape.slicing import along, slice_
+from gradcli.state import active
+
+Parts = tuple[Tensor, ...]
+
+
+def _rejoined(grads: Sequence[Any], sizes: Sequence[tuple[int, ...]], dim: int, join: Any) -> Any:
+    """The parts' gradients joined again, zeros for those that have none."""
+    given = next(grad for grad in grads if grad is not None)
+    whole = []
+    for grad, size in zip(grads, sizes, strict=True):
+        if grad is None:
+            grad = zeros(given, tuple(size))
+        whole.append(grad)
+    return join(whole, dim)
+
+
+def _cut(self: Any, sizes: Sequence[int], dim: int) -> list[Any]:
+    ends = list(accumulate(sizes, initial=0))
+    return [sliced(self, dim, start, end, 1) for start, end in pairwise(ends)]
+
+
+def _part_sizes(shape: tuple[int, ...], sizes: Sequence[int], dim: int) -> list[tuple[int, ...]]:
+    dim %= len(shape)
+    return [(*shape[:dim], size, *shape[dim + 1 :]) for size in sizes]
+
+
+def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
+    dim %= len(shape)
+    return (*shape[:dim], *shape[dim + 1 :])
+
+
+def _split_entry(name: str, node_name: str, is_view: bool) -> Op:
+    """An entry that cuts a tensor into parts of the given sizes along a dimension."""
+    return op(
+        name,
+        node_name,
+        _cut,
+        view=is_view,
+        outputs=("*",),
+        self=lambda grads, self_sizes, sizes, dim: _rejoined(
+            grads, _part_sizes(self_sizes, sizes, dim), dim, cat
+        ),
+    )
+
+
+split = _split_entry("split", "SplitBackward0", True)
+split_with_sizes = _split_entry("split_with_sizes", "SplitWithSizesBackward0", True)
+unsafe_split = _split_entry("unsafe_split", "UnsafeSplitBackward0", False)
+
+unbind: Op = op(
+    "unbind",
+    "UnbindBackward0",
+    lambda self, dim: [self[along(self.ndim, dim, i)] for i in range(self.shape[dim])],
+    view=True,
+    outputs=("*",),
+    self=lambda grads, self_sizes, dim: _rejoined(
+        grads, [_without(self_sizes, dim)] * len(grads), dim, stack
+    ),
+)
+
+
+def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
+    """The sizes of parts of `size` elements, the last one smaller where they do not fit."""
+    if type(size) is not int:
+        size = size.__index__()
+    if size < 0 or (size == 0 and extent):
+        raise GradcliError(
+            "E204", f"{name}(): parts of {size} elements are no parts", raises="RuntimeError"
+        )
+    if not extent:
+        return [0]
+    return [min(size, extent - start) for start in range(0, extent, size)]
+
+
+def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
+    """A dimension counted from the front, and its size; raises E301 for a 0-dim tensor."""
+    shape = tensor.array.shape
+    if not shape:
+        raise GradcliError("E301", f"{name}(): a 0-dim tensor cannot be cut")
+    at = normal_dim(name, dim, len(shape))
+    return at, shape[at]
+
+
+@function("split", method=True)
+def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
+    """Views of the parts of `split_size` elements, the last one perhaps smaller, or of the given
+    sizes. Raises E301 where those do not add up.
+    """
+    at, extent = _extent("split", tensor, dim)
+    if not isinstance(split_size_or_sections, (list, tuple)):
+        return split.apply(tensor, _equal_sizes("split", extent, split_size_or_sections), at)
+    return split_with_sizes_(tensor, split_size_or_sections, dim)
+
+
+@function("split_with_sizes", method=True)
+def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
+    """Views of the parts of the given sizes. Raises E301 where those do not add up."""
+    at, extent = _extent("split_with_sizes", input, dim)
+    sizes = sizes_of("split_with_sizes", (split_sizes,))
+    if sum(sizes) != extent or min(sizes, default=0) < 0:
+        raise GradcliError(
+            "E301", f"split(): parts of {sizes} do not make up dimension {at} of {extent}"
+        )
+    return split_with_sizes.apply(input, sizes, at)
+
+
+def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list[int], int]:
+    at, extent = _extent(name, tensor, dim)
+    if chunks <= 0:
+        raise GradcliError("E204", f"{name}(): {chunks} parts are no parts", raises="RuntimeError")
+    if not extent:
+        return [0] * chunks, at
+    return _equal_sizes(name, extent, -(-extent // chunks)), at
+
+
+@function("chunk", method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
+    """Views of at most `chunks` parts of equal size, the last one perhaps smaller."""
+    sizes, at = _chunk_sizes("chunk", input, chunks, dim)
+    entry = split if input.array.shape[at] else split_with_sizes
+    return entry.apply(input, sizes, at)
+
+
+@function("unsafe_chunk", method=True)
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
+    """The parts that `chunk` shows, which may be written: no history follows that."""
+    return unsafe_split.apply(input, *_chunk_sizes("unsafe_chunk", input, chunks, dim))
+
+
+@function("unsafe_split", method=True)
+def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
+    """The parts that `split` shows, which may be written: no history follows that."""
+    at, extent = _extent("unsafe_split", input, dim)
+    return unsafe_split.apply(input, _equal_sizes("unsafe_split", extent, split_size), at)
+
+
+@function("unbind", method=True)
+def unbind_(input: Tensor, dim: int = 0) -> Parts:
+    """Views of the parts at each position of a dimension, without it. Raises E302 for a 0-dim
+    tensor.
+    """
+    if not input.array.ndim:
+        raise GradcliError("E302", "unbind(): a 0-dim tensor has no dimension to unbind")
+    return unbind.apply(input, normal_dim("unbind", dim, input.array.ndim))
+
+
+tensors.iterate = unbind_
+
+
+def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
+    at, extent = _extent(name, input, dim)
+    if isinstance(where, Tensor):
+        where = where.array.tolist()
+    if isinstance(where, (list, tuple)):
+        if not all(isinstance(cut, int) for cut in where):
+            raise GradcliError("E202", f"{name}(): the positions must be integers in one dimension")
+        bounds = [0, *(slice(cut).indices(extent)[1] for cut in where), extent]
+    elif not isinstance(where, int):
+        raise GradcliError("E202", f"{name}(): the number of parts must be an integer")
+    elif where <= 0:
+        raise GradcliError("E204", f"{name}(): {where} parts are no parts", raises="RuntimeError")
+    else:
+        active.state.limits.check_elements(where, "parts")
+        size, larger = divmod(extent, where)
+        bounds = [i * size + min(i, larger) for i in range(where + 1)]
+    return tuple(
+        slice_.apply(input, at, start, max(start, end), 1) for start, end in pairwise(bounds)
+    )
+
+
+@function("tensor_split", method=True)
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: Any = None,
+) -> Parts:
+    """Views of so many parts, as equal as can be, or of the parts between the given positions."""
+    given = [x for x in (indices_or_sections, indices, sections) if x is not None]
+    if len(given) != 1:
+        raise GradcliError("E201", "tensor_split() needs either indices or sections")
+    return _tensor_split("tensor_split", input, given[0], dim)
+
+
+def _split_along(name: str, dim: int, least: int) -> None:
+    @function(name, method=True)
+    def split_along(input: Tensor, indices_or_sections: Any) -> Parts:
+        ndim = input.array.ndim
+        if ndim < least:
+            raise GradcliError("E301", f"{name}(): a tensor of {ndim} dimensions is too flat")
+        at = min(dim, ndim - 1)
+        sections = indices_or_sections
+        if type(sections) is int and (sections <= 0 or input.array.shape[at] % sections):
+            raise GradcliError(
+                "E301",
+                f"{name}(): {sections} equal parts of dimension {at}, which has"
+                f" {input.array.shape[at]} elements",
+            )
+        return _tensor_split(name, input, sections, at)
+
+    split_along.__name__ = split_along.__qualname__ = name
+    split_along.__doc__ = f"Views of the parts along dimension {dim}; see `tensor_split`."
+
+
+_split_along("hsplit", 1, 1)
+_split_along("vsplit", 0, 2)
+_split_along("dsplit", 2, 3)

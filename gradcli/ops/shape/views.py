@@ -1,0 +1,419 @@
+"""Shapes: views that show the same elements in other sizes, `view reshape expand squeeze`, or with
+their dimensions turned, `transpose permute t`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.views import window, with_strides
+from gradcli.autograd.inplace.writes import check_graph, replace_layout
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.catalogue import check_write, function, method
+from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, sizes_of
+from gradcli.ops.codegen.runtime import NATIVE_SCALARS
+from gradcli.ops.creation.copies import row_order
+from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.op import Op, op
+
+# --- expand -------------------------------------------------------------------------------------
+
+
+def _expand_array(self: Any, size: tuple[int, ...]) -> Any:
+    if type(self) in NATIVE_SCALARS:  # every sum's gradient comes here
+        return np.ndarray(size, self.dtype, self, 0, (0,) * len(size))
+    self = with_strides(forced(self))
+    strides = [0] * (len(size) - self.ndim)
+    for have, want, step in zip(self.shape, size[len(strides) :], self.strides, strict=True):
+        if have not in (1, want):
+            raise ValueError(f"{tuple(self.shape)} cannot be expanded to {tuple(size)}")
+        strides.append(step if have == want else 0)
+    for dim in range(len(size) - self.ndim - 1, -1, -1):
+        if size[dim] == 1 and self.ndim:
+            strides[dim] = size[dim + 1] * strides[dim + 1]
+    if self.flags.c_contiguous and self.dtype.kind != "V":  # in a third of the time NumPy takes
+        return module_of(self).ndarray(size, self.dtype, self, 0, strides)
+    return window(self, size, [step // self.itemsize for step in strides], 0)
+
+
+expand: Op = op(
+    "expand",
+    "ExpandBackward0",
+    _expand_array,
+    view=True,
+    # The engine sums the gradient to the input's shape.
+    self=lambda grad: grad,
+)
+
+
+@method("expand")
+def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
+    """The tensor repeated without copying; -1 keeps a size. Raises E301 where sizes do not fit."""
+    wanted = list(sizes_of("expand", one_by_one("expand", "size", sizes, size)))
+    shape = self.array.shape
+    leading = len(wanted) - len(shape)
+    for i, have in enumerate(shape):
+        if leading >= 0 and wanted[leading + i] == -1:
+            wanted[leading + i] = have
+    if leading < 0 or any(
+        want < 0 or (i >= leading and shape[i - leading] not in (1, want))
+        for i, want in enumerate(wanted)
+    ):
+        raise GradcliError(
+            "E301",
+            f"expand(): a tensor of shape {tuple(shape)} cannot be expanded to {tuple(wanted)}",
+        )
+    return expand.apply(self, tuple(wanted))
+
+
+@method("broadcast_to")
+def broadcast_to_(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
+    """The tensor expanded to a shape, its sizes one by one or as one sequence."""
+    return expand_(self, *sizes, size=size)
+
+
+@function("broadcast_to")
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """The tensor expanded to a shape; see `expand`."""
+    return expand_(input, size)
+
+
+@method("expand_as")
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to another one's shape; see `expand`."""
+    return expand_(self, other.array.shape)
+
+
+# --- view and reshape ---------------------------------------------------------------------------
+
+
+def inferred_sizes(name: str, sizes: Sequence[int], count: int) -> tuple[int, ...]:
+    """Sizes with the one -1 replaced by what makes `count` elements.
+
+    Raises E301 where the sizes hold another number of elements, or -1 is not unique.
+    """
+    known = 1
+    unknown = -1
+    for i, size in enumerate(sizes):
+        if size == -1 and unknown < 0:
+            unknown = i
+        elif size < 0:
+            raise GradcliError("E301", f"{name}(): {tuple(sizes)} is no shape")
+        else:
+            known *= size
+    if unknown >= 0 and known:
+        sizes = (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
+        known *= sizes[unknown]
+    if known != count or (unknown >= 0 and not known and sizes[unknown] == -1):
+        raise GradcliError(
+            "E301", f"{name}(): {count} elements cannot have the shape {tuple(sizes)}"
+        )
+    return tuple(sizes)
+
+
+def _view_array(self: Any, size: tuple[int, ...]) -> Any:
+    try:
+        return self.reshape(size, copy=False)
+    except ValueError:
+        raise GradcliError(
+            "E301",
+            f"view(): a tensor of shape {tuple(self.shape)} and strides"
+            f" {tuple(stride // self.itemsize for stride in self.strides)} cannot show its elements"
+            f" as {size} without copying",
+            help="use reshape()",
+        ) from None
+
+
+def _back_to_sizes(grad: Any, self_sizes: tuple[int, ...]) -> Any:
+    return reshape(grad, self_sizes)
+
+
+view: Op = op("view", "ViewBackward0", _view_array, view=True, self=_back_to_sizes)
+
+# What reshape() gives where a tensor that does not lie in row order can be shown without a copy.
+reshape_alias: Op = op(
+    "_reshape_alias", "ReshapeAliasBackward0", _view_array, view=True, self=_back_to_sizes
+)
+
+# The view of a value that nobody else holds: PyTorch forgets that it is one, so it is its own base.
+unsafe_view: Op = op(
+    "_unsafe_view",
+    "UnsafeViewBackward0",
+    lambda self, size: _view_array(self, size) if self.ndim else self.reshape(size),
+    keeps_layout=True,
+    self=_back_to_sizes,
+)
+
+
+def reshape(value: Any, size: tuple[int, ...]) -> Any:
+    """A view where there can be one, a copy otherwise: what rules call, on arrays or tensors."""
+    if type(value) is not Tensor:
+        return value.reshape(size)
+    array = value.array
+    if isinstance(array, np.generic) or array.flags.c_contiguous:
+        return view.apply(value, size)
+    try:
+        array.reshape(size, copy=False)
+    except ValueError:
+        return unsafe_view.apply(row_order.apply(value), size)
+    return reshape_alias.apply(value, size)
+
+
+@function("reshape", method=True)
+def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
+    """The elements in another shape, one -1 inferred: a view where there can be one, else a copy.
+    Raises E301 where the number of elements differs.
+    """
+    wanted = sizes_of("reshape", one_by_one("reshape", "shape", sizes, shape))
+    return reshape(input, inferred_sizes("reshape", wanted, input.array.size))
+
+
+@method("reshape_as")
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The elements in another tensor's shape; see `reshape`."""
+    return reshape_(self, other.array.shape)
+
+
+@method("view")
+def view_(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    """The same memory in another shape, one -1 inferred; or in another dtype. Raises E301 where
+    that needs a copy.
+    """
+    if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
+        from gradcli.ops.shape.bitcast import bits_as
+
+        return bits_as(self, checked_dtype("view", dtype or sizes[0], self.dtype))
+    if not sizes and size is None:
+        raise GradcliError("E201", "view() needs the sizes of the view")
+    wanted = sizes_of("view", one_by_one("view", "size", sizes, size))
+    return view.apply(self, inferred_sizes("view", wanted, self.array.size))
+
+
+@method("view_as")
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same memory in another tensor's shape; see `view`."""
+    return view_(self, other.array.shape)
+
+
+# --- squeeze and unsqueeze ----------------------------------------------------------------------
+
+
+def _unsqueezed(self: Any, dim: int) -> Any:
+    return with_strides(self)[(*(slice(None),) * (dim % (self.ndim + 1)), None, ...)]
+
+
+unsqueeze: Op = op(
+    "unsqueeze",
+    "UnsqueezeBackward0",
+    lambda self, dim: _unsqueezed(self, dim),
+    view=True,
+    self=lambda grad, dim: squeeze_dim(grad, dim),
+)
+
+
+def restore_dims(value: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """A reduced value with the reduced dimensions put back, of size 1."""
+    if keepdim or not dims:
+        return value
+    for dim in sorted(dims):
+        value = unsqueeze(value, dim)
+    return value
+
+
+def _singles(self_sizes: Sequence[int], dims: Sequence[int]) -> tuple[int, ...]:
+    return tuple(dim for dim in dims if dim < len(self_sizes) and self_sizes[dim] == 1)
+
+
+def _squeeze_array(self: Any, dims: Sequence[int]) -> Any:
+    return with_strides(self).squeeze(_singles(self.shape, dims))
+
+
+def _squeeze(node_name: str, is_view: bool) -> Op:
+    """An entry that drops those of the dimensions that have size 1."""
+    return op(
+        "squeeze",
+        node_name,
+        lambda self, dim: _squeeze_array(self, (dim,)),
+        view=is_view,
+        keeps_layout=True,
+        self=lambda grad, self_sizes, dim: restore_dims(grad, _singles(self_sizes, (dim,)), False),
+    )
+
+
+def _squeeze_several(node_name: str, is_view: bool) -> Op:
+    return op(
+        "squeeze",
+        node_name,
+        _squeeze_array,
+        view=is_view,
+        keeps_layout=True,
+        self=lambda grad, self_sizes, dims: restore_dims(grad, _singles(self_sizes, dims), False),
+    )
+
+
+squeeze_all: Op = _squeeze_several("SqueezeBackward0", True)
+squeeze_dim: Op = _squeeze("SqueezeBackward1", True)
+squeeze_dims: Op = _squeeze_several("SqueezeBackward2", True)
+# The in-place forms, which are no views; matmul uses the second on its own result.
+squeeze_all_in_place: Op = _squeeze_several("SqueezeBackward3", False)
+squeeze_dim_in_place: Op = _squeeze("SqueezeBackward4", False)
+squeeze_dims_in_place: Op = _squeeze_several("SqueezeBackward5", False)
+
+
+def _squeezed(input: Tensor, dim: Dims, every: Op, one: Op, several: Op) -> Any:
+    ndim = input.array.ndim
+    if dim is None:
+        return every.apply(input, tuple(range(ndim)))
+    if isinstance(dim, (tuple, list)):
+        return several.apply(input, normal_dims("squeeze", input, dim) if dim else ())
+    return one.apply(input, normal_dim("squeeze", dim, ndim))
+
+
+@function("squeeze", method=True)
+def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
+    """The tensor without its dimensions of size 1, or without the given ones of size 1."""
+    return _squeezed(input, dim, squeeze_all, squeeze_dim, squeeze_dims)
+
+
+@method("squeeze_")
+def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
+    """Drop dimensions of size 1 from the tensor itself."""
+    check_write(check_graph, squeeze, self, dim)
+    squeezed = _squeezed(
+        self, dim, squeeze_all_in_place, squeeze_dim_in_place, squeeze_dims_in_place
+    )
+    return replace_layout(self, squeezed)
+
+
+@function("unsqueeze", method=True)
+def unsqueeze_(input: Tensor, dim: int) -> Tensor:
+    """The tensor with a dimension of size 1 put in at `dim`."""
+    return unsqueeze.apply(input, normal_dim("unsqueeze", dim, input.array.ndim + 1))
+
+
+unsqueezed_in_place: Op = op(
+    "unsqueeze_",
+    "UnsqueezeBackward1",
+    lambda self, dim: _unsqueezed(self, dim),
+    keeps_layout=True,
+    self=lambda grad, dim: squeeze_dim(grad, dim),
+)
+
+
+@method("unsqueeze_")
+def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
+    """Put a dimension of size 1 into the tensor itself."""
+    check_write(check_graph, unsqueeze_, self, dim)
+    dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
+    return replace_layout(self, unsqueezed_in_place.apply(self, dim))
+
+
+# --- turned dimensions --------------------------------------------------------------------------
+
+transpose: Op = op(
+    "transpose",
+    "TransposeBackward0",
+    lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
+    view=True,
+    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+)
+
+t: Op = op(
+    "t", "TBackward0", lambda self: with_strides(self).T, view=True, self=lambda grad: t(grad)
+)
+
+permute: Op = op(
+    "permute",
+    "PermuteBackward0",
+    lambda self, dims: with_strides(self).transpose(dims),
+    view=True,
+    self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
+)
+
+transposed_in_place: Op = op(
+    "transpose_",
+    "TransposeBackward1",
+    lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
+    keeps_layout=True,
+    self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+)
+t_in_place: Op = op(
+    "t_",
+    "TBackward1",
+    lambda self: with_strides(self).T,
+    keeps_layout=True,
+    self=lambda grad: t(grad),
+)
+
+
+def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
+    """The order of dimensions that undoes an order of dimensions."""
+    inverse = [0] * len(dims)
+    for position, dim in enumerate(dims):
+        inverse[dim] = position
+    return tuple(inverse)
+
+
+@function("transpose", "swapaxes", "swapdims", method=True)
+def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """The tensor with two of its dimensions swapped."""
+    ndim = input.array.ndim
+    return transpose.apply(
+        input, normal_dim("transpose", dim0, ndim), normal_dim("transpose", dim1, ndim)
+    )
+
+
+@method("transpose_", "swapaxes_", "swapdims_")
+def transpose_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
+    """Swap two dimensions of the tensor itself."""
+    check_graph(self)
+    ndim = self.array.ndim
+    turned = transposed_in_place.apply(
+        self, normal_dim("transpose_", dim0, ndim), normal_dim("transpose_", dim1, ndim)
+    )
+    return replace_layout(self, turned)
+
+
+def _check_flat(name: str, tensor: Tensor) -> None:
+    if tensor.array.ndim > 2:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a tensor of {tensor.array.ndim} dimensions has no one transpose",
+            help="use transpose(dim0, dim1), permute() or .mT",
+        )
+
+
+@function("t", method=True)
+def t_(input: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector as it is. Raises E301 for more than two dimensions."""
+    _check_flat("t", input)
+    return t.apply(input)
+
+
+@method("t_")
+def transpose_matrix_in_place(self: Tensor) -> Tensor:
+    """Transpose the matrix itself."""
+    _check_flat("t_", self)
+    return replace_layout(self, t_in_place.apply(self))
+
+
+@function("permute", method=True)
+def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
+    """The dimensions in another order. Raises E301 unless each is named once."""
+    given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
+    ndim = input.array.ndim
+    if len(given) != ndim:
+        raise GradcliError("E301", f"permute(): {len(given)} dimensions named, of {ndim}")
+    turned = tuple(normal_dim("permute", dim, ndim) for dim in given)
+    if sorted(turned) != list(range(ndim)):
+        raise GradcliError(
+            "E301", f"permute(): {given} does not name each of the {ndim} dimensions once"
+        )
+    return permute.apply(input, turned)

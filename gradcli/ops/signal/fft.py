@@ -1,0 +1,367 @@
+"""`torch.fft`: `fft rfft irfft hfft` and their like in one, two and several dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.conjugate import conj, conj_physical
+from gradcli.ops.binding.arguments import check_tensors
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.dims import normal_dim, normal_dims
+from gradcli.ops.creation.copies import to
+from gradcli.ops.creation.fill import checked_dtype, made, plain_number
+from gradcli.ops.shape.rearranging import roll
+from gradcli.ops.shape.slicing import slice_
+from gradcli.ops.signal.dft import Dims, complex_to_complex, complex_to_real, real_to_complex
+from gradcli.ops.spatial.padding import constant_pad_nd
+
+# --- arguments ------------------------------------------------------------------------------------
+
+
+def _wrong(message: str) -> GradcliError:
+    return GradcliError("E204", message, raises="RuntimeError")
+
+
+def _prepared(name: str, input: Any, out: Any) -> Tensor:
+    """The operand as a floating or complex tensor. Raises E203 for half precision."""
+    refuse_out(name, out)
+    check_tensors(name, input=input)
+    if input.dtype.itemsize == 2 and input.dtype.is_floating_point:
+        raise GradcliError("E203", f"{name}() is not defined for {input.dtype}")
+    if input.dtype.category in ("int", "bool"):
+        return to(input, dtypes.default_dtype())
+    return input
+
+
+def _check_real(name: str, input: Tensor) -> None:
+    if input.dtype.is_complex:
+        raise GradcliError("E203", f"{name}() needs a real tensor, not {input.dtype}")
+
+
+def _normalization(name: str, norm: Any, forward: bool) -> str:
+    """What divides the result: see `fourier`. Raises E204 for an unknown mode."""
+    if norm == "ortho":
+        return "root"
+    if norm not in (None, "backward", "forward"):
+        raise _wrong(f"{name}(): norm is 'forward', 'backward', 'ortho' or None, not {norm!r}")
+    return "full" if (norm == "forward") == forward else "none"
+
+
+def _length(name: str, size: Any) -> int:
+    """A number of points; raises E202 for what is no integer, E204 for none."""
+    if type(size) is not int:
+        raise GradcliError("E202", f"{name}(): a length must be an integer")
+    if size < 1:
+        raise _wrong(f"{name}(): a transform of {size} points")
+    return size
+
+
+def _axis(name: str, input: Tensor, dim: Any) -> int:
+    if not input.array.ndim:
+        raise GradcliError("E302", f"{name}(): a 0-dim tensor has no dimension to transform")
+    return normal_dim(name, dim, input.array.ndim)
+
+
+def _axes(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Dims, list[int | None]]:
+    """The dimensions, and the size that each is brought to, None for its own; raises E302 for a
+    dimension that does not exist or stands twice, E204 where sizes and dimensions do not pair.
+    """
+    sizes = None if s is None else [s] if type(s) is int else list(s)
+    ndim = input.array.ndim
+    if dim is not None:
+        dims = normal_dims(name, input, dim)
+        if sizes is not None and len(sizes) != len(dims):
+            raise _wrong(f"{name}(): {len(sizes)} sizes were given for {len(dims)} dimensions")
+    else:
+        count = ndim if sizes is None else len(sizes)
+        if count > ndim:
+            raise _wrong(f"{name}(): {count} sizes were given for a tensor of {ndim} dimensions")
+        dims = tuple(range(ndim - count, ndim))
+    if sizes is None:
+        return dims, [None] * len(dims)
+    return dims, [None if size == -1 else _length(name, size) for size in sizes]
+
+
+def _resized(input: Tensor, dims: Dims, sizes: Sequence[int | None]) -> Tensor:
+    """The tensor with dimensions cut off or filled up with zeros."""
+    shape = input.array.shape
+    pad = [0] * (2 * len(shape))
+    for dim, size in zip(dims, sizes, strict=True):
+        if size is None or size == shape[dim]:
+            continue
+        if size < shape[dim]:
+            input = slice_.apply(input, dim, 0, size, 1)
+        else:
+            pad[2 * (len(shape) - 1 - dim) + 1] = size - shape[dim]
+    return constant_pad_nd.apply(input, tuple(pad), 0) if any(pad) else input
+
+
+def _check_points(name: str, input: Tensor, dims: Dims) -> None:
+    for dim in dims:
+        _length(name, input.array.shape[dim])
+
+
+def _as_complex(input: Tensor) -> Tensor:
+    return to(input, input.dtype.to_complex())
+
+
+# --- one dimension --------------------------------------------------------------------------------
+
+
+def _real_transform(
+    name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: bool, onesided: bool
+) -> Tensor:
+    axis = _axis(name, input, dim)
+    input = _resized(input, (axis,), (None if n is None else _length(name, n),))
+    _check_points(name, input, (axis,))
+    normalization = _normalization(name, norm, forward)
+    result = real_to_complex.apply(input, (axis,), normalization, onesided)
+    return result if forward else conj(result)
+
+
+def _transform(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: bool) -> Tensor:
+    if not input.dtype.is_complex:
+        return _real_transform(name, input, n, dim, norm, forward, False)
+    axis = _axis(name, input, dim)
+    input = _resized(input, (axis,), (None if n is None else _length(name, n),))
+    _check_points(name, input, (axis,))
+    normalization = _normalization(name, norm, forward)
+    return complex_to_complex.apply(input, (axis,), normalization, not forward)
+
+
+def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: bool) -> Tensor:
+    input = _as_complex(input)
+    axis = _axis(name, input, dim)
+    size = _length(name, 2 * (input.array.shape[axis] - 1) if n is None else n)
+    if n is not None:
+        input = _resized(input, (axis,), (size // 2 + 1,))
+    if forward:
+        input = conj(input)
+    return complex_to_real.apply(input, (axis,), _normalization(name, norm, forward), size)
+
+
+@function("fft", module="torch.fft")
+def fft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
+    return _transform("fft", _prepared("fft", input, out), n, dim, norm, True)
+
+
+@function("ifft", module="torch.fft")
+def ifft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `fft`."""
+    return _transform("ifft", _prepared("ifft", input, out), n, dim, norm, False)
+
+
+@function("rfft", module="torch.fft")
+def rfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
+    input = _prepared("rfft", input, out)
+    _check_real("rfft", input)
+    return _real_transform("rfft", input, n, dim, norm, True, True)
+
+
+@function("irfft", module="torch.fft")
+def irfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `rfft`: n real elements, an even number by default."""
+    return _to_real("irfft", _prepared("irfft", input, out), n, dim, norm, False)
+
+
+@function("hfft", module="torch.fft")
+def hfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The `fft`, real, of a signal whose other half is the conjugate of this one."""
+    return _to_real("hfft", _prepared("hfft", input, out), n, dim, norm, True)
+
+
+@function("ihfft", module="torch.fft")
+def ihfft(
+    input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
+) -> Tensor:
+    """The inverse of `hfft`. Raises E203 for a complex tensor."""
+    input = _prepared("ihfft", input, out)
+    _check_real("ihfft", input)
+    return _real_transform("ihfft", input, n, dim, norm, False, True)
+
+
+# --- several dimensions ---------------------------------------------------------------------------
+
+
+def _transform_several(
+    name: str, input: Tensor, s: Any, dim: Any, norm: Any, forward: bool
+) -> Tensor:
+    input = _as_complex(input)
+    dims, sizes = _axes(name, input, s, dim)
+    input = _resized(input, dims, sizes)
+    _check_points(name, input, dims)
+    normalization = _normalization(name, norm, forward)
+    return complex_to_complex.apply(input, dims, normalization, not forward)
+
+
+def _real_several(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, Dims]:
+    _check_real(name, input)
+    dims, sizes = _axes(name, input, s, dim)
+    if not dims:
+        raise _wrong(f"{name}() needs at least one dimension to transform")
+    input = _resized(input, dims, sizes)
+    _check_points(name, input, dims)
+    return input, dims
+
+
+def _rfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    input, dims = _real_several(name, input, s, dim)
+    return real_to_complex.apply(input, dims, _normalization(name, norm, True), True)
+
+
+def _half_several(name: str, input: Tensor, s: Any, dim: Any) -> tuple[Tensor, Dims, int]:
+    """A half spectrum brought to its sizes, its dimensions, and the size of the real result's last
+    one.
+    """
+    input = _as_complex(input)
+    dims, sizes = _axes(name, input, s, dim)
+    if not dims:
+        raise _wrong(f"{name}() needs at least one dimension to transform")
+    last = sizes[-1]
+    size = _length(name, 2 * (input.array.shape[dims[-1]] - 1) if last is None else last)
+    halves = [*sizes[:-1], None if last is None else size // 2 + 1]
+    input = _resized(input, dims, halves)
+    _check_points(name, input, dims)
+    return input, dims, size
+
+
+def _irfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    input, dims, size = _half_several(name, input, s, dim)
+    return complex_to_real.apply(input, dims, _normalization(name, norm, False), size)
+
+
+def _hfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    input, dims, size = _half_several(name, input, s, dim)
+    normalization = _normalization(name, norm, True)
+    if len(dims) > 1:
+        input = complex_to_complex.apply(input, dims[:-1], normalization, False)
+    return complex_to_real.apply(conj(input), dims[-1:], normalization, size)
+
+
+def _ihfftn(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    input, dims = _real_several(name, input, s, dim)
+    normalization = _normalization(name, norm, False)
+    result = conj_physical.apply(real_to_complex.apply(input, dims[-1:], normalization, True))
+    if len(dims) == 1:
+        return result
+    return complex_to_complex.apply(result, dims[:-1], normalization, True)
+
+
+def _forward_several(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    return _transform_several(name, input, s, dim, norm, True)
+
+
+def _inverse_several(name: str, input: Tensor, s: Any, dim: Any, norm: Any) -> Tensor:
+    return _transform_several(name, input, s, dim, norm, False)
+
+
+_SEVERAL: dict[str, tuple[Callable[..., Tensor], str]] = {
+    "fft": (_forward_several, "The discrete Fourier transform"),
+    "ifft": (_inverse_several, "The inverse of `fft`"),
+    "rfft": (_rfftn, "The non-negative frequencies of a real tensor's transform"),
+    "irfft": (_irfftn, "The inverse of `rfft`, a real tensor"),
+    "hfft": (_hfftn, "The real transform of a signal that is half of a symmetric one"),
+    "ihfft": (_ihfftn, "The inverse of `hfft`"),
+}
+
+
+def _several(kind: str, body: Callable[..., Tensor], words: str) -> None:
+    """The transform in two dimensions, `NAME2`, and in several, `NAMEn`."""
+    two, all_of_them = f"{kind}2", f"{kind}n"
+
+    @function(two, module="torch.fft")
+    def in_two(
+        input: Tensor,
+        s: Any = None,
+        dim: Any = (-2, -1),
+        norm: str | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
+        return body(two, _prepared(two, input, out), s, dim, norm)
+
+    @function(all_of_them, module="torch.fft")
+    def in_several(
+        input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None, *, out: Any = None
+    ) -> Tensor:
+        return body(all_of_them, _prepared(all_of_them, input, out), s, dim, norm)
+
+    in_two.__doc__ = f"{words} in two dimensions, each cut or filled up to its size of `s`."
+    in_several.__doc__ = f"{words} in several dimensions, all by default."
+
+
+for _kind, (_body, _words) in _SEVERAL.items():
+    _several(_kind, _body, _words)
+
+# --- frequencies ----------------------------------------------------------------------------------
+
+
+def _spacing(name: str, n: Any, d: Any) -> tuple[int, float]:
+    if type(n) is not int:
+        raise GradcliError("E202", f"{name}(): n must be an integer")
+    return n, float(plain_number(f"{name}()", d))
+
+
+def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any, device: Any) -> Any:
+    target = checked_dtype(name, dtype, dtypes.default_dtype())
+    array = steps.astype(target.numpy_dtype) * (1.0 / (n * d) if n else 1.0)
+    return array.astype(target.numpy_dtype)
+
+
+@function("fftfreq", module="torch.fft")
+def fftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The frequencies that `fft` of n elements at distance d gives, in its order."""
+    n, d = _spacing("fftfreq", n, d)
+    steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
+    array = _frequencies("fftfreq", steps, n, d, dtype, device)
+    return made("fftfreq", array, device, requires_grad)
+
+
+@function("rfftfreq", module="torch.fft")
+def rfftfreq(
+    n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """The frequencies that `rfft` of n elements at distance d gives."""
+    n, d = _spacing("rfftfreq", n, d)
+    array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
+    return made("rfftfreq", array, device, requires_grad)
+
+
+def _shifted(name: str, input: Tensor, dim: Any, back: bool) -> Tensor:
+    check_tensors(name, input=input)
+    dims = normal_dims(name, input, dim)
+    shape = input.array.shape
+    shifts = tuple((shape[d] + back) // 2 for d in dims)
+    return roll.apply(input, shifts, dims)
+
+
+@function("fftshift", module="torch.fft")
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The elements turned along the dimensions, so that frequency 0 stands in the middle."""
+    return _shifted("fftshift", input, dim, False)
+
+
+@function("ifftshift", module="torch.fft")
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """What `fftshift` turned, turned back."""
+    return _shifted("ifftshift", input, dim, True)

@@ -1,0 +1,106 @@
+"""Windows of signals: `hann_window hamming_window blackman_window` and their like."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import plain_integer
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.fill import check_count, checked_dtype, made
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+
+_NOT_FLOATING = refusing("bool", "int", raises="RuntimeError") | COMPLEX
+
+
+def _places(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
+    """Where the elements stand, from 0 on, as parts of the window."""
+    length = plain_integer(name, "window_length", length)
+    if length < 0:
+        raise GradcliError(
+            "E204", f"{name}(): a window of {length} elements", raises="RuntimeError"
+        )
+    check_count(name, length)
+    steps = length if periodic else length - 1
+    return np.arange(length, dtype=dtype) / max(steps, 1)
+
+
+def _cosines(*weights: float) -> Callable[[Any], Any]:
+    def values(places: Any) -> Any:
+        total = np.zeros_like(places)
+        for number, weight in reversed([*enumerate(weights)]):
+            total = total + weight * np.cos(2 * np.pi * number * places)
+        return total
+
+    return values
+
+
+def _window(name: str, values: Callable[[Any], Any], words: str) -> None:
+    @function(name)
+    def window(
+        window_length: int,
+        periodic: bool = True,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:
+        target = checked_dtype(name, dtype, dtypes.default_dtype())
+        check_dtype(name, target, _NOT_FLOATING)
+        places = _places(name, window_length, periodic, target.numpy_dtype)
+        array = np.ones(1) if window_length == 1 else values(places)
+        return made(name, array.astype(target.numpy_dtype), device, requires_grad)
+
+    window.__doc__ = f"{words} of a length; `periodic` leaves out the last element of a longer one."
+
+
+_window("hann_window", _cosines(0.5, -0.5), "A window that rises and falls as a cosine")
+_window("blackman_window", _cosines(0.42, -0.5, 0.08), "A window of three cosines")
+_window(
+    "bartlett_window",
+    lambda places: 1 - np.abs(2 * places - 1),
+    "A window that rises and falls in a straight line",
+)
+
+
+@function("hamming_window")
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A window `alpha - beta * cos` of a length."""
+    target = checked_dtype("hamming_window", dtype, dtypes.default_dtype())
+    check_dtype("hamming_window", target, _NOT_FLOATING)
+    places = _places("hamming_window", window_length, periodic, target.numpy_dtype)
+    array = np.ones(1) if window_length == 1 else _cosines(alpha, -beta)(places)
+    return made("hamming_window", array.astype(target.numpy_dtype), device, requires_grad)
+
+
+@function("kaiser_window")
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A window of Bessel functions of a length; the larger `beta`, the narrower."""
+    target = checked_dtype("kaiser_window", dtype, dtypes.default_dtype())
+    check_dtype("kaiser_window", target, _NOT_FLOATING)
+    places = _places("kaiser_window", window_length, periodic, target.numpy_dtype)
+    inner = np.sqrt(np.maximum(1 - (2 * places - 1) ** 2, 0))
+    array = np.ones(1) if window_length == 1 else np.i0(beta * inner) / np.i0(beta)
+    return made("kaiser_window", array.astype(target.numpy_dtype), device, requires_grad)

@@ -1,0 +1,1 @@
+"""Convolution, pooling, padding, resampling, grids."""

@@ -1,0 +1,400 @@
+"""Convolutions: `conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d`.
+
+A convolution is one product of matrices per sample and group: the weights times the columns that
+the windows over the input make. What else there is, is that same bilinear map read the other way:
+the gradient of the input adds columns up where they were read, the gradient of the weights
+multiplies the gradient with the columns, and a transposed convolution is the first of the two.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_format_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import LARGEST, ordered_sum
+from gradcli.kernels.windows.convolution import correlated, paired, spread
+from gradcli.kernels.windows.small_convolution import channel_sums_in_order
+from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.elementwise.complex import view_as_real
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.slicing import select
+from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
+from gradcli.ops.spatial.padding import constant_pad
+from gradcli.ops.spatial.unfold import Sizes, Windows, per_dimension
+
+
+class Geometry:
+    """How a convolution lays its windows.
+
+    Attributes:
+        windows: the windows over the input; over the output, for a transposed convolution.
+        groups: how many groups the channels are in, each convolved by itself.
+        transposed: whether the convolution is a transposed one.
+        sizes: the last sizes of a transposed convolution's output; () for any other.
+    """
+
+    __slots__ = ("groups", "sizes", "transposed", "windows")
+
+    def __init__(self, windows: Windows, groups: int, transposed: bool, sizes: Sizes = ()) -> None:
+        self.windows = windows
+        self.groups = groups
+        self.transposed = transposed
+        self.sizes = sizes
+
+
+# --- on arrays ----------------------------------------------------------------------------------
+
+
+def _wide(*arrays: Any) -> list[Any]:
+    """Half precision is multiplied in float32, as in PyTorch."""
+    if arrays[0].dtype.itemsize == 2 and arrays[0].dtype.kind not in "iu":
+        return [array.astype(np.float32) for array in arrays]
+    return list(arrays)
+
+
+def _correlated(
+    input: Any, weight: Any, geometry: Geometry, counts: Sizes, bias: Any = None
+) -> Any:
+    operands = _wide(input, weight) if bias is None else _wide(input, weight, bias)
+    windows, groups = geometry.windows, geometry.groups
+    output = correlated(operands[0], operands[1], windows, groups, counts, *operands[2:])
+    return output.astype(input.dtype, copy=False)
+
+
+def _spread(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
+    wide_grad, wide_weight = _wide(grad, weight)
+    output = spread(wide_grad, wide_weight, geometry.windows, geometry.groups, sizes)
+    return output.astype(grad.dtype, copy=False)
+
+
+def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
+    wide_input, wide_grad = _wide(input, grad)
+    output = paired(wide_input, wide_grad, geometry.windows, geometry.groups)
+    return output.astype(grad.dtype, copy=False)
+
+
+def _channel_sums(grad: Any, input: Any, geometry: Geometry) -> Any:
+    """The sum of each channel. A small one is added in the order in which PyTorch adds: rounding
+    then leaves the same noise where terms cancel.
+    """
+    values = wide(grad)
+    dims = (0, *range(2, values.ndim))
+    if not 0 < values.size < LARGEST or type(values) is not np.ndarray:
+        total = np.add.reduce(values, axis=dims)
+    elif grad.dtype.char == "f":
+        channels, groups = input.shape[1], geometry.groups
+        windows, transposed = geometry.windows, geometry.transposed
+        total = channel_sums_in_order(values, windows, channels, groups, transposed)
+    elif values.dtype.kind == "f":
+        total = ordered_sum(values, dims)
+    else:
+        total = np.add.reduce(values, axis=dims)
+    return total.astype(grad.dtype, copy=False)
+
+
+# --- convolution --------------------------------------------------------------------------------
+
+
+def _convolution_array(input: Any, weight: Any, bias: Any = None, geometry: Any = None) -> Any:
+    if not geometry.transposed:
+        counts = geometry.windows.counts(input.shape[2:])
+        output = _correlated(input, weight, geometry, counts, bias)
+        return _in_format(output, input, weight)
+    output = _spread(input, weight, geometry, geometry.sizes)
+    if bias is not None:
+        output += bias.reshape(-1, *(1,) * (output.ndim - 2))
+    return _in_format(output, input, weight)
+
+
+def _in_format(output: Any, input: Any, weight: Any) -> Any:
+    """An output, or a gradient, in the format of the operands: a line is laid by rows first."""
+    return in_format_of(output, weight) if input.ndim == 3 else in_format_of(output, input, weight)
+
+
+def _convolution_backward_array(
+    grad_output: Any, input: Any, weight: Any, geometry: Geometry, output_mask: Any
+) -> tuple[Any, Any, Any]:
+    """The gradients of input, weight and bias; an empty array for one that is not needed."""
+    unused = module_of(grad_output).empty(0, grad_output.dtype)
+    grads = [unused, unused, unused]
+    if output_mask[0] and geometry.transposed:
+        grads[0] = _correlated(grad_output, weight, geometry, input.shape[2:])
+    elif output_mask[0]:
+        grads[0] = _spread(grad_output, weight, geometry, input.shape[2:])
+    if output_mask[1]:
+        read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
+        grads[1] = _paired(read, placed, geometry)
+    if output_mask[2]:
+        grads[2] = _channel_sums(grad_output, input, geometry).copy()
+    of_input, of_weight = [_in_format(each, input, weight) for each in grads[:2]]
+    return of_input, of_weight, grads[2]
+
+
+def _sum(terms: list[Any]) -> Any:
+    """The sum of what there is; None for nothing."""
+    total = None
+    for term in terms:
+        total = term if total is None else total + term
+    return total
+
+
+def _convolution_double_backward(
+    grads: Any, grad_output: Any, input: Any, weight: Any, geometry: Geometry, needs: Any
+) -> Any:
+    # Each of the three maps is linear in each of its operands, so its gradients are the other two.
+    for_input, for_weight, for_bias = grads
+    to_output, to_input, to_weight = [], None, None
+    if for_input is not None:
+        if needs[0]:
+            to_output.append(convolution(for_input, weight, None, geometry))
+        if needs[2]:
+            to_weight = convolution_backward(
+                grad_output, for_input, weight, geometry, (False, True, False)
+            )[1]
+    if for_weight is not None:
+        if needs[0]:
+            to_output.append(convolution(input, for_weight, None, geometry))
+        if needs[1]:
+            to_input = convolution_backward(
+                grad_output, input, for_weight, geometry, (True, False, False)
+            )[0]
+    if for_bias is not None and needs[0]:
+        spatial = (1,) * (len(grad_output.shape) - 2)
+        column = reshape(for_bias, (1, for_bias.shape[0], *spatial))
+        to_output.append(expand(column, grad_output.shape))
+    return _sum(to_output), to_input, to_weight
+
+
+convolution_backward: Op = op(
+    "convolution_backward",
+    "ConvolutionBackwardBackward0",
+    _convolution_backward_array,
+    keeps_layout=True,
+    outputs=("result0", "result1", "result2"),
+    inputs=("grad_output", "input", "weight"),
+    joint=_convolution_double_backward,
+)
+
+
+def _convolution_rule(grad: Any, input: Any, weight: Any, geometry: Any, needs: Any) -> Any:
+    gradients = convolution_backward(grad, input, weight, geometry, tuple(needs))
+    return [gradient if need else None for gradient, need in zip(gradients, needs, strict=True)]
+
+
+convolution: Op = op(
+    "convolution",
+    "ConvolutionBackward0",
+    _convolution_array,
+    keeps_layout=True,
+    inputs=("input", "weight", "bias"),
+    joint=_convolution_rule,
+)
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def _check(
+    name: str, input: Tensor, weight: Tensor, bias: Any, ndim: int, groups: Any, transposed: bool
+) -> None:
+    """Raise E202, E203, E204 or E301 where operands of a convolution do not go together."""
+    check_tensors(name, input=input, weight=weight)
+    if type(groups) is not int:
+        raise GradcliError("E202", f"{name}(): `groups` must be an integer")
+    if groups < 1:
+        raise GradcliError("E204", f"{name}(): `groups` must be positive", raises="RuntimeError")
+    shape, kernels = input.array.shape, weight.array.shape
+    if len(kernels) != ndim + 2 or len(shape) not in (ndim + 1, ndim + 2):
+        raise GradcliError(
+            "E301",
+            f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
+            f" the weight, not {len(shape)} and {len(kernels)}",
+        )
+    check_dtype(name, input.dtype, refusing("bool"))
+    check_same_dtype(name, input, weight)
+    channels = shape[-ndim - 1]
+    taken = kernels[0] if transposed else kernels[1] * groups
+    if channels != taken or kernels[0] % groups:
+        raise GradcliError(
+            "E301",
+            f"{name}(): a weight of shape {tuple(kernels)} in {groups} group"
+            f"{'s' if groups > 1 else ''} does not fit an input of {channels} channels",
+        )
+    if bias is not None:
+        check_tensors(name, bias=bias)
+        check_same_dtype(name, input, bias)
+        made = kernels[1] * groups if transposed else kernels[0]
+        if bias.array.shape != (made,):
+            raise GradcliError(
+                "E301",
+                f"{name}(): a bias of shape {tuple(bias.array.shape)} does not fit {made} channels",
+            )
+
+
+_NARROW = refusing("uint8", "int8", "int16", "int32")
+"""What a transposed or dilated convolution is not defined for."""
+
+
+def _convolved(
+    input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry, pad: Sizes = ()
+) -> Tensor:
+    """A convolution of one sample or a batch of them, padded by pairs of sizes first."""
+    single = input.array.ndim == weight.array.ndim - 1
+    if single:
+        input = unsqueeze.apply(input, 0)
+    if pad:
+        input = constant_pad(input, pad, 0)
+    if geometry.transposed or max(geometry.windows.dilation) > 1:
+        check_dtype("convolution", input.dtype, _NARROW)
+    convolve = _of_complex if input.dtype.is_complex else convolution.apply
+    output = convolve(input, weight, bias, geometry)
+    return squeeze_dim.apply(output, 0) if single else output
+
+
+def _of_complex(input: Tensor, weight: Tensor, bias: Tensor | None, geometry: Geometry) -> Tensor:
+    """A complex convolution by three of real numbers, as PyTorch makes it."""
+    real, imaginary = _parts(input)
+    weight_real, weight_imaginary = _parts(weight)
+    bias_real = bias_imaginary = bias_sum = None
+    if bias is not None:
+        bias_real, bias_imaginary = _parts(bias)
+        bias_sum = bias_real + bias_imaginary
+    first = convolution.apply(real, weight_real, bias_real, geometry)
+    second = convolution.apply(imaginary, weight_imaginary, None, geometry)
+    third = convolution.apply(real + imaginary, weight_real + weight_imaginary, bias_sum, geometry)
+    whole: Tensor = first - second + (third - first - second) * 1j
+    return whole
+
+
+def _parts(tensor: Tensor) -> tuple[Tensor, Tensor]:
+    """The real and the imaginary part."""
+    numbers = view_as_real(tensor)
+    last = numbers.array.ndim - 1
+    return select.apply(numbers, last, 0), select.apply(numbers, last, 1)
+
+
+def _same_padding(name: str, kernel: Sizes, stride: Sizes, dilation: Sizes) -> tuple[Sizes, Sizes]:
+    """The padding on both sides that keeps the sizes, and pairs of what comes before it; an odd
+    element more goes after.
+    """
+    if any(s != 1 for s in stride):
+        raise GradcliError(
+            "E204",
+            f"{name}(): padding='same' keeps the sizes, so there can be no stride",
+            raises="RuntimeError",
+        )
+    totals = [d * (k - 1) for k, d in zip(kernel, dilation, strict=True)]
+    pad: Sizes = ()
+    if any(total % 2 for total in totals):
+        pad = tuple(size for total in reversed(totals) for size in (0, total % 2))
+    return tuple(total // 2 for total in totals), pad
+
+
+def _expose_convolution(ndim: int) -> None:
+    name = f"conv{ndim}d"
+
+    def conv(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        _check(name, input, weight, bias, ndim, groups, False)
+        kernel = weight.array.shape[2:]
+        strides = per_dimension(name, "stride", stride, ndim)
+        dilations = per_dimension(name, "dilation", dilation, ndim)
+        pad: Sizes = ()
+        if padding == "same":
+            paddings, pad = _same_padding(name, kernel, strides, dilations)
+        elif type(padding) is str and padding != "valid":
+            raise GradcliError(
+                "E204",
+                f"{name}(): padding is 'same', 'valid' or sizes, not {padding!r}",
+                raises="RuntimeError",
+            )
+        else:
+            given = 0 if padding == "valid" else padding
+            paddings = per_dimension(name, "padding", given, ndim, 0)
+        windows = Windows(kernel, strides, paddings, dilations)
+        counts = windows.counts(input.array.shape[-ndim:])
+        if not pad and any(count < 1 for count in counts):
+            raise GradcliError(
+                "E301",
+                f"{name}(): a kernel of {tuple(kernel)} is larger than the padded input, of"
+                f" {tuple(input.array.shape[-ndim:])}",
+            )
+        return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
+
+    conv.__name__ = conv.__qualname__ = name
+    conv.__doc__ = f"""The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with
+    weights (O, C / groups, *kernel). Raises E203, E204 or E301 where they do not go together."""
+    function(name)(conv)
+    function(name, module="torch.nn.functional")(conv)
+
+
+def _expose_transposed(ndim: int) -> None:
+    name = f"conv_transpose{ndim}d"
+
+    def conv_transpose(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
+        _check(name, input, weight, bias, ndim, groups, True)
+        windows = Windows(
+            weight.array.shape[2:],
+            per_dimension(name, "stride", stride, ndim),
+            per_dimension(name, "padding", padding, ndim, 0),
+            per_dimension(name, "dilation", dilation, ndim),
+        )
+        extra = per_dimension(name, "output_padding", output_padding, ndim, 0)
+        if any(
+            e >= max(s, d) for e, s, d in zip(extra, windows.stride, windows.dilation, strict=True)
+        ):
+            raise GradcliError(
+                "E204",
+                f"{name}(): output_padding must be smaller than the stride or the dilation",
+                raises="RuntimeError",
+            )
+        sizes = tuple(
+            (size - 1) * s - 2 * p + d * (k - 1) + e + 1
+            for size, k, s, p, d, e in zip(
+                input.array.shape[-ndim:],
+                windows.kernel,
+                windows.stride,
+                windows.padding,
+                windows.dilation,
+                extra,
+                strict=True,
+            )
+        )
+        if any(size < 1 for size in sizes):
+            raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
+        return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
+
+    conv_transpose.__name__ = conv_transpose.__qualname__ = name
+    conv_transpose.__doc__ = f"""The transpose of a convolution over the last {ndim} dimensions,
+    with weights (C, O / groups, *kernel). Raises E203, E204 or E301 where they do not go
+    together."""
+    function(name)(conv_transpose)
+    function(name, module="torch.nn.functional")(conv_transpose)
+
+
+for _ndim in (1, 2, 3):
+    _expose_convolution(_ndim)
+    _expose_transposed(_ndim)

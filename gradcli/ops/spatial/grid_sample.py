@@ -1,0 +1,354 @@
+"""`grid_sample affine_grid`: images read at places that are computed.
+
+A place has a number from -1 to 1 for each dimension, the last dimension first. An image may have
+two or three dimensions.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.linalg.matrix_products import bmm
+from gradcli.ops.shape.views import reshape, transpose
+from gradcli.ops.spatial.grid_curvature import constant, of_slopes, straight
+
+# --- the places of an affine map ----------------------------------------------------------------
+
+
+def _base_grid(sizes: tuple[int, ...], align_corners: bool, dtype: Any) -> Any:
+    """The places of the elements themselves, each with a 1 behind it: shape (points, ndim + 1)."""
+    axes = []
+    for size in sizes:
+        axis = np.linspace(-1, 1, size, dtype=dtype) if size > 1 else np.zeros(size, dtype)
+        axes.append(axis if align_corners or size < 1 else axis * ((size - 1) / size))
+    grids = np.meshgrid(*axes, indexing="ij")
+    places = [*reversed(grids), np.ones(sizes, dtype)]
+    return np.stack([place.reshape(-1) for place in places], -1).astype(dtype)
+
+
+def _of_base(value: Any, size: tuple[int, ...], align_corners: bool) -> Any:
+    """The base grid for a batch, an array or a tensor as the value is one."""
+    base = _base_grid(size[2:], align_corners, value.dtype if type(value) is not Tensor
+                      else value.array.dtype)  # fmt: skip
+    xp = module_of(value if type(value) is not Tensor else value.array)
+    batch = xp.asarray(np.ascontiguousarray(np.broadcast_to(base, (size[0], *base.shape))))
+    return Tensor(batch) if type(value) is Tensor else batch
+
+
+def _affine_array(theta: Any, size: tuple[int, ...], align_corners: bool) -> Any:
+    places = bmm(_of_base(theta, size, align_corners), np.swapaxes(theta, 1, 2))
+    return places.reshape(size[0], *size[2:], len(size) - 2)
+
+
+def _affine_rule(grad: Any, size: tuple[int, ...], align_corners: bool) -> Any:
+    base = _of_base(grad, size, align_corners)
+    flat = reshape(grad, (size[0], base.shape[1], len(size) - 2))
+    return transpose(bmm(transpose(base, 1, 2), flat), 1, 2)
+
+
+affine_grid_generator = op(
+    "affine_grid_generator", "AffineGridGeneratorBackward0", _affine_array, theta=_affine_rule
+)
+
+
+@function("affine_grid", module="torch.nn.functional")
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The places that affine maps, (N, 2, 3) or (N, 3, 4), send the elements of images of a size
+    (N, C, *sizes) to. Raises E301 where they do not fit.
+    """
+    check_tensors("affine_grid", theta=theta)
+    check_floating("affine_grid", theta, "ValueError")
+    sizes = sizes_of("affine_grid", (size,))
+    ndim = len(sizes) - 2
+    if ndim not in (2, 3):
+        raise GradcliError(
+            "E301", f"affine_grid(): the size {sizes} is neither (N, C, H, W) nor (N, C, D, H, W)",
+            raises="NotImplementedError",
+        )  # fmt: skip
+    if theta.array.shape != (sizes[0], ndim, ndim + 1):
+        raise GradcliError(
+            "E301",
+            f"affine_grid(): maps of shape {(sizes[0], ndim, ndim + 1)} go with the size {sizes},"
+            f" not {tuple(theta.array.shape)}",
+            raises="ValueError" if theta.array.shape[1:] != (ndim, ndim + 1) else "RuntimeError",
+        )
+    return affine_grid_generator.apply(theta, sizes, bool(align_corners))
+
+
+# --- reading at places --------------------------------------------------------------------------
+
+
+def _position(place: Any, size: int, align_corners: bool) -> tuple[Any, float]:
+    """Places from -1 to 1 as positions among the elements of a dimension, and the slope."""
+    if align_corners:
+        return (place + 1) / 2 * (size - 1), (size - 1) / 2
+    return ((place + 1) * size - 1) / 2, size / 2
+
+
+def _mirrored(position: Any, low2: int, high2: int) -> tuple[Any, Any]:
+    """Positions reflected between two ends, given as twice their values, and their slope."""
+    if low2 == high2:
+        return np.zeros_like(position), np.zeros_like(position)
+    low, span = low2 / 2, (high2 - low2) / 2
+    away = position - low
+    sign = np.where(away < 0, -1.0, 1.0).astype(position.dtype)
+    away = np.abs(away)
+    rest, flips = np.fmod(away, span), np.floor(away / span)
+    even = flips % 2 == 0
+    return np.where(even, rest + low, span - rest + low), np.where(even, sign, -sign)
+
+
+def _kept_inside(position: Any, size: int, padding: str, align_corners: bool) -> tuple[Any, Any]:
+    """Positions brought inside the image as the padding mode says, and their slope."""
+    slope = np.ones_like(position)
+    if padding == "zeros":
+        return position, slope
+    if padding == "reflection":
+        ends = (0, 2 * (size - 1)) if align_corners else (-1, 2 * size - 1)
+        position, slope = _mirrored(position, *ends)
+    inside = (position > 0) & (position < size - 1)
+    return np.clip(position, 0, size - 1), np.where(inside, slope, 0)
+
+
+_CUBIC = -0.75
+
+
+def _cubic_weights(t: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """The weights of the four elements around a position, t behind the second, their slopes and
+    their curvatures.
+    """
+    a = _CUBIC
+    weights, slopes, curvatures = [], [], []
+    # The distance to each element, whether it is the near side of the kernel, and its direction.
+    for x, near, sign in ((t + 1, False, 1), (t, True, 1), (1 - t, True, -1), (2 - t, False, -1)):
+        if near:
+            weights.append(((a + 2) * x - (a + 3)) * x * x + 1)
+            slopes.append(sign * (3 * (a + 2) * x - 2 * (a + 3)) * x)
+            curvatures.append(6 * (a + 2) * x - 2 * (a + 3))
+        else:
+            weights.append(((a * x - 5 * a) * x + 8 * a) * x - 4 * a)
+            slopes.append(sign * ((3 * a * x - 10 * a) * x + 8 * a))
+            curvatures.append(6 * a * x - 10 * a)
+    return weights, slopes, curvatures
+
+
+def _taps(
+    place: Any, size: int, mode: str, padding: str, align_corners: bool
+) -> list[tuple[Any, Any, Any, Any]]:
+    """The elements that are read along one dimension: index, whether it is inside, weight, and the
+    weight's slope in the place.
+    """
+    position, scale = _position(place, size, align_corners)
+    if mode == "bicubic":
+        start = np.floor(position)
+        weights, slopes, _ = _cubic_weights(position - start)
+        found = []
+        for offset, weight, slope in zip(range(-1, 3), weights, slopes, strict=True):
+            index, _ = _kept_inside(start + offset, size, padding, align_corners)
+            found.append((index, weight, slope * scale))
+    else:
+        position, slope = _kept_inside(position, size, padding, align_corners)
+        if mode == "nearest":
+            found = [(np.rint(position), np.ones_like(position), np.zeros_like(position))]
+        else:
+            start = np.floor(position)
+            behind = position - start
+            slope = slope * scale
+            found = [(start, 1 - behind, -slope), (start + 1, behind, slope)]
+    taps = []
+    for index, weight, slope in found:
+        inside = (index >= 0) & (index < size)
+        taps.append((np.where(inside, index, 0).astype(np.int64), inside, weight, slope))
+    return taps
+
+
+def _all_taps(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
+    """The taps of each dimension, first dimension first."""
+    sizes = input.shape[2:]
+    places = [grid[..., len(sizes) - 1 - dim] for dim in range(len(sizes))]
+    return [
+        _taps(place, size, mode, padding, align_corners)
+        for place, size in zip(places, sizes, strict=True)
+    ]
+
+
+def _flat_index(taps: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
+    """The place of an element among all of an image, and whether it is inside."""
+    index, inside = taps[0][0], taps[0][1]
+    for tap, size in zip(taps[1:], sizes[1:], strict=True):
+        index, inside = index * size + tap[0], inside & tap[1]
+    return index, inside
+
+
+def _sampled(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
+    batch, channels, *sizes = input.shape
+    flat = input.reshape(batch, channels, prod(sizes))
+    result = module_of(input).zeros((batch, channels, *grid.shape[1:-1]), input.dtype)
+    each = np.arange(batch).reshape(-1, *(1,) * len(sizes))
+    for chosen in product(*_all_taps(input, grid, mode, padding, align_corners)):
+        index, inside = _flat_index(chosen, tuple(sizes))
+        weight = np.where(inside, 1, 0).astype(input.dtype)
+        for tap in chosen:
+            weight = weight * tap[2]
+        values = np.moveaxis(flat[each, :, index], -1, 1)
+        result += values * weight[:, None]
+    return result
+
+
+def _sampled_backward(
+    grad_output: Any, input: Any, grid: Any, mode: str, padding: str, align_corners: bool
+) -> tuple[Any, Any]:
+    batch, channels, *sizes = input.shape
+    flat = input.reshape(batch, channels, prod(sizes))
+    of_input = np.zeros_like(flat)
+    of_grid = np.zeros_like(grid)
+    points = np.moveaxis(grad_output, 1, -1)
+    each = np.broadcast_to(np.arange(batch).reshape(-1, *(1,) * len(sizes)), grid.shape[:-1])
+    for chosen in product(*_all_taps(input, grid, mode, padding, align_corners)):
+        index, inside = _flat_index(chosen, tuple(sizes))
+        kept = np.where(inside, 1, 0).astype(input.dtype)
+        weight = kept
+        for tap in chosen:
+            weight = weight * tap[2]
+        at: Any = (each, slice(None), index)
+        np.add.at(of_input, at, points * weight[..., None])
+        overlap = (points * flat[each, :, index]).sum(-1) * kept
+        for dim in range(len(sizes)):
+            slope = overlap
+            for other, tap in enumerate(chosen):
+                slope = slope * (tap[3] if other == dim else tap[2])
+            of_grid[..., len(sizes) - 1 - dim] += slope
+    return of_input.reshape(input.shape), of_grid
+
+
+def _bent_taps(
+    place: Any, size: int, mode: str, padding: str, align_corners: bool
+) -> list[tuple[Any, Any, Any, Any, Any]]:
+    """The taps along one dimension as functions of the place, an array or a tensor, with their
+    curvature.
+    """
+    position, scale = _position(
+        place.array if type(place) is Tensor else place, size, align_corners
+    )
+    found: list[tuple[Any, Any, Any, Any]] = []
+    if mode == "bicubic":
+        start = np.floor(position)
+        behind = straight(place, position - start, np.full_like(position, scale))
+        weights, slopes, curvatures = _cubic_weights(behind)
+        for offset in range(4):
+            index, _ = _kept_inside(start + (offset - 1), size, padding, align_corners)
+            slope, curvature = slopes[offset] * scale, curvatures[offset] * scale**2
+            found.append((index, weights[offset], slope, curvature))
+    else:
+        position, inner = _kept_inside(position, size, padding, align_corners)
+        start, inner = np.floor(position), inner * scale
+        behind = straight(place, position - start, inner)
+        slope = constant(inner, place)
+        found = [(start, 1 - behind, -slope, None), (start + 1, behind, slope, None)]
+    taps = []
+    for index, weight, slope, curvature in found:
+        inside = (index >= 0) & (index < size)
+        kept = np.where(inside, index, 0).astype(np.int64)
+        taps.append((kept, inside, weight, slope, curvature))
+    return taps
+
+
+def _sampler(ndim: int) -> Op:
+    def second(
+        grads: Any,
+        grad_output: Any,
+        input: Any,
+        grid: Any,
+        mode: str,
+        padding: str,
+        align_corners: bool,
+    ) -> tuple[Any, Any, Any]:
+        of_input, of_grid = grads
+        how = (mode, padding, align_corners)
+        to_output = to_image = to_grid = None
+        if of_input is not None:
+            to_output = sampler(of_input, grid, *how)
+            _, to_grid = backward(grad_output, of_input, grid, *how)
+        if of_grid is None or mode == "nearest":
+            return to_output, to_image, to_grid
+        more_output, to_image, more_grid = of_slopes(
+            of_grid, grad_output, input, grid, lambda place, size: _bent_taps(place, size, *how)
+        )
+        if of_input is None:
+            return more_output, to_image, more_grid
+        return to_output + more_output, to_image, to_grid + more_grid
+
+    backward = op(
+        f"grid_sampler_{ndim}d_backward",
+        f"GridSampler{ndim}DBackwardBackward0",
+        _sampled_backward,
+        outputs=("of_input", "of_grid"),
+        inputs=("grad_output", "input", "grid"),
+        joint=second,
+    )
+    sampler = op(
+        f"grid_sampler_{ndim}d",
+        f"GridSampler{ndim}DBackward0",
+        _sampled,
+        joint=lambda grad, input, grid, mode, padding, align_corners: backward(
+            grad, input, grid, mode, padding, align_corners
+        ),
+        inputs=("input", "grid"),
+    )
+    return sampler
+
+
+_SAMPLERS = {2: _sampler(2), 3: _sampler(3)}
+
+
+@function("grid_sample", module="torch.nn.functional")
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Tensor:
+    """Images (N, C, *sizes) read at the places of a grid (N, *places, ndim), between the elements.
+
+    Args:
+        mode: "bilinear", "nearest", or for images of two dimensions "bicubic".
+        padding_mode: what is outside: "zeros", "border" (the outermost element) or "reflection".
+        align_corners: whether -1 and 1 are the outermost elements, or their outer edges.
+
+    Raises E204 for other modes, E301 where the shapes do not fit, E203 where the dtypes differ.
+    """
+    check_tensors("grid_sample", input=input, grid=grid)
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise GradcliError("E204", f"grid_sample(): there is no mode {mode!r}")
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise GradcliError("E204", f"grid_sample(): there is no padding mode {padding_mode!r}")
+    check_floating("grid_sample", input)
+    check_same_dtype("grid_sample", input, grid)
+    shape, places = input.array.shape, grid.array.shape
+    ndim = len(shape) - 2
+    if ndim not in (2, 3) or len(places) != len(shape) or places[-1] != ndim:
+        raise GradcliError(
+            "E301", f"grid_sample(): a grid of shape {places} does not go with images of {shape}"
+        )
+    if places[0] != shape[0] or 0 in shape[2:]:
+        raise GradcliError(
+            "E301", f"grid_sample(): a grid of shape {places} does not go with images of {shape}"
+        )
+    if mode == "bicubic" and ndim == 3:
+        raise GradcliError(
+            "E204", "grid_sample(): 'bicubic' is for images of two dimensions",
+            raises="RuntimeError",
+        )  # fmt: skip
+    return _SAMPLERS[ndim].apply(input, grid, mode, padding_mode, bool(align_corners))

@@ -1,0 +1,209 @@
+"""Padding: `torch.nn.functional.pad`, with a constant or with the tensor's own elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.scalars import checked_cast
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_filled, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.creation.copies import copy_
+from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.slicing import slice_
+
+Sizes = tuple[int, ...]
+"""Pairs of sizes, before and after, for the dimensions from the last one on."""
+
+
+def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
+    shape = list(self.shape)
+    inner = [slice(None)] * len(shape)
+    kept = list(inner)
+    for i in range(len(pad) // 2):  # the pairs stand for dimensions from the last one on
+        dim = len(shape) - 1 - i
+        before, after = pad[2 * i], pad[2 * i + 1]
+        size = shape[dim]
+        kept[dim] = slice(max(0, -before), size - max(0, -after))
+        shape[dim] = size + before + after
+        inner[dim] = slice(max(0, before), shape[dim] - max(0, after))
+    whole = module_of(self).full(shape, value, self.dtype)
+    whole[tuple(inner)] = self[tuple(kept)]
+    return whole
+
+
+# A negative pad cuts; the gradient is cut where the value was padded, and padded where it was cut.
+constant_pad_nd: Op = op(
+    "constant_pad_nd",
+    "ConstantPadNdBackward0",
+    _padded,
+    self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
+)
+
+
+def constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Tensor:
+    """The tensor with a number put around it: pairs of sizes, before and after, from the last
+    dimension on. Raises E301 where they do not fit.
+    """
+    ndim = input.array.ndim
+    for i in range(len(pad) // 2):
+        if i >= ndim or input.array.shape[ndim - 1 - i] + pad[2 * i] + pad[2 * i + 1] < 0:
+            raise GradcliError(
+                "E301",
+                f"pad(): {pad} does not fit a tensor of shape {tuple(input.array.shape)}",
+            )
+    number = 0 if value is None else value
+    return constant_pad_nd.apply(input, pad, checked_cast(number, input.dtype))
+
+
+# --- padding with the tensor's own elements -----------------------------------------------------
+
+
+def _reflected(size: int, before: int, after: int) -> Any:
+    # Mirrored at the outermost elements, which are not repeated.
+    where = np.abs(np.arange(-before, size + after))
+    return np.where(where >= size, 2 * (size - 1) - where, where)
+
+
+def _replicated(size: int, before: int, after: int) -> Any:
+    return np.clip(np.arange(-before, size + after), 0, size - 1)
+
+
+def _sources(shape: Sizes, pad: Sequence[int], source: Any) -> Any:
+    """For each padded dimension, from the last one on, where its elements come from."""
+    for i in range(len(pad) // 2):
+        dim = len(shape) - 1 - i
+        yield dim, source(shape[dim], pad[2 * i], pad[2 * i + 1])
+
+
+def _by_source(name: str, node_name: str, source: Any) -> Op:
+    """An entry that pads with the tensor's own elements."""
+
+    def pad_array(self: Any, pad: Sequence[int]) -> Any:
+        whole = self
+        for dim, where in _sources(self.shape, pad, source):
+            whole = np.take(whole, where, dim)
+        return whole
+
+    def unpad_array(grad_output: Any, self: Any, pad: Sequence[int]) -> Any:
+        grad = grad_output
+        for dim, where in _sources(self.shape, pad, source):
+            sizes = (*grad.shape[:dim], self.shape[dim], *grad.shape[dim + 1 :])
+            inner = module_of(grad).zeros(sizes, grad.dtype)
+            np.add.at(np.moveaxis(inner, dim, 0), where, np.moveaxis(grad, dim, 0))
+            grad = inner
+        return grad
+
+    backward: Op = op(
+        f"{name}_backward",
+        f"{node_name.removesuffix('0')}Backward0",
+        unpad_array,
+        grad_output=lambda grad, pad: padded(grad, pad),
+        self=lambda grad, self_sizes: zeros(grad, self_sizes),
+    )
+    padded: Op = op(
+        name,
+        node_name,
+        pad_array,
+        self=lambda grad, self, pad: backward(grad, self, pad),
+        refused=refusing("bool"),
+    )
+    return padded
+
+
+_REFLECTION = [
+    _by_source(f"reflection_pad{n}d", f"ReflectionPad{n}DBackward0", _reflected) for n in (1, 2, 3)
+]
+_REPLICATION = [
+    _by_source(f"replication_pad{n}d", f"ReplicationPad{n}DBackward0", _replicated)
+    for n in (1, 2, 3)
+]
+
+
+def _circular(input: Tensor, pad: Sizes) -> Tensor:
+    """The tensor continued periodically, written part by part as PyTorch does."""
+    shape = list(input.array.shape)
+    inner, taken = [], []
+    for i in range(len(pad) // 2):
+        dim = len(shape) - 1 - i
+        before, after = pad[2 * i], pad[2 * i + 1]
+        taken.append((dim, max(-before, 0), shape[dim] - max(-after, 0)))
+        shape[dim] += before + after
+        inner.append((dim, max(before, 0), shape[dim] - max(after, 0)))
+    whole = Tensor(module_of(input.array).empty(shape, input.array.dtype))
+
+    def part(tensor: Tensor, places: Any) -> Tensor:
+        for dim, start, end in places:
+            tensor = slice_.apply(tensor, dim, start, end, 1)
+        return tensor
+
+    copy_(part(whole, reversed(inner)), part(input, reversed(taken)))
+    for dim, start, end in reversed(inner):
+        extent = shape[dim]
+        if start:
+            copy_(part(whole, [(dim, 0, start)]), part(whole, [(dim, end - start, end)]))
+        if end < extent:
+            after = extent - end
+            copy_(part(whole, [(dim, end, extent)]), part(whole, [(dim, start, start + after)]))
+    return whole
+
+
+@function("pad", module="torch.nn.functional")
+def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> Tensor:
+    """The tensor with elements put around it: pairs of sizes, before and after, from the last
+    dimension on.
+
+    Args:
+        mode: "constant" puts `value` there, 0 when not given; "reflect", "replicate" and "circular"
+            go on with the tensor's own elements.
+
+    Raises E204 for any other mode, E301 where the sizes do not fit.
+    """
+    check_tensors("pad", input=input)
+    if not isinstance(pad, (tuple, list)):
+        raise GradcliError("E202", f"pad(): the sizes must be a tuple, not {type_name(pad)}")
+    sizes = sizes_of("pad", (pad,))
+    if len(sizes) % 2:
+        raise GradcliError("E301", f"pad(): sizes come in pairs, and {sizes} is odd")
+    if mode == "constant":
+        return constant_pad(input, sizes, value)
+    if mode not in ("reflect", "replicate", "circular"):
+        raise GradcliError("E204", f"pad(): no mode {mode!r}", raises="NotImplementedError")
+    count, ndim = len(sizes) // 2, input.array.ndim
+    if count > ndim:
+        raise GradcliError("E301", f"pad(): {count} pairs of sizes, and {ndim} dimensions")
+    if not 1 <= count <= 3 or ndim not in (count + 1, count + 2):
+        raise GradcliError(
+            "E301",
+            f"pad(): mode {mode!r} pads the last {ndim - 1} or {ndim - 2} dimensions of {ndim}, not"
+            f" {count}",
+            raises="NotImplementedError",
+        )
+    _check_own(input, sizes, mode)
+    if mode == "circular":
+        return _circular(input, sizes)
+    check_filled("pad", input, count + 2)
+    entry = (_REFLECTION if mode == "reflect" else _REPLICATION)[count - 1]
+    return entry.apply(input, sizes)
+
+
+def _check_own(input: Tensor, sizes: Sizes, mode: str) -> None:
+    """Raise E301 where a tensor has too few elements to pad itself with."""
+    for i in range(len(sizes) // 2):
+        extent = input.array.shape[input.array.ndim - 1 - i]
+        most = {"reflect": extent - 1, "circular": extent}.get(mode)
+        if not extent or (most is not None and max(sizes[2 * i], sizes[2 * i + 1]) > most):
+            raise GradcliError(
+                "E301",
+                f"pad(): {sizes} is too much for mode {mode!r} and a tensor of shape"
+                f" {tuple(input.array.shape)}",
+            )

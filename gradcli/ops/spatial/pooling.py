@@ -1,0 +1,379 @@
+"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to 3
+dimensions.
+
+A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.arrays.memory_format import in_format_of_images
+from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.errors import GradcliError
+from gradcli.kernels.windows.max_pool import largest_of_windows
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.dtype_support import NOTHING, Refused, refusing
+from gradcli.ops.definition.op import Function, Op, op
+from gradcli.ops.indexing.gather import gather
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
+from gradcli.ops.spatial.unfold import Sizes, Windows, check_counts, per_dimension
+from gradcli.state import active
+
+# --- the largest of a window --------------------------------------------------------------------
+
+
+def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -> Any:
+    """The gradient added where the indices, places in the last dimensions, point; `apart` where no
+    two point to the same place.
+    """
+    planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
+    where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
+    if apart:
+        placed = module_of(grad_output).zeros(planes * size, grad_output.dtype)
+        placed[where] = grad_output.reshape(where.shape)
+        return placed.reshape(self.shape)
+    total = np.bincount(where.ravel(), grad_output.ravel(), planes * size)
+    return total.reshape(self.shape).astype(grad_output.dtype)
+
+
+def taken_at(value: Any, indices: Any, ndim: int) -> Any:
+    """The elements of the last dimensions that the indices point at."""
+    leading = tuple(value.shape[:-ndim])
+    rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
+    places = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
+    return reshape(gather(rows, len(leading), places), tuple(indices.shape))
+
+
+def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
+    """An entry that picks an element of each window and tells where it was; `windowed` where its
+    argument `windows` says how they lie.
+    """
+    backward: Op = op(
+        f"{name}_backward",
+        f"{node_name.removesuffix('0')}Backward0",
+        lambda grad_output, self, indices, apart: in_format_of_images(
+            _put_at(grad_output, self, indices, ndim, apart), self, ndim
+        ),
+        keeps_layout=True,
+        constant=("indices",),
+        grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
+        self=lambda grad, self_sizes: zeros(grad, self_sizes),
+    )
+
+    def of_any(grads: Any, self: Any, result1: Any) -> Any:
+        return backward(grads[0], self, result1, False)
+
+    def of_windows(grads: Any, self: Any, result1: Any, windows: Windows) -> Any:
+        return backward(grads[0], self, result1, windows.apart())
+
+    return op(
+        name,
+        node_name,
+        forward,
+        keeps_layout=True,
+        outputs=("result0", "result1"),
+        differentiable=(0,),
+        self=of_windows if windowed else of_any,
+    )
+
+
+_MAX = {
+    ndim: picking(
+        f"max_pool{ndim}d_with_indices",
+        f"MaxPool{ndim}DWithIndicesBackward0",
+        ndim,
+        largest_of_windows,
+        windowed=True,
+    )
+    for ndim in (2, 3)
+}
+
+_MAX_OF_LINE: Op = op(
+    "max_pool1d",
+    "",
+    lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
+    constant=("self",),
+)
+
+# --- the mean of a window -----------------------------------------------------------------------
+
+
+class Averaging:
+    """How an average pool counts.
+
+    Attributes:
+        windows: the windows.
+        ceil_mode: whether the last window may stick out.
+        count_include_pad: whether the padding counts as elements.
+        divisor: what every sum is divided by; None for the number of elements.
+    """
+
+    __slots__ = ("ceil_mode", "count_include_pad", "divisor", "windows")
+
+    def __init__(
+        self, windows: Windows, ceil_mode: bool, count_include_pad: bool, divisor: int | None
+    ) -> None:
+        self.windows = windows
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor = divisor
+
+    def divisors(self, sizes: Sizes, counts: Sizes) -> Any:
+        """The number that each window's sum is divided by."""
+        if self.divisor is not None:
+            return self.divisor
+        windows = self.windows
+        total: Any = 1
+        for dim, (size, count, k, s, p) in enumerate(
+            zip(sizes, counts, windows.kernel, windows.stride, windows.padding, strict=True)
+        ):
+            start = np.arange(count) * s - p
+            end = np.minimum(start + k, size + p)
+            if not self.count_include_pad:
+                start, end = np.maximum(start, 0), np.minimum(end, size)
+            shape = [1] * len(sizes)
+            shape[dim] = -1
+            total = total * (end - start).reshape(shape)
+        return total
+
+
+def _avg_pool_array(self: Any, averaging: Averaging) -> Any:
+    windows = averaging.windows
+    sizes = self.shape[-len(windows.kernel) :]
+    counts = windows.counts(sizes, averaging.ceil_mode)
+    padded = windows.pad(wide(self), counts)
+    total = module_of(padded).zeros((*self.shape[: -len(sizes)], *counts), padded.dtype)
+    for _, where in windows.elements(counts):
+        total += padded[where]
+    divisors = averaging.divisors(sizes, counts)
+    if total.dtype.kind in "iu":
+        return np.trunc(total / divisors).astype(self.dtype)
+    return in_format_of_images((total / divisors).astype(self.dtype, copy=False), self, len(sizes))
+
+
+def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) -> Any:
+    windows = averaging.windows
+    ndim = len(windows.kernel)
+    sizes, counts = self.shape[-ndim:], grad_output.shape[-ndim:]
+    share = (wide(grad_output) / averaging.divisors(sizes, counts)).astype(grad_output.dtype)
+    leading, places = grad_output.shape[:-ndim], prod(counts)
+    columns = np.broadcast_to(
+        share.reshape(*leading, 1, places), (*leading, prod(windows.kernel), places)
+    )
+    return in_format_of_images(windows.folded(columns, sizes, counts), self, ndim)
+
+
+def linear_pool(
+    name: str,
+    node_name: str,
+    forward: Function,
+    transposed: Function,
+    refused: Refused = NOTHING,
+) -> Op:
+    """An entry that is linear in its input, with its transpose; both take one argument more."""
+    backward: Op = op(
+        f"{name}_backward",
+        f"{node_name.removesuffix('0')}Backward0",
+        lambda grad_output, self, argument: transposed(grad_output, self, argument),
+        keeps_layout=True,
+        grad_output=lambda grad, argument: pool(grad, argument),
+        self=lambda grad, self_sizes: zeros(grad, self_sizes),
+    )
+    pool: Op = op(
+        name,
+        node_name,
+        lambda self, argument: forward(self, argument),
+        keeps_layout=True,
+        self=lambda grad, self, argument: backward(grad, self, argument),
+        refused=refused,
+    )
+    return pool
+
+
+_NARROW = refusing("bool", "complex", "uint8", "int8", "int16", "int32")
+
+_AVERAGE = {
+    ndim: linear_pool(
+        f"avg_pool{ndim}d",
+        f"AvgPool{ndim}DBackward0",
+        _avg_pool_array,
+        _avg_pool_backward_array,
+        _NARROW | (refusing("half") if ndim == 3 else NOTHING),
+    )
+    for ndim in (2, 3)
+}
+
+# --- what programs write ------------------------------------------------------------------------
+
+
+def check_pooled(name: str, input: Tensor, ndim: int, filled: int | None = None) -> None:
+    """Raise unless it can be pooled; the last `filled`, or a sample's dimensions hold elements."""
+    check_tensors(name, input=input)
+    shape = input.array.shape
+    if len(shape) not in (ndim + 1, ndim + 2):
+        raise GradcliError(
+            "E301", f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions, not {len(shape)}"
+        )
+    if not all(shape[len(shape) - (ndim + 1 if filled is None else filled) :]):
+        raise GradcliError("E301", f"{name}(): a tensor of shape {tuple(shape)} has no elements")
+    check_real(name, input.array)
+
+
+def windows_of(
+    name: str, ndim: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any = 1
+) -> Windows:
+    """The windows that arguments describe. Raises E204 for more padding than half of one."""
+    kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+    strides = kernel
+    if stride is not None and stride != ():
+        strides = per_dimension(name, "stride", stride, ndim)
+    paddings = per_dimension(name, "padding", padding, ndim, 0)
+    if any(p > k // 2 for p, k in zip(paddings, kernel, strict=True)):
+        raise GradcliError(
+            "E204",
+            f"{name}(): a padding of {padding} is more than half of the window",
+            raises="RuntimeError",
+        )
+    return Windows(kernel, strides, paddings, per_dimension(name, "dilation", dilation, ndim))
+
+
+def _check_windows(name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool) -> None:
+    """Raise unless the input can be pooled and a window fits into it."""
+    check_pooled(name, input, ndim)
+    sizes = input.array.shape[-ndim:]
+    check_counts(name, sizes, windows.counts(sizes, ceil_mode))
+
+
+def _flattened(windows: Windows) -> Windows:
+    """Windows over one dimension as windows over two, of which the first has size 1."""
+    return Windows(
+        (1, *windows.kernel), (1, *windows.stride), (0, *windows.padding), (1, *windows.dilation)
+    )
+
+
+def _max_pool(
+    name: str, input: Tensor, ndim: int, windows: Windows, ceil_mode: bool
+) -> tuple[Tensor, Tensor]:
+    """The largest of every window, and where it was."""
+    _check_windows(name, input, ndim, windows, ceil_mode)
+    if ndim > 1:
+        values, indices = _MAX[ndim].apply(input, windows, ceil_mode)
+        return values, indices
+    check_floating(name, input)
+    dim = input.array.ndim - 1
+    raised = unsqueeze.apply(input, dim)
+    values, indices = _MAX[2].apply(raised, _flattened(windows), ceil_mode)
+    return squeeze_dim.apply(values, dim), squeeze_dim.apply(indices, dim)
+
+
+def _unrecorded_max_pool1d(input: Tensor, windows: Windows, ceil_mode: bool) -> Tensor:
+    """The largest of every window, itself no view; a version counts that PyTorch squeezes it."""
+    _check_windows("max_pool1d", input, 1, windows, ceil_mode)
+    check_floating("max_pool1d", input)
+    largest = _MAX_OF_LINE.apply(input, windows, ceil_mode)
+    if input.array.ndim == 2:
+        storage_of(largest).count_write()
+    return largest
+
+
+def _expose_max_pool(ndim: int) -> None:
+    name = f"max_pool{ndim}d"
+
+    def of_functional(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        windows = windows_of(name, ndim, kernel_size, stride, padding, dilation)
+        check_tensors(name, input=input)
+        recorded = input.requires_grad and active.state.grad_enabled
+        if ndim == 1 and not return_indices and not recorded:
+            return _unrecorded_max_pool1d(input, windows, ceil_mode)
+        results = _max_pool(name, input, ndim, windows, ceil_mode)
+        return results if return_indices else results[0]
+
+    def of_torch(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = (),
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+    ) -> Tensor:
+        return of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    for body in (of_functional, of_torch):
+        body.__name__ = body.__qualname__ = name
+    function(name, module="torch.nn.functional")(of_functional)
+    function(name)(of_torch)
+
+
+def averaged(name: str, input: Tensor, ndim: int, averaging: Averaging) -> Tensor:
+    """The mean of every window."""
+    _check_windows(name, input, ndim, averaging.windows, averaging.ceil_mode)
+    if ndim > 1:
+        return _AVERAGE[ndim].apply(input, averaging)
+    dim = input.array.ndim - 1
+    averaging.windows = _flattened(averaging.windows)
+    return squeeze_dim.apply(_AVERAGE[2].apply(unsqueeze.apply(input, dim), averaging), dim)
+
+
+def mean_of_windows(input: Tensor, windows: Windows) -> Tensor:
+    """The mean of every window of two or three dimensions."""
+    return _AVERAGE[len(windows.kernel)].apply(input, Averaging(windows, False, True, None))
+
+
+@function("avg_pool1d")
+@function("avg_pool1d", module="torch.nn.functional")
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """The mean of every window over the last dimension; see `avg_pool2d`."""
+    windows = windows_of("avg_pool1d", 1, kernel_size, stride, padding)
+    averaging = Averaging(windows, ceil_mode, count_include_pad, None)
+    return averaged("avg_pool1d", input, 1, averaging)
+
+
+def _expose_avg_pool(ndim: int) -> None:
+    name = f"avg_pool{ndim}d"
+
+    def avg_pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Tensor:
+        windows = windows_of(name, ndim, kernel_size, stride, padding)
+        if divisor_override == 0:
+            raise GradcliError("E204", f"{name}(): divisor must not be 0", raises="RuntimeError")
+        averaging = Averaging(windows, ceil_mode, count_include_pad, divisor_override)
+        return averaged(name, input, ndim, averaging)
+
+    avg_pool.__name__ = avg_pool.__qualname__ = name
+    function(name, module="torch.nn.functional")(avg_pool)
+
+
+_expose_max_pool(1)
+for _ndim in (2, 3):
+    _expose_max_pool(_ndim)
+    _expose_avg_pool(_ndim)

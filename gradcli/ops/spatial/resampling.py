@@ -1,0 +1,313 @@
+"""Images in other sizes: `interpolate`, `pixel_shuffle pixel_unshuffle channel_shuffle`.
+
+A resampling reads, along each dimension by itself, a few elements for every element that it makes,
+each with a weight: the taps.
+"""
+
+from __future__ import annotations
+
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.reduction.sum import wide
+from gradcli.ops.spatial.adaptive_pooling import adaptive_average
+
+Sizes = tuple[int, ...]
+Taps = list[tuple[Any, Any]]
+"""For one dimension, which element each tap reads for every place of the output, and its weight
+(None for 1)."""
+
+# --- taps ---------------------------------------------------------------------------------------
+
+
+def _nearest(size: int, count: int, scale: float | None, exact: bool) -> Taps:
+    step = size / count if scale is None else 1 / scale
+    places = (np.arange(count) + (0.5 if exact else 0)).astype(np.float32) * np.float32(step)
+    return [(np.minimum(np.floor(places).astype(np.int64), size - 1), None)]
+
+
+def _positions(size: int, count: int, scale: float | None, align_corners: bool) -> Any:
+    """Where the places of the output lie between the elements read."""
+    if align_corners:
+        return np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
+    step = size / count if scale is None else 1 / scale
+    return (np.arange(count) + 0.5) * step - 0.5
+
+
+def _linear(size: int, count: int, scale: float | None, align_corners: bool) -> Taps:
+    places = np.maximum(_positions(size, count, scale, align_corners), 0)
+    first = np.minimum(places.astype(np.int64), size - 1)
+    part = np.clip(places - first, 0, 1)
+    return [(first, 1 - part), (np.minimum(first + 1, size - 1), part)]
+
+
+def _cubic(size: int, count: int, scale: float | None, align_corners: bool) -> Taps:
+    places = _positions(size, count, scale, align_corners)
+    first = np.floor(places).astype(np.int64)
+    part = places - first
+    a = -0.75
+
+    def near(x: Any) -> Any:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+
+    def far(x: Any) -> Any:
+        return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a
+
+    weights = (far(part + 1), near(part), near(1 - part), far(2 - part))
+    return [(np.clip(first + k - 1, 0, size - 1), weight) for k, weight in enumerate(weights)]
+
+
+# --- resampling ---------------------------------------------------------------------------------
+
+
+def _weighted(values: Any, weight: Any, dim: int) -> Any:
+    if weight is None:
+        return values
+    shape = [1] * values.ndim
+    shape[dim] = -1
+    return values * weight.astype(values.dtype).reshape(shape)
+
+
+def _resampled(self: Any, taps: list[Taps]) -> Any:
+    values = wide(self)
+    for dim, along in enumerate(taps, self.ndim - len(taps)):
+        total = None
+        for places, weight in along:
+            term = _weighted(np.take(values, places, dim), weight, dim)
+            total = term if total is None else total + term
+        values = total
+    return values.astype(self.dtype, copy=False)
+
+
+def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
+    """The transpose of `_resampled`: every element adds up what was read from it."""
+    values = wide(grad_output)
+    for dim, along in enumerate(taps, len(input_size) - len(taps)):
+        shape = (*values.shape[:dim], input_size[dim], *values.shape[dim + 1 :])
+        total = module_of(values).zeros(shape, values.dtype)
+        for places, weight in along:
+            term = _weighted(values, weight, dim)
+            np.add.at(np.moveaxis(total, dim, 0), places, np.moveaxis(term, dim, 0))
+        values = total
+    return values.astype(grad_output.dtype, copy=False)
+
+
+def _resampling(name: str, node_name: str) -> Op:
+    backward: Op = op(
+        f"{name}_backward",
+        f"{node_name}BackwardBackward0",
+        _transposed,
+        grad_output=lambda grad, taps: resample(grad, taps),
+    )
+    resample: Op = op(
+        name,
+        f"{node_name}Backward0",
+        _resampled,
+        self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
+    )
+    return resample
+
+
+_NAMES = {
+    "nearest": ("upsample_nearest{}d", "UpsampleNearest{}D", (1, 2, 3)),
+    "nearest-exact": ("_upsample_nearest_exact{}d", "UpsampleNearestExact{}D", (1, 2, 3)),
+    "linear": ("upsample_linear{}d", "UpsampleLinear{}D", (1,)),
+    "bilinear": ("upsample_bilinear{}d", "UpsampleBilinear{}D", (2,)),
+    "bicubic": ("upsample_bicubic{}d", "UpsampleBicubic{}D", (2,)),
+    "trilinear": ("upsample_trilinear{}d", "UpsampleTrilinear{}D", (3,)),
+}
+_ENTRIES = {
+    (mode, ndim): _resampling(name.format(ndim), node_name.format(ndim))
+    for mode, (name, node_name, ndims) in _NAMES.items()
+    for ndim in ndims
+}
+
+
+def _wrong(message: str, raises: str | None = None) -> GradcliError:
+    return GradcliError("E204", f"interpolate(): {message}", raises=raises)
+
+
+def _given_sizes(given: Any, ndim: int, what: str) -> tuple[Any, ...]:
+    if not isinstance(given, (tuple, list)):
+        return (given,) * ndim
+    values = tuple(given)
+    if len(values) != ndim:
+        raise _wrong(f"{what} must be one number or {ndim}, not {given}")
+    return values
+
+
+@function("interpolate", "upsample", module="torch.nn.functional")
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """The input, (N, C, *sizes), with its last dimensions in another size.
+
+    Args:
+        size: the sizes to make, or
+        scale_factor: what the sizes are multiplied by.
+        mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear" or "area".
+        align_corners: whether the outermost elements keep their place, or the outer edges do.
+
+    Raises E204 for arguments that do not go together.
+    """
+    check_tensors("interpolate", input=input)
+    kept = mode in ("nearest", "nearest-exact") and input.dtype is dtypes.uint8
+    if not kept:
+        check_floating("interpolate", input)
+    if antialias:
+        raise GradcliError("E205", "interpolate(): antialias is outside the catalogue")
+    shape = input.array.shape
+    ndim = len(shape) - 2
+    if (size is None) == (scale_factor is None):
+        raise _wrong("give either size or scale_factor")
+    sizes = shape[2:]
+    scales: tuple[Any, ...] = (None,) * ndim
+    if size is not None:
+        counts = _given_sizes(size, ndim, "size")
+    else:
+        scales = _given_sizes(scale_factor, ndim, "scale_factor")
+        counts = tuple(floor(own * scale) for own, scale in zip(sizes, scales, strict=True))
+        if recompute_scale_factor:
+            scales = (None,) * ndim
+    if mode in ("nearest", "nearest-exact", "area") and align_corners is not None:
+        raise _wrong(f"align_corners goes with the linear and cubic modes, not {mode!r}")
+    if not all(sizes):
+        raise _wrong(f"the sizes {tuple(sizes)} leave nothing to read", "RuntimeError")
+    if mode == "area" and ndim in (1, 2, 3):
+        return adaptive_average(input, counts)
+    entry = _ENTRIES.get((mode, ndim))
+    if entry is None:
+        raise _wrong(f"mode {mode!r} is not for {len(shape)} dimensions", "NotImplementedError")
+    if any(type(count) is not int or count < 1 for count in counts):
+        raise _wrong(f"the output would have the sizes {counts}", "RuntimeError")
+    check_filled("interpolate", input, ndim + 2)
+    taps = []
+    for own, count, scale in zip(sizes, counts, scales, strict=True):
+        if mode.startswith("nearest"):
+            taps.append(_nearest(own, count, scale, mode == "nearest-exact"))
+        elif mode == "bicubic":
+            taps.append(_cubic(own, count, scale, bool(align_corners)))
+        else:
+            taps.append(_linear(own, count, scale, bool(align_corners)))
+    return entry.apply(input, taps)
+
+
+# --- channels and pixels ------------------------------------------------------------------------
+
+
+def _shuffled(self: Any, factor: int) -> Any:
+    *leading, channels, height, width = self.shape
+    parts = self.reshape(*leading, channels // factor**2, factor, factor, height, width)
+    n = len(leading)
+    turned = parts.transpose(*range(n + 1), n + 3, n + 1, n + 4, n + 2)
+    return (
+        module_of(turned)
+        .ascontiguousarray(turned)
+        .reshape(*leading, channels // factor**2, height * factor, width * factor)
+    )
+
+
+def _unshuffled(self: Any, factor: int) -> Any:
+    *leading, channels, height, width = self.shape
+    parts = self.reshape(*leading, channels, height // factor, factor, width // factor, factor)
+    n = len(leading)
+    turned = parts.transpose(*range(n + 1), n + 2, n + 4, n + 1, n + 3)
+    return (
+        module_of(turned)
+        .ascontiguousarray(turned)
+        .reshape(*leading, channels * factor**2, height // factor, width // factor)
+    )
+
+
+pixel_shuffle_: Op = op(
+    "pixel_shuffle",
+    "PixelShuffleBackward0",
+    _shuffled,
+    self=lambda grad, factor: pixel_unshuffle_(grad, factor),
+)
+pixel_unshuffle_: Op = op(
+    "pixel_unshuffle",
+    "PixelUnshuffleBackward0",
+    _unshuffled,
+    self=lambda grad, factor: pixel_shuffle_(grad, factor),
+)
+
+
+def _regrouped(self: Any, groups: int) -> Any:
+    shape = self.shape
+    parts = self.reshape(shape[0], groups, shape[1] // groups, *shape[2:])
+    return module_of(parts).ascontiguousarray(parts.swapaxes(1, 2)).reshape(shape)
+
+
+channel_shuffle_: Op = op(
+    "native_channel_shuffle",
+    "ChannelShuffleBackward0",
+    _regrouped,
+    self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
+)
+
+
+def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
+    check_tensors(name, input=input)
+    if type(factor) is not int:
+        raise GradcliError("E202", f"{name}(): {argument} must be an integer")
+    if input.array.ndim < 3 or factor < 1:
+        raise GradcliError(
+            "E301", f"{name}(): expected three dimensions or more, and a positive {argument}"
+        )
+
+
+@function("pixel_shuffle")
+@function("pixel_shuffle", module="torch.nn.functional")
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """(…, C r², H, W) as (…, C, H r, W r): channels become pixels."""
+    _check_pixels("pixel_shuffle", input, upscale_factor, "upscale_factor")
+    channels = input.array.shape[-3]
+    if channels % upscale_factor**2:
+        raise GradcliError(
+            "E301",
+            f"pixel_shuffle(): {channels} channels are no multiple of {upscale_factor} squared",
+        )
+    return pixel_shuffle_.apply(input, upscale_factor)
+
+
+@function("pixel_unshuffle")
+@function("pixel_unshuffle", module="torch.nn.functional")
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """(…, C, H r, W r) as (…, C r², H, W): pixels become channels."""
+    _check_pixels("pixel_unshuffle", input, downscale_factor, "downscale_factor")
+    height, width = input.array.shape[-2:]
+    if height % downscale_factor or width % downscale_factor:
+        raise GradcliError(
+            "E301",
+            f"pixel_unshuffle(): {height} by {width} is no multiple of {downscale_factor}",
+        )
+    return pixel_unshuffle_.apply(input, downscale_factor)
+
+
+@function("channel_shuffle")
+@function("channel_shuffle", module="torch.nn.functional")
+def channel_shuffle(input: Tensor, groups: int) -> Tensor:
+    """The channels of all groups in turn: the first of each, the second of each, and so on."""
+    check_tensors("channel_shuffle", input=input)
+    shape = input.array.shape
+    if len(shape) < 3 or type(groups) is not int or groups < 1 or shape[1] % groups:
+        raise GradcliError(
+            "E301", f"channel_shuffle(): {groups} groups do not fit the shape {tuple(shape)}"
+        )
+    return channel_shuffle_.apply(input, groups)

@@ -1,0 +1,215 @@
+"""Pools turned round, and pools of windows at random places: `max_unpool2d fractional_max_pool2d`
+and their like.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import module_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
+from gradcli.ops.binding.catalogue import function
+from gradcli.ops.creation.random import uniform_array
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.ops.spatial.pooling import picking, taken_at
+from gradcli.ops.spatial.unfold import Sizes, per_dimension
+
+# --- max_unpool ---------------------------------------------------------------------------------
+
+
+def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
+    ndim = len(output_size)
+    planes, size = prod(self.shape[:-ndim]), prod(output_size)
+    if np.any((indices < 0) | (indices >= size)):
+        raise GradcliError(
+            "E302",
+            f"max_unpool{ndim}d(): an index lies outside the {size} elements of the output",
+            raises="RuntimeError",
+        )
+    result = module_of(self).zeros((planes, size), self.dtype)
+    np.put_along_axis(result, indices.reshape(planes, -1), self.reshape(planes, -1), 1)
+    return result.reshape(*self.shape[:-ndim], *output_size)
+
+
+def _unpool(ndim: int) -> Op:
+    return op(
+        f"max_unpool{ndim}d",
+        f"MaxUnpool{ndim}DBackward0",
+        _unpooled,
+        constant=("indices",),
+        self=lambda grad, indices: taken_at(grad, indices, ndim),
+    )
+
+
+_UNPOOL = {2: _unpool(2), 3: _unpool(3)}
+
+
+def _unpooled_sizes(
+    name: str, sizes: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, output_size: Any
+) -> Sizes:
+    default = tuple(
+        (size - 1) * step + window - 2 * pad
+        for size, step, window, pad in zip(sizes, stride, kernel, padding, strict=True)
+    )
+    if output_size is None:
+        return default
+    given = tuple(output_size)[-len(sizes) :]
+    for wanted, usual, step in zip(given, default, stride, strict=False):
+        if not usual - step < wanted < usual + step:
+            raise GradcliError(
+                "E204",
+                f"{name}(): the output size {given} cannot have been pooled to {sizes}",
+            )
+    return given
+
+
+def _expose_unpool(ndim: int) -> None:
+    name = f"max_unpool{ndim}d"
+
+    @function(name, module="torch.nn.functional")
+    def max_unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        check_tensors(name, input=input, indices=indices)
+        if indices.dtype.name != "int64":
+            raise GradcliError("E203", f"{name}(): the indices must be int64, not {indices.dtype}")
+        shape = input.array.shape
+        if shape != indices.array.shape or len(shape) not in (ndim + 1, ndim + 2):
+            raise GradcliError(
+                "E301",
+                f"{name}(): an input of shape {shape} and indices of {indices.array.shape}",
+            )
+        check_filled(name, input, ndim + 2)
+        check_floating(name, input)
+        kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+        steps = per_dimension(name, "stride", kernel_size if stride is None else stride, ndim)
+        pads = per_dimension(name, "padding", padding, ndim, 0)
+        counts = _unpooled_sizes(name, shape[-ndim:], kernel, steps, pads, output_size)
+        if ndim > 1:
+            return _UNPOOL[ndim].apply(input, indices, counts)
+        raised = unsqueeze.apply(input, -1), unsqueeze.apply(indices, -1)
+        return squeeze_dim.apply(_UNPOOL[2].apply(*raised, (*counts, 1)), len(shape))
+
+    max_unpool.__doc__ = (
+        f"What max_pool{ndim}d picked, put back where it was; 0 elsewhere. Raises E301 where the"
+        " shapes do not fit, E204 for an output size that cannot be."
+    )
+
+
+for _ndim in (1, 2, 3):
+    _expose_unpool(_ndim)
+
+# --- fractional_max_pool ------------------------------------------------------------------------
+
+
+def _starts(sample: Any, size: int, count: int, window: int) -> Any:
+    """Where the windows of a dimension begin, for each sample: shape (..., count)."""
+    if count == 1:
+        return module_of(sample).full((*sample.shape, 1), size - window)
+    step = (size - window) / (count - 1)
+    places = np.arange(count - 1)
+    starts = np.trunc((places + sample[..., None]) * step) - np.trunc(sample[..., None] * step)
+    last = module_of(sample).full((*sample.shape, 1), size - window)
+    return np.concatenate([starts.astype(np.int64), last], -1)
+
+
+def _fractional_array(
+    self: Any, kernel_size: Sizes, output_size: Sizes, samples: Any
+) -> tuple[Any, Any]:
+    """The largest of each window and its place in row order; a nan is larger than anything."""
+    ndim = len(kernel_size)
+    sizes = self.shape[-ndim:]
+    planes = self.reshape(-1, prod(sizes))
+    samples = samples.reshape(len(planes), ndim)
+    places: Any = np.zeros((len(planes), *(1,) * (2 * ndim)), np.int64)
+    for dim, (size, count, window) in enumerate(zip(sizes, output_size, kernel_size, strict=True)):
+        # The samples are drawn for the last dimension first.
+        starts = _starts(samples[:, ndim - 1 - dim], size, count, window)
+        along = starts[:, :, None] + np.arange(window)
+        aligned = [len(planes), *(1,) * (2 * ndim)]
+        aligned[1 + dim], aligned[1 + ndim + dim] = count, window
+        places = places + along.reshape(aligned) * prod(sizes[dim + 1 :])
+    places = np.broadcast_to(places, (len(planes), *output_size, *kernel_size))
+    places = places.reshape(len(planes), prod(output_size), prod(kernel_size))
+    values = planes[np.arange(len(planes))[:, None, None], places]
+    ranked = np.where(np.isnan(values), np.inf, values)
+    best = np.argmax(ranked, -1)[..., None]
+    shape = (*self.shape[:-ndim], *output_size)
+    return (
+        np.take_along_axis(values, best, -1).reshape(shape),
+        np.take_along_axis(places, best, -1).reshape(shape),
+    )
+
+
+_FRACTIONAL = {
+    ndim: picking(
+        f"fractional_max_pool{ndim}d", f"FractionalMaxPool{ndim}DBackward0", ndim, _fractional_array
+    )
+    for ndim in (2, 3)
+}
+
+
+def _expose_fractional(ndim: int) -> None:
+    name = f"fractional_max_pool{ndim}d"
+
+    @function(name, module="torch.nn.functional")
+    def fractional_max_pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        check_tensors(name, input=input)
+        check_floating(name, input)
+        shape = input.array.shape
+        if len(shape) not in (ndim + 1, ndim + 2):
+            raise GradcliError("E301", f"{name}(): an input of shape {shape}")
+        if (output_size is None) == (output_ratio is None):
+            raise GradcliError("E204", f"{name}(): give either output_size or output_ratio")
+        kernel = per_dimension(name, "kernel_size", kernel_size, ndim)
+        sizes = shape[-ndim:]
+        if output_size is None:
+            ratios = (
+                tuple(output_ratio) if isinstance(output_ratio, (tuple, list))
+                else (output_ratio,) * ndim
+            )  # fmt: skip
+            counts = tuple(int(n * ratio) for n, ratio in zip(sizes, ratios, strict=True))
+        else:
+            counts = per_dimension(name, "output_size", output_size, ndim)
+        for size, count, window in zip(sizes, counts, kernel, strict=True):
+            if count < 1 or count + window - 1 > size:
+                raise GradcliError(
+                    "E301",
+                    f"{name}(): {count} windows of {window} elements do not fit into {size}",
+                )
+        if _random_samples is None:
+            batch = 1 if len(shape) == ndim + 1 else shape[0]
+            drawn = (batch, shape[-ndim - 1], ndim)
+            samples = uniform_array(name, drawn, input.dtype, None, 0.0, 1.0)
+        else:
+            samples = _random_samples.array
+        values, indices = _FRACTIONAL[ndim].apply(input, kernel, counts, samples)
+        return (values, indices) if return_indices else values
+
+    fractional_max_pool.__doc__ = (
+        "The largest of windows at random places, as many as `output_size` says, or as"
+        " `output_ratio` says of the input's. Raises E301 where the windows do not fit, E204 unless"
+        " one of the two is given."
+    )
+
+
+for _ndim in (2, 3):
+    _expose_fractional(_ndim)

@@ -1,0 +1,188 @@
+"""Bessel functions and orthogonal polynomials, computed by SciPy.
+
+Only the modified Bessel functions of the first kind have derivatives, as in PyTorch; a result of
+the others requires no grad.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import on_the_host
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.arithmetic.arithmetic import reciprocal
+from gradcli.ops.binding.arguments import in_single
+from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.op import Function, Op, pointwise
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.unary import abs_, sgn
+from gradcli.ops.special.error_functions import by_scipy
+
+# --- modified Bessel functions of the first kind --------------------------------------------------
+
+i0: Op = pointwise(
+    "i0",
+    "I0Backward0",
+    by_scipy("i0"),
+    floating=True,
+    self=lambda grad, self: grad * i1(self),
+)
+
+
+def _check_slope(self: Any) -> None:
+    """Raise E203 for half precision, of which the derivatives of i1 and i1e are not defined."""
+    array = self.array if type(self) is Tensor else self
+    check_dtype("the derivative of i1", dtypes.of_array(array), refusing("half"))
+
+
+def _apart_from_zero(self: Any) -> tuple[Any, Any]:
+    """Where the input is not close to 0, and the input with what is close made 1: the slopes there
+    divide by it.
+    """
+    array = self.array if type(self) is Tensor else self
+    apart = abs_(self) > float(np.finfo(array.dtype).eps)
+    return apart, where(apart, self, 1.0)
+
+
+def _i1_rule(grad: Any, self: Any, result: Any) -> Any:
+    _check_slope(self)
+    apart, divisor = _apart_from_zero(self)
+    return grad * where(apart, i0(divisor) - result * reciprocal(divisor), 0.5)
+
+
+def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
+    _check_slope(self)
+    apart, divisor = _apart_from_zero(self)
+    slope = i0e(divisor) - result * (sgn(divisor) + reciprocal(divisor))
+    return grad * where(apart, slope, 0.5)
+
+
+i1: Op = pointwise("special_i1", "SpecialI1Backward0", by_scipy("i1"), floating=True, self=_i1_rule)
+
+i0e: Op = pointwise(
+    "special_i0e",
+    "SpecialI0EBackward0",
+    by_scipy("i0e"),
+    floating=True,
+    self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
+)
+
+i1e: Op = pointwise(
+    "special_i1e", "SpecialI1EBackward0", by_scipy("i1e"), floating=True, self=_i1e_rule
+)
+
+expose(i0, inplace=True)
+expose(i0, module="torch.special", method=False)
+for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
+    expose(_entry, _name, module="torch.special", method=False)
+
+# --- without derivative -------------------------------------------------------------------------
+
+_NOT_SINGLE = refusing("half", "complex")
+
+_OF_ONE = {
+    "airy_ai": "airy",
+    "bessel_j0": "j0",
+    "bessel_j1": "j1",
+    "bessel_y0": "y0",
+    "bessel_y1": "y1",
+    "modified_bessel_i0": "i0",
+    "modified_bessel_i1": "i1",
+    "modified_bessel_k0": "k0",
+    "modified_bessel_k1": "k1",
+    "scaled_modified_bessel_k0": "k0e",
+    "scaled_modified_bessel_k1": "k1e",
+}
+"""Functions of one number, with SciPy's names."""
+
+
+def _of_one(name: str) -> Function:
+    if name != "airy":
+        return by_scipy(name)
+
+    def forward(self: Any) -> Any:
+        import scipy.special
+
+        return in_single(lambda array: scipy.special.airy(array)[0], self)
+
+    return forward
+
+
+for _name, _scipy_name in _OF_ONE.items():
+    _entry = pointwise(
+        f"special_{_name}", "", _of_one(_scipy_name), floating=True, refused=_NOT_SINGLE
+    )
+    expose(_entry, _name, module="torch.special", method=False)
+
+
+@on_the_host
+def _spherical_j0(array: Any) -> Any:
+    import scipy.special
+
+    return scipy.special.spherical_jn(0, array).astype(array.dtype)
+
+
+def _spherical_bessel_j0(self: Any) -> Any:
+    return in_single(_spherical_j0, self)
+
+
+spherical_bessel_j0 = pointwise(
+    "special_spherical_bessel_j0",
+    "",
+    _spherical_bessel_j0,
+    floating=True,
+    refused=_NOT_SINGLE,
+)
+expose(spherical_bessel_j0, "spherical_bessel_j0", module="torch.special", method=False)
+
+_POLYNOMIALS = {
+    "chebyshev_polynomial_t": "eval_chebyt",
+    "chebyshev_polynomial_u": "eval_chebyu",
+    "hermite_polynomial_h": "eval_hermite",
+    "hermite_polynomial_he": "eval_hermitenorm",
+    "laguerre_polynomial_l": "eval_laguerre",
+    "legendre_polynomial_p": "eval_legendre",
+    "shifted_chebyshev_polynomial_t": "eval_sh_chebyt",
+    "shifted_chebyshev_polynomial_u": "eval_sh_chebyu",
+}
+"""Polynomials of an input and a degree, with SciPy's names."""
+
+
+_LARGEST_DEGREE = 10**6
+
+
+def _polynomial(name: str, scipy_name: str) -> Function:
+    @on_the_host
+    def values_of(input: Any, n: Any) -> Any:
+        import scipy.special
+
+        dtype = np.asarray(n if type(input) is float else input).dtype
+        # SciPy takes a step for each degree: nan and what lies beyond the largest have no value.
+        degree = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0)
+        steps = np.clip(degree, 0, _LARGEST_DEGREE).astype(np.int64)
+        values = getattr(scipy.special, scipy_name)(steps, np.asarray(input, np.float64))
+        values = np.where(degree > _LARGEST_DEGREE, np.nan, values)
+        # A degree below 0 gives 0.
+        return np.where(degree < 0, 0.0, values).astype(dtype)[()]
+
+    def forward(input: Any, n: Any) -> Any:
+        return values_of(input, n)
+
+    entry = pointwise(f"special_{name}", "", forward, floating=True)
+
+    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
+        refuse_out(name, out)
+        return entry.apply(input, n)
+
+    polynomial.__doc__ = f"The {name.split('_polynomial')[0].replace('_', ' ')} polynomial " + (
+        "of degree n, the fraction of n being dropped; it has no derivative."
+    )
+    return function(name, module="torch.special")(polynomial)
+
+
+for _name, _scipy_name in _POLYNOMIALS.items():
+    _polynomial(_name, _scipy_name)

@@ -1,0 +1,337 @@
+"""Special functions: `erf lgamma digamma sinc logit xlogy` and their like.
+
+SciPy computes most of them, and is imported when one is first used.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import on_the_host
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.kernels import vector_math
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import (
+    check_no_complex_number,
+    check_real,
+    check_tensors,
+    in_single,
+    plain_integer,
+)
+from gradcli.ops.binding.catalogue import expose, function, method, refuse_out
+from gradcli.ops.definition.dtype_support import COMPLEX
+from gradcli.ops.definition.op import Function, Op, pointwise
+from gradcli.ops.elementwise.comparison import logical_and, where
+from gradcli.ops.elementwise.unary import cos, exp, sin
+from gradcli.ops.indexing.masks import masked_fill_number
+
+
+def by_scipy(name: str) -> Function:
+    """A function of `scipy.special` that keeps the dtype."""
+
+    def forward(self: Any) -> Any:
+        import scipy.special
+
+        _refuse_complex(self)
+        return in_single(getattr(scipy.special, name), self)
+
+    return forward
+
+
+def _refuse_complex(self: Any) -> None:
+    if self.dtype.kind == "c":
+        check_real("a special function", self)
+
+
+# --- the error function -------------------------------------------------------------------------
+
+erf = pointwise(
+    "erf",
+    "ErfBackward0",
+    by_scipy("erf"),
+    floating=True,
+    self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
+)
+
+erfc = pointwise(
+    "erfc",
+    "ErfcBackward0",
+    by_scipy("erfc"),
+    floating=True,
+    self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
+)
+
+erfinv: Op = pointwise(
+    "erfinv",
+    "ErfinvBackward0",
+    lambda self: np.copysign(by_scipy("erfinv")(self), self),
+    floating=True,
+    self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
+)
+
+# --- the gamma function -------------------------------------------------------------------------
+
+
+def _lgamma_array(self: Any) -> Any:
+    # SciPy gives -inf its own value; in C the gamma function has infinitely many poles below.
+    return np.where(np.isneginf(self), np.inf, by_scipy("gammaln")(self)).astype(self.dtype)[()]
+
+
+lgamma = pointwise(
+    "lgamma",
+    "LgammaBackward0",
+    _lgamma_array,
+    floating=True,
+    refused=COMPLEX,
+    self=lambda grad, self: grad * digamma(self),
+)
+
+
+def _digamma_array(self: Any) -> Any:
+    digamma_of = by_scipy("psi")(self)
+    # At 0 it goes to the infinity on the side that the zero's sign tells.
+    pole = np.where(np.signbit(self), np.inf, -np.inf).astype(self.dtype)
+    return np.where(self == 0, pole, digamma_of)[()]
+
+
+digamma: Op = pointwise(
+    "digamma",
+    "DigammaBackward0",
+    _digamma_array,
+    floating=True,
+    self=lambda grad, self: grad * polygamma(self, 1),
+)
+
+
+def _trigamma_array(self: Any) -> Any:
+    """Left of 1/2 by reflection, which gives a large number at the poles, as PyTorch's does; right
+    of it the asymptotic series, six steps further out.
+    """
+    reflected = self < 0.5
+    x = np.where(reflected, 1 - self, self)
+    total = np.zeros_like(x)
+    for _ in range(6):
+        total = total + 1 / (x * x)
+        x = x + 1
+    inverse = 1 / (x * x)
+    series = 1 + 1 / (2 * x) + inverse * (1 / 6 - inverse * (1 / 30 - inverse / 42))
+    total = total + series / x
+    sine = np.sin(math.pi * self)
+    return np.where(reflected, (math.pi * math.pi) / (sine * sine) - total, total)[()]
+
+
+def _polygamma_array(self: Any, n: int) -> Any:
+    import scipy.special
+
+    if n == 0:
+        return _digamma_array(self)
+    if n == 1:
+        return in_single(_trigamma_array, self)
+    # Its factors in SciPy are float64.
+    return on_the_host(scipy.special.polygamma)(n, self).astype(self.dtype)[()]
+
+
+polygamma: Op = pointwise(
+    "polygamma",
+    "PolygammaBackward0",
+    _polygamma_array,
+    floating=True,
+    refused=COMPLEX,
+    self=lambda grad, self, n: grad * polygamma(self, n + 1),
+)
+
+
+@function("polygamma")
+@function("polygamma", module="torch.special")
+def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+    """The n-th derivative of `digamma`. Raises E204 for a negative n."""
+    refuse_out("polygamma", out)
+    n = plain_integer("polygamma", "n", n)
+    if n < 0:
+        raise GradcliError(
+            "E204", "polygamma(): the order must not be negative", raises="RuntimeError"
+        )
+    return polygamma.apply(input, n)
+
+
+@method("polygamma")
+def polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The n-th derivative of `digamma`."""
+    return polygamma_(n, self)
+
+
+# --- quotients with a hole ----------------------------------------------------------------------
+
+
+def _sinc_array(self: Any) -> Any:
+    angle = self * math.pi
+    return np.where(self == 0, 1, np.sin(angle) / angle)[()]
+
+
+def _sinc_rule(grad: Any, self: Any) -> Any:
+    angle = self * math.pi
+    slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
+    # At 0 it is 0, the limit.
+    return where(self == 0, 0.0, grad * conj(slope))
+
+
+sinc = pointwise(
+    "sinc",
+    "SincBackward0",
+    lambda self: in_single(_sinc_array, self),
+    floating=True,
+    self=_sinc_rule,
+)
+
+
+def _logit_array(self: Any, eps: float | None = None) -> Any:
+    _refuse_complex(self)
+    if eps is not None:
+        # In half precision eps and 1 - eps are rounded; NumPy widens bfloat16 here.
+        self = np.clip(self, eps, type(eps)(1 - eps)).astype(self.dtype)
+    return np.log(self / (1 - self))
+
+
+def _logit_rule(grad: Any, self: Any, eps: float | None) -> Any:
+    slope = grad / (self * (1 - self))
+    # What eps clamps is constant; without eps, there is nothing outside 0 to 1.
+    low, high, outside = (0.0, 1.0, math.nan) if eps is None else (eps, 1 - eps, 0.0)
+    return where(logical_and(self >= low, self <= high), slope, outside)
+
+
+logit = pointwise(
+    "logit",
+    "LogitBackward0",
+    _logit_array,  # half precision is rounded at each step
+    floating=True,
+    self=_logit_rule,
+)
+
+# --- x log y ------------------------------------------------------------------------------------
+
+
+def _xlogy_array(self: Any, other: Any) -> Any:
+    for operand in (self, other):
+        if type(operand) is not float:
+            _refuse_complex(operand)
+    # NumPy's logarithm of a Python number would widen the product.
+    logarithm = float(np.log(other)) if type(other) is float else vector_math.log(other)
+    zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
+    product = self * logarithm
+    return np.where(zero, product.dtype.type(0), product)[()]
+
+
+xlogy: Op = pointwise(
+    "xlogy",
+    "XlogyBackward0",
+    _xlogy_array,
+    floating=True,
+    self=lambda grad, self, other: masked_fill_number(
+        xlogy(grad, other), logical_and(self == 0, other <= 0), 0
+    ),
+    other=lambda grad, self, other: grad * self / other,
+)
+
+xlogy_of_number = pointwise(
+    "xlogy",
+    "XlogyBackward1",
+    lambda other, self: _xlogy_array(self, other),
+    floating=True,
+    other=lambda grad, other, self: grad * self / other,
+)
+
+xlogy_by_number: Op = pointwise(
+    "xlogy",
+    "XlogyBackward2",
+    _xlogy_array,
+    floating=True,
+    self=lambda grad, self, other: (
+        xlogy_by_number(grad, other)
+        if other > 0
+        else masked_fill_number(xlogy_by_number(grad, other), self == 0, 0)
+    ),
+)
+
+
+@function("xlogy", module="torch.special")
+@function("xlogy", method=True, inplace=True)
+def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
+    refuse_out("xlogy", out)
+    check_no_complex_number("xlogy", input, other)
+    if type(input) is Tensor and type(other) in (bool, int, float):
+        return xlogy_by_number.apply(input, float(other))
+    if type(other) is Tensor and type(input) in (bool, int, float):
+        return xlogy_of_number.apply(other, float(input))
+    check_tensors("xlogy", input=input, other=other)
+    return xlogy.apply(input, other)
+
+
+# --- x log (1 + y) ------------------------------------------------------------------------------
+
+
+def _xlog1py_array(self: Any, other: Any) -> Any:
+    for operand in (self, other):
+        if type(operand) is not float:
+            _refuse_complex(operand)
+    logarithm = float(np.log1p(other)) if type(other) is float else vector_math.log1p(other)
+    zero = np.logical_and(np.equal(self, 0), np.logical_not(np.isnan(other)))
+    product = self * logarithm
+    return np.where(zero, product.dtype.type(0), product)[()]
+
+
+xlog1py: Op = pointwise(
+    "special_xlog1py",
+    "SpecialXlog1PyBackward0",
+    _xlog1py_array,
+    floating=True,
+    self=lambda grad, self, other: masked_fill_number(
+        xlog1py(grad, other), logical_and(self == 0, other <= -1), 0
+    ),
+    other=lambda grad, self, other: grad * self / (other + 1),
+)
+
+xlog1py_of_number = pointwise(
+    "special_xlog1py",
+    "SpecialXlog1PyBackward1",
+    lambda other, self: _xlog1py_array(self, other),
+    floating=True,
+    other=lambda grad, other, self: grad * self / (other + 1),
+)
+
+xlog1py_by_number: Op = pointwise(
+    "special_xlog1py",
+    "SpecialXlog1PyBackward2",
+    _xlog1py_array,
+    floating=True,
+    self=lambda grad, self, other: (
+        xlog1py_by_number(grad, other)
+        if other > -1
+        else masked_fill_number(xlog1py_by_number(grad, other), self == 0, 0)
+    ),
+)
+
+
+@function("xlog1py", module="torch.special")
+def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
+    refuse_out("xlog1py", out)
+    check_no_complex_number("xlog1py", input, other)
+    if type(input) is Tensor and type(other) in (bool, int, float):
+        return xlog1py_by_number.apply(input, float(other))
+    if type(other) is Tensor and type(input) in (bool, int, float):
+        return xlog1py_of_number.apply(other, float(input))
+    check_tensors("xlog1py", input=input, other=other)
+    return xlog1py.apply(input, other)
+
+
+for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
+    expose(_entry, inplace=True)
+    expose(_entry, module="torch.special", method=False)
+expose(lgamma, inplace=True)
+expose(lgamma, "gammaln", module="torch.special", method=False)
+expose(digamma, "psi", module="torch.special", method=False)

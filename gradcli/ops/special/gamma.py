@@ -1,0 +1,177 @@
+"""Functions around gamma of two arguments: `igamma igammac mvlgamma zeta`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.backend import on_the_host
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import no_derivative
+from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
+from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, refusing
+from gradcli.ops.definition.op import Op, pointwise
+from gradcli.ops.elementwise.unary import exp, log
+from gradcli.ops.special.error_functions import digamma, lgamma
+
+# --- the incomplete gamma functions -------------------------------------------------------------
+
+
+def _incomplete(name: str) -> Any:
+    def forward(self: Any, other: Any) -> Any:
+        import scipy.special
+
+        return getattr(scipy.special, name)(self, other).astype(self.dtype)[()]
+
+    return forward
+
+
+def _density(self: Any, other: Any) -> Any:
+    return exp((self - 1) * log(other) - other - lgamma(self))
+
+
+_no_shape = no_derivative(
+    "igamma and igammac by the first argument", "detach it", "NotImplementedError"
+)
+
+igamma: Op = pointwise(
+    "igamma",
+    "IgammaBackward0",
+    _incomplete("gammainc"),
+    floating=True,
+    refused=NOT_FLOATING,
+    self=_no_shape,
+    other=lambda grad, self, other: grad * _density(self, other),
+)
+
+igammac: Op = pointwise(
+    "igammac",
+    "IgammacBackward0",
+    _incomplete("gammaincc"),
+    floating=True,
+    refused=NOT_FLOATING,
+    self=_no_shape,
+    other=lambda grad, self, other: -grad * _density(self, other),
+)
+
+
+def _of_two_tensors(entry: Op, special_name: str, share: str) -> None:
+    def of_two(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+        refuse_out(entry.name, out)
+        check_tensors(entry.name, input=input, other=other)
+        return entry.apply(input, other)
+
+    of_two.__doc__ = f"The share of the gamma function of `input` {share} `other`."
+    function(special_name, module="torch.special")(of_two)
+    function(entry.name, method=True, inplace=True)(of_two)
+
+
+_of_two_tensors(igamma, "gammainc", "below")
+_of_two_tensors(igammac, "gammaincc", "above")
+
+# --- the multivariate gamma function ------------------------------------------------------------
+
+
+def _steps(p: int) -> Any:
+    """What is added to the argument in each of the p dimensions, downwards from 0."""
+    return -0.5 * np.arange(p)[::-1]
+
+
+def _mvlgamma_array(self: Any, p: int) -> Any:
+    wide = self.astype(np.float32) if self.dtype.itemsize == 2 else self
+    steps = _steps(p).astype(wide.dtype)
+    total = lgamma(wide[..., None] + steps).sum(-1)
+    return (total + p * (p - 1) / 4 * math.log(math.pi)).astype(self.dtype)[()]
+
+
+def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
+    from gradcli.ops.reduction.sum import sum_dims
+    from gradcli.ops.shape.views import unsqueeze
+
+    array = self.array if type(self) is Tensor else self
+    steps = _steps(p).astype(array.dtype)
+    if type(self) is Tensor:
+        return grad * sum_dims(digamma(Tensor(steps) + unsqueeze(self, -1)), (array.ndim,), False)
+    return grad * digamma(self[..., None] + steps).sum(-1)
+
+
+mvlgamma_entry = pointwise(
+    "mvlgamma",
+    "MvlgammaBackward0",
+    _mvlgamma_array,
+    floating=True,
+    refused=COMPLEX,
+    self=_mvlgamma_rule,
+)
+
+
+@function("multigammaln", module="torch.special")
+@function("mvlgamma", method=True, inplace=True)
+def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
+    """The logarithm of the gamma function in p dimensions. Raises E202 for a p that is no integer,
+    E204 for one below 1.
+    """
+    refuse_out("mvlgamma", out)
+    check_tensors("mvlgamma", input=input)
+    p = plain_integer("mvlgamma", "p", p)
+    if p < 1:
+        raise GradcliError("E204", f"mvlgamma(): p is 1 or more, not {p}", raises="RuntimeError")
+    return mvlgamma_entry.apply(input, p)
+
+
+# --- the zeta function --------------------------------------------------------------------------
+
+
+def _zeta_array(self: Any, other: Any) -> Any:
+    import scipy.special
+
+    dtype = (other if type(self) is float else self).dtype
+    return on_the_host(scipy.special.zeta)(self, other).astype(dtype)[()]
+
+
+_no_exponent = no_derivative("zeta by its exponent", "detach it", "NotImplementedError")
+
+zeta: Op = pointwise(
+    "special_zeta",
+    "SpecialZetaBackward0",
+    _zeta_array,
+    floating=True,
+    refused=refusing("half", "complex"),
+    self=_no_exponent,
+    other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
+)
+
+zeta_of_number: Op = pointwise(
+    "special_zeta",
+    "SpecialZetaBackward1",
+    lambda other, self: _zeta_array(self, other),
+    floating=True,
+    refused=refusing("half", "complex"),
+    other=lambda grad, other, self: grad * -self * zeta_of_number(other, self + 1),
+)
+
+zeta_by_number: Op = pointwise(
+    "special_zeta",
+    "SpecialZetaBackward2",
+    _zeta_array,
+    floating=True,
+    refused=refusing("half", "complex"),
+    self=_no_exponent,
+)
+
+
+@function("zeta", module="torch.special")
+def zeta_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up."""
+    refuse_out("zeta", out)
+    check_no_complex_number("zeta", input, other)
+    if type(input) is Tensor and type(other) in (bool, int, float):
+        return zeta_by_number.apply(input, float(other))
+    if type(other) is Tensor and type(input) in (bool, int, float):
+        return zeta_of_number.apply(other, float(input))
+    check_tensors("zeta", input=input, other=other)
+    return zeta.apply(input, other)

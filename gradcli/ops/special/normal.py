@@ -1,0 +1,71 @@
+"""The normal distribution's functions, `ndtr ndtri log_ndtr erfcx`, and the entropy `entr`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.ops.binding.arguments import check_tensors, in_single
+from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.definition.dtype_support import COMPLEX, refusing
+from gradcli.ops.definition.op import Op, pointwise
+from gradcli.ops.elementwise.unary import exp, log
+from gradcli.ops.special.error_functions import by_scipy, erf
+
+
+@function("ndtr", module="torch.special")
+def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+    """The share of a standard normal distribution below the input."""
+    refuse_out("ndtr", out)
+    check_tensors("ndtr", input=input)
+    return (erf.apply(input * math.sqrt(0.5)) + 1) * 0.5
+
+
+ndtri = pointwise(
+    "special_ndtri",
+    "SpecialNdtriBackward0",
+    by_scipy("ndtri"),
+    floating=True,
+    refused=refusing("half", "complex"),
+    self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result**2 / 2),
+)
+
+log_ndtr = pointwise(
+    "special_log_ndtr",
+    "SpecialLogNdtrBackward0",
+    by_scipy("log_ndtr"),
+    floating=True,
+    refused=refusing("half", "complex"),
+    self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
+)
+
+erfcx: Op = pointwise(
+    "special_erfcx",
+    "SpecialErfcxBackward0",
+    by_scipy("erfcx"),
+    floating=True,
+    refused=refusing("half", "complex"),
+    self=lambda grad, self, result: (self * 2 * result - 2 / math.sqrt(math.pi)) * grad,
+)
+
+
+def _entropy(self: Any) -> Any:
+    entropy = np.where(self > 0, -self * np.log(self), np.where(self == 0, 0.0, -np.inf))
+    # What is nan is neither above, at nor below 0.
+    return np.where(np.isnan(self), self, entropy).astype(self.dtype)[()]
+
+
+entr = pointwise(
+    "special_entr",
+    "SpecialEntrBackward0",
+    lambda self: in_single(_entropy, self),
+    floating=True,
+    refused=COMPLEX,
+    self=lambda grad, self: grad * -(log(self) + 1),
+)
+
+for _name, _entry in (("ndtri", ndtri), ("log_ndtr", log_ndtr), ("erfcx", erfcx), ("entr", entr)):
+    expose(_entry, _name, module="torch.special", method=False)

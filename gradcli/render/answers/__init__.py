@@ -1,0 +1,1 @@
+"""What a question found, as text and as JSON."""

@@ -1,0 +1,191 @@
+"""What `blame` found as text, and as JSON, schema `gradcli.blame/1`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.errors import Label
+from gradcli.explain.blame.blame import Blame, Blamed
+from gradcli.explain.blame.causes import name_of, number_text
+from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED
+from gradcli.explain.blame.verification import Cure
+from gradcli.files.json import spelled
+from gradcli.render.diagnostics.findings import finding, place_object, wrapped
+from gradcli.render.diagnostics.snippet import location
+from gradcli.render.style import PLAIN, Style, block, one_line
+
+SCHEMA = "gradcli.blame/1"
+
+_HINTS = {
+    "division by zero": "no cure: the value is infinite; mask the divisor before you divide",
+    "overflow": "no cure: the result is too large for float64 too; scale what goes in",
+    "log of zero": "no cure: the value is -inf; mask the argument, or keep it above 0",
+    "log of a negative": "no cure: what goes into the logarithm must not be negative",
+    "sqrt of a negative": "no cure: what goes into the root must not be negative",
+    "root of a negative": "no cure: a root needs what goes in not to be negative",
+}
+"""What is said of kinds for which a finite number would be wrong."""
+
+
+def blame_text(blame: Blame, style: Style = PLAIN, *, all: bool = False) -> str:
+    """The first birth with its place, operands, cure and proof; with `all` the others too."""
+    if blame.first is None:
+        parts = ["nothing to blame: the output and all gradients are finite"]
+        if blame.others and not all:
+            count = len(blame.others)
+            some = "1 operation gives" if count == 1 else f"{count} operations give"
+            parts.append(f"{some} numbers that are not finite and spoil nothing: --all shows them")
+    else:
+        parts = _blamed(blame.first, style)
+    if all:
+        for other in blame.others:
+            parts.append(f"{_headline(other)}\n" + _place(other, style))
+    return "\n\n".join(parts) + "\n"
+
+
+def _blamed(blamed: Blamed, style: Style) -> list[str]:
+    verb = "is" if len(blamed.spoilt) == 1 else "are"
+    parts = [f"{' and '.join(blamed.spoilt)} {verb} not finite: {_headline(blamed)}"]
+    parts.append(_place(blamed, style))
+    parts.append(_numbers(blamed))
+    if blamed.cure is not None:
+        parts.append(_cure(blamed.cure, blamed, style))
+    elif blamed.birth.phase == SEED:
+        parts.append("cure: start from a finite --seed")
+    else:
+        parts.append(_HINTS.get(blamed.kind, "no rewrite that was tried keeps it finite and right"))
+    return [part for part in parts if part]
+
+
+def _headline(blamed: Blamed) -> str:
+    return f"{blamed.kind}, {_phase(blamed)}"
+
+
+def _phase(blamed: Blamed) -> str:
+    birth = blamed.birth
+    if birth.phase == DATA:
+        return f"where {birth.called} is read first"
+    if birth.phase == SEED:
+        return "before any node has run"
+    return f"in the {birth.phase} pass of {name_of(birth)}"
+
+
+def _place(blamed: Blamed, style: Style) -> str:
+    labels: tuple[Label, ...] = ()
+    if blamed.mask is not None:
+        labels = (Label(blamed.mask.place, "this hides it from the value, not the gradient"),)
+        if blamed.birth.phase != BACKWARD:
+            labels = (Label(blamed.mask.place, "it goes in here"),)
+    return finding(blamed.text, blamed.birth.place, None, labels, style)
+
+
+def _numbers(blamed: Blamed) -> str:
+    """The operands at the element, the gradient that arrived, and what came out."""
+    birth = blamed.birth
+    element = f"[{', '.join(map(str, birth.element))}]" if birth.element else ""
+    rows = []
+    for operand in birth.operands:
+        if operand.value is not None:
+            rows.append((operand.name, number_text(operand.value)))
+        elif operand.low is not None:
+            low, high = number_text(operand.low), number_text(operand.high)
+            rows.append((operand.name, low if low == high else f"{low} to {high}"))
+    if birth.incoming is not None:
+        rows.append(("gradient in", number_text(birth.incoming)))
+    given = {BACKWARD: "gradient out", SEED: "seed"}.get(birth.phase, "result")
+    rows.append((birth.called if birth.phase == DATA else given, number_text(birth.value)))
+    width = max(len(name) for name, _ in rows) + 2
+    head = f"at element {element}\n" if element else ""
+    return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
+
+
+def _cure(cure: Cure, blamed: Blamed, style: Style) -> str:
+    rewrite = cure.rewrite
+    if rewrite.dtype is not None:
+        head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")
+        return f"{head}\n{block(' = proof: ', wrapped(proof_text(cure), 10))}"
+    changed = rewrite.lines()
+    gutter = len(str(changed[-1][0]))
+    margin = " " * gutter
+    lines = [
+        wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}"),
+        f"{margin} |",
+        *(f"{number:>{gutter}} | {text}" for number, text in changed),
+        f"{margin} |",
+    ]
+    lead = f"{margin} = proof: "
+    return "\n".join([*lines, block(lead, wrapped(proof_text(cure), len(lead)))])
+
+
+def proof_text(cure: Cure) -> str:
+    """What the run of the rewrite showed."""
+    total = cure.agree + cure.chosen
+    text = "this was run, and all its numbers are finite"
+    if cure.agree:
+        text += f"; {cure.agree} of {total} are those of the former run, or of one in float64"
+    if cure.chosen:
+        others = "the other was" if cure.chosen == 1 else "the others were"
+        text += f"; {others if cure.agree else 'they were'} finite in neither"
+    if cure.elsewhere:
+        text += "; at other inputs, where both programs are finite, they agree"
+    return text
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def blame_document(blame: Blame) -> dict[str, Any]:
+    """What was found as a JSON object."""
+    return {
+        "schema": SCHEMA,
+        "blamed": None if blame.first is None else _object(blame.first),
+        "others": [_object(each) for each in blame.others],
+    }
+
+
+def _object(blamed: Blamed) -> dict[str, Any]:
+    birth, cure = blamed.birth, blamed.cure
+    found: dict[str, Any] = {
+        "kind": blamed.kind,
+        "text": blamed.text,
+        "phase": birth.phase,
+        "op": name_of(birth),
+        **place_object(birth.place),
+        "element": list(birth.element),
+        "value": spelled(_number(birth.value)),
+        "operands": [
+            {"name": each.name, "value": None if each.value is None else _spelled(each.value)}
+            for each in birth.operands
+        ],
+        "gradient_in": None if birth.incoming is None else _spelled(birth.incoming),
+        "spoilt": list(blamed.spoilt),
+        "masked_by": None if blamed.mask is None else place_object(blamed.mask.place),
+    }
+    if cure is not None:
+        found["cure"] = {
+            "changes": [
+                {
+                    "at": location(change.span),
+                    "replaces": one_line(change.span.text),
+                    "text": change.text,
+                }
+                for change in (cure.rewrite, *cure.rewrite.also)
+            ],
+            "program": cure.rewrite.program(),
+            "dtype": cure.rewrite.dtype,
+            "reason": cure.rewrite.reason,
+            "agree": cure.agree,
+            "chosen": cure.chosen,
+            "compared_elsewhere": cure.elsewhere,
+        }
+    else:
+        found["cure"] = None
+    return found
+
+
+def _number(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _spelled(value: Any) -> Any:
+    return spelled(_number(value))

@@ -1,0 +1,157 @@
+"""A derived gradient as text: a program in the language, or a file for NumPy or PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.explain.derive.program import Derivation, Line, shortest, without_expression
+from gradcli.explain.symbols.text import text_of
+from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.render.formulas.numpy_code import DEFINITIONS, NumpyWriter, Unspoken
+
+_CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
+"""How close numbers of a dtype must come; 1e-4 for the others."""
+
+_COMMENT_COLUMN = 48
+
+
+def program_text(found: Derivation) -> str:
+    """The formulas in the language, with the shape of each behind it."""
+    return "\n".join(_noted(f"{line.name} = {text_of(line.formula)}", line) for line in found.lines)
+
+
+def numpy_text(found: Derivation, program: str) -> str:
+    """A Python file that needs NumPy alone: a function of the inputs that returns their gradients,
+    and an assert on the numbers that the run found.
+
+    Raises:
+        GradcliError: E413 for a function that NumPy has nothing for.
+    """
+    writer = NumpyWriter()
+    try:
+        body = [_noted(f"{line.name} = {writer.text(line.formula)}", line) for line in found.lines]
+    except Unspoken as unspoken:
+        raise without_expression(f"{unspoken} in NumPy") from None
+    definitions = [DEFINITIONS[name] for name in writer.needed]
+    uses_math = any("math." in text for text in (*body, *definitions))
+    head = [*(["import math", ""] if uses_math else []), "import numpy as np"]
+    parts = ["\n".join(head), *(text.rstrip() for text in definitions)]
+    parts.append(_function(found, program, body))
+    return "\n\n\n".join(parts) + "\n\n\n" + _numpy_check(found) + "\n"
+
+
+def torch_text(found: Derivation, program: str) -> str:
+    """The same for PyTorch."""
+    body = [_noted(f"{line.name} = {torch_formula(line.formula)}", line) for line in found.lines]
+    uses_math = any("math." in text for text in body)
+    head = "import math\n\nimport torch" if uses_math else "import torch"
+    return "\n\n\n".join([head, _function(found, program, body), _torch_check(found)]) + "\n"
+
+
+def _noted(text: str, line: Line) -> str:
+    """A formula with its shape in a comment."""
+    shape = tuple(line.array.shape)
+    return f"{text.ljust(_COMMENT_COLUMN)}  # {shape}" if shape else text
+
+
+def _function(found: Derivation, program: str, body: list[str]) -> str:
+    parameters = ", ".join(found.inputs)
+    returned = ", ".join(f'"{name}": {value}' for name, value in found.gradients.items())
+    return "\n".join(
+        [
+            f"def gradients({parameters}):",
+            f'    """The gradients of `{_in_docstring(program)}`."""',
+            *(f"    {line}" for line in body),
+            f"    return {{{returned}}}",
+        ]
+    )
+
+
+def _in_docstring(program: str) -> str:
+    text = "; ".join(line.strip() for line in program.strip().splitlines())
+    text = text.replace("\\", "\\\\").replace('"""', "'''")
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+# --- the asserts ----------------------------------------------------------------------------------
+
+
+def _numpy_check(found: Derivation) -> str:
+    arguments = [f"    {name}={_numpy_array(array)}," for name, array in found.inputs.items()]
+    lines = ["found = gradients(", *arguments, ")"]
+    for name, value in found.values.items():
+        close = _CLOSE.get(value.dtype.name, "1e-4")
+        lines.append(f"expected = {_numpy_array(value)}")
+        lines.append(
+            f'np.testing.assert_allclose(found["{name}"], expected, rtol={close}, atol={close})'
+        )
+        lines.append(f'assert np.shape(found["{name}"]) == {tuple(value.shape)}')
+    lines.append(f'print("the gradients of {", ".join(found.values)} agree")')
+    return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
+
+
+def _numpy_array(array: Any) -> str:
+    return f"np.array({_elements(array)}, dtype=np.{_numpy_dtype(array)})"
+
+
+def _numpy_dtype(array: Any) -> str:
+    return "bool_" if array.dtype.name == "bool" else str(array.dtype.name)
+
+
+def _torch_check(found: Derivation) -> str:
+    arguments = [f"    {name}={_torch_tensor(array)}," for name, array in found.inputs.items()]
+    lines = ["found = gradients(", *arguments, ")"]
+    for name, value in found.values.items():
+        close = _CLOSE.get(value.dtype.name, "1e-4")
+        lines.append(f"expected = {_torch_tensor(value)}")
+        lines.append(
+            f'torch.testing.assert_close(found["{name}"], expected, rtol={close}, atol={close},'
+            " equal_nan=True)"
+        )
+    lines.append(f'print("the gradients of {", ".join(found.values)} agree")')
+    return "\n".join(['if __name__ == "__main__":', *(f"    {line}" for line in lines)])
+
+
+def _torch_tensor(array: Any) -> str:
+    return f"torch.tensor({_elements(array)}, dtype=torch.{array.dtype.name})"
+
+
+def _elements(array: Any) -> str:
+    """The numbers of an array, all their digits, in a literal of Python."""
+    array = np.asarray(array)
+    if array.size > 10_000:
+        raise GradcliError(
+            "E413",
+            f"an array of {array.size:,} elements is too long to be written into a file",
+            help="derive the gradient for smaller inputs; the formulas are the same",
+        )
+    text = repr(shortest(array))
+    return text.replace("inf", 'float("inf")').replace("nan", 'float("nan")')
+
+
+# --- the language for PyTorch ---------------------------------------------------------------------
+
+
+def torch_formula(symbol: Symbol) -> str:
+    """A formula with PyTorch's functions under their full names."""
+    return text_of(_qualified(symbol))
+
+
+def _qualified(symbol: Symbol) -> Symbol:
+    from gradcli.explain.symbols.substitution import rebuilt
+
+    parts = tuple(_qualified(part) for part in symbol.parts)
+    if isinstance(symbol, Call) and not symbol.method:
+        name = symbol.function
+        if name and name != "[]" and "." not in name:
+            name = f"torch.special.{name}" if name in _SPECIAL else f"torch.{name}"
+        return Call(name, parts)
+    if isinstance(symbol, (Name, Constant)):
+        return symbol
+    return rebuilt(symbol, parts)
+
+
+_SPECIAL = frozenset({"erfcx", "log_ndtr", "i0e", "i1", "i1e", "ndtri", "zeta", "entr"})

@@ -1,0 +1,106 @@
+"""The ledger of the chain rule as JSON, schema `gradcli.ledger/1`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.explain.ledger.ledger import Row, Share, Sum, Visit
+from gradcli.explain.ledger.worked_element import worked_element
+from gradcli.explain.result import Result
+from gradcli.render.result_json import number, output_object, place_object
+
+SCHEMA = "gradcli.ledger/1"
+
+
+def ledger_document(
+    result: Result, rows: Sequence[Row], element: tuple[int, ...] | None = None
+) -> dict[str, Any]:
+    """The ledger as a JSON object: its rows in the order in which the pass ran.
+
+    A row is of a `kind`: `node` (a node ran), `edge` (a share of it), `sum_to` (a share summed to
+    the operand's shape), `cast` (to its dtype), `meet` (gradients added where they met), `leaf` (a
+    gradient that reached a leaf). Numbers are whole, whatever the size of the tensor.
+
+    Args:
+        result: the run.
+        rows: its ledger.
+        element: the element of every share to work out besides.
+    """
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        if isinstance(row, Visit):
+            found += _visit(row, element)
+        else:
+            found.append(_sum(row))
+    return {
+        "schema": SCHEMA,
+        "output": output_object(result),
+        "seed": None if result.seed is None else number(result.seed.array),
+        "rows": found,
+    }
+
+
+def _visit(visit: Visit, element: tuple[int, ...] | None) -> list[dict[str, Any]]:
+    node = visit.node
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": "node",
+            "node": node.id,
+            "name": node.name,
+            "variable": node.variable,
+            **place_object(node.place),
+            "gradients_in": [_number(grad) for grad in visit.grads],
+        }
+    ]
+    for share in visit.shares:
+        rows += _share(visit, share, element)
+    return rows
+
+
+def _share(visit: Visit, share: Share, element: tuple[int, ...] | None) -> list[dict[str, Any]]:
+    assert share.edge.node is not None
+    head = {"node": visit.node.id, "edge": share.number, "to": share.edge.node.id}
+    row: dict[str, Any] = {
+        "kind": "edge",
+        **head,
+        "output_nr": share.edge.output_nr,
+        "operand": share.operand,
+        "formula": None if share.formula is None else repr(share.formula),
+        "named": None if share.named is None else repr(share.named),
+        "derivative": share.left or None,
+        "local": _number(share.local),
+        "product": _number(share.product),
+    }
+    if element is not None and share.product is not None:
+        worked = worked_element(visit, share, element)
+        if worked is not None:
+            row["element"] = {
+                "index": list(worked.index),
+                "terms": [[_number(grad), _number(factor)] for grad, factor in worked.terms],
+                "left_out": worked.left_out,
+                "value": _number(worked.value),
+            }
+    rows = [row]
+    if share.is_summed:
+        shapes = {"from": list(share.product.shape), "shape": list(share.passed.shape)}
+        rows.append({"kind": "sum_to", **head, **shapes, "value": _number(share.passed)})
+    if share.is_cast:
+        names = {"from": share.product.dtype.name, "dtype": share.passed.dtype.name}
+        rows.append({"kind": "cast", **head, **names, "value": _number(share.passed)})
+    return rows
+
+
+def _sum(row: Sum) -> dict[str, Any]:
+    return {
+        "kind": "leaf" if row.arrived else "meet",
+        "node": row.node.id,
+        "variable": row.node.variable,
+        "old": _number(row.old),
+        "incoming": _number(row.incoming),
+        "new": _number(row.new),
+    }
+
+
+def _number(array: Any) -> Any:
+    return None if array is None else number(array)

@@ -1,0 +1,1 @@
+"""Errors and warnings: for people, in short form, as JSON."""

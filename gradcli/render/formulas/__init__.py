@@ -1,0 +1,1 @@
+"""Formulas in LaTeX and as NumPy code."""

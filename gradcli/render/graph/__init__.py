@@ -1,0 +1,1 @@
+"""The backward graph: tree, steps, DOT, Mermaid."""

@@ -1,0 +1,81 @@
+"""What the trace styles have in common: how a node, a leaf and a value are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.printing import format_tensor
+from gradcli.autograd.graph import Edge, GraphNode
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
+from gradcli.render.style import Style, one_line
+
+
+def source_of(node: GraphNode) -> str:
+    """The source text of a node: of its assignment where that is what made it, of its expression
+    otherwise.
+    """
+    place = node.place
+    if place is None:
+        return ""
+    text = one_line(place.text)
+    if node.variable is None:
+        return text
+    return f"{node.variable} = {text}" if _is_assigned(place, node.variable) else text
+
+
+def _is_assigned(place: Span, variable: str) -> bool:
+    """Whether `variable =` stands right before a place, brackets aside."""
+    text = place.source.text
+    line_start = text.rfind("\n", 0, place.start) + 1
+    # A line may be long, and the target of an assignment is short.
+    before = text[max(line_start, place.start - 200) : place.start].rstrip(" \t(")
+    return before.endswith("=") and before[:-1].rstrip().endswith(variable)
+
+
+def title(node: GraphNode, style: Style) -> str:
+    """A node's variable and name: `e  MulBackward0`."""
+    name = style.paint(node.name, "node")
+    if node.variable is None or node.leaf is not None:
+        return name
+    return f"{style.paint(node.variable, 'variable')}  {name}"
+
+
+def target(edge: Edge) -> str:
+    """What an edge leads to, in a few words: `AccumulateGrad  a`, `t  AddBackward0`."""
+    node = edge.node
+    if node is None:
+        return "None"
+    if node.leaf is not None:
+        return f"{node.name}  {node.variable}" if node.variable else node.name
+    named = f"{node.variable}  {node.name}" if node.variable else node.name
+    return named + output_of(node, edge.output_nr)
+
+
+def output_of(node: GraphNode, output_nr: int) -> str:
+    """`, output 1` for a node of several outputs."""
+    return f", output {output_nr}" if len(node.node.metadata) > 1 else ""
+
+
+def leaf_text(tensor: Tensor, name: str | None, style: Style, column: int) -> str:
+    """A leaf on one line, at a column: its name and its value, or its shape where that is long."""
+    named = "" if name is None else f"{style.paint(name, 'variable')}  "
+    used = column + (0 if name is None else len(name) + 2)
+    return named + value_text(tensor, style, used)
+
+
+def value_text(value: Any, style: Style, column: int) -> str:
+    """An operand on one line, at a column: a number, or a tensor's value, or its shape where that
+    takes several lines or leaves the terminal.
+    """
+    if not isinstance(value, Tensor):
+        return repr(value)
+    text = repr(value)
+    if "\n" not in text and (style.width is None or column + len(text) <= style.width):
+        return text
+    return f"tensor of shape {tuple(value.array.shape)}, {value.dtype}"
+
+
+def gradient_text(array: Any) -> str:
+    """A gradient in a backward pass; `None` for an undefined one."""
+    return "None" if array is None else format_tensor(array)

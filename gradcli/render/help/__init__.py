@@ -1,0 +1,1 @@
+"""The pages of `gradcli help`: ops, codes, topics of the manual."""

@@ -1,0 +1,1 @@
+"""The trace: what ran, as instructions, and straight-line code from it."""
