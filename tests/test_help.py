@@ -168,7 +168,7 @@ def test_list_in_a_pipe_is_a_line_per_op() -> None:
 def test_list_on_a_terminal_is_in_columns() -> None:
     text = op_list("tanh", Style(False, 80))
     assert all(len(line) <= 80 for line in text.split("\n"))
-    assert "\npointwise\n" in f"\n{text}"
+    assert "\nelementwise: unary\n" in f"\n{text}"
     assert "torch.tanh " in text
 
 
@@ -190,7 +190,7 @@ def test_list_as_json(run: CommandLine) -> None:
     finished = run("ops", "tanh", "--json")
     document = json.loads(finished.out)
     assert document["schema"] == "gradcli.ops/1"
-    assert {"name": "torch.tanh", "family": "pointwise", "nodes": ["TanhBackward0"],
+    assert {"name": "torch.tanh", "family": "elementwise: unary", "nodes": ["TanhBackward0"],
             "summary": "The hyperbolic tangent."} in document["ops"]  # fmt: skip
 
 

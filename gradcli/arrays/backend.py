@@ -30,8 +30,8 @@ def gpu_in_use() -> bool:
 
 
 def module_of(*operands: Any) -> Any:
-    """What makes arrays beside others: `numpy`, or `gradcli.arrays.gpu.creation` where one of the operands
-    is on a GPU. Numbers have no place.
+    """What makes arrays beside others: `numpy`, or `gradcli.arrays.gpu.creation` where one of the
+    operands is on a GPU. Numbers have no place.
     """
     if _gpus and any(type(getattr(each, "device", "cpu")) is not str for each in operands):
         from gradcli.arrays.gpu import creation

@@ -2,9 +2,9 @@
 
 A pointwise op on a large array does not run at once: its result is a `Deferred`, which knows its
 shape and dtype and from what it is to be computed. Rules read deferred arrays like any other, so a
-backward pass extends the same plan; `gradcli.arrays.fusion.executor` runs it over blocks that fit the cache,
-on a thread per core. Values are those of the unfused ops, bit for bit; sums differ in the order of
-their additions.
+backward pass extends the same plan; `gradcli.arrays.fusion.executor` runs it over blocks that fit
+the cache, on a thread per core. Values are those of the unfused ops, bit for bit; sums differ in
+the order of their additions.
 
 A Deferred stands in for an ndarray wherever one is read: NumPy's functions, indexing, attributes
 and assignment compute it first. A write to memory that a plan still reads is announced by

@@ -1,8 +1,8 @@
 """Steps of a tape written in the language: which function or method computes them.
 
-Ops that the language has under another name than their entry's are in `gradcli.explain.derive.spellings`;
-the others have the name of their entry, or are opened up: their forward function is read with
-symbols.
+Ops that the language has under another name than their entry's are in
+`gradcli.explain.derive.spellings`; the others have the name of their entry, or are opened up: their
+forward function is read with symbols.
 """
 
 from __future__ import annotations

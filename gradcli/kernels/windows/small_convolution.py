@@ -1,10 +1,10 @@
 """Small correlations of float32 numbers in the order in which PyTorch adds on a CPU with two
 threads.
 
-PyTorch's library for matrices multiplies columns as `gradcli.kernels.windows.convolution` does. Its library for
-convolutions rounds a product and the sum it is added to once. Where it reads windows as they lie,
-it goes through a window place by place and at each place through the channels, and sums gradients
-of weights over half of the samples in each thread.
+PyTorch's library for matrices multiplies columns as `gradcli.kernels.windows.convolution` does. Its
+library for convolutions rounds a product and the sum it is added to once. Where it reads windows as
+they lie, it goes through a window place by place and at each place through the channels, and sums
+gradients of weights over half of the samples in each thread.
 """
 
 from __future__ import annotations

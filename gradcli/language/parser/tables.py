@@ -13,6 +13,8 @@ import os
 import sys
 from typing import Any
 
+import gradcli
+
 # Raise it when what `Tables` holds changes.
 FORMAT = 1
 
@@ -54,7 +56,7 @@ class Tables:
 
 def grammar_path() -> str:
     """Where the grammar is: inside the installed package, or beside it in a checkout."""
-    package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    package = os.path.dirname(os.path.abspath(gradcli.__file__))
     installed = os.path.join(package, "grammar", "gradcli.lark")
     if os.path.exists(installed):
         return installed

@@ -10,112 +10,126 @@ from importlib import import_module
 from typing import Any
 
 LATER = {
-    "activation": "gelu glu logsigmoid mish silu softplus softsign tanhshrink",
-    "adaptive_pooling": (
+    "creation.distributions": (
+        "bernoulli exponential_ gumbel_softmax multinomial normal random_ uniform_"
+    ),
+    "creation.sequences": "arange eye linspace logspace tril_indices triu_indices",
+    "elementwise.binary": (
+        "addcdiv addcmul arctan2 atan2 copysign float_power hypot lerp logaddexp logaddexp2"
+    ),
+    "elementwise.clamp": "clamp clamp_max clamp_min clip fmax fmin maximum minimum",
+    "elementwise.float_parts": "frexp ldexp nextafter",
+    "elementwise.predicates": (
+        "broadcast_shapes gcd is_nonzero is_same_size is_signed isin isreal lcm"
+    ),
+    "elementwise.rounding": "ceil fix floor frac nan_to_num positive round trunc",
+    "indexing.masks": (
+        "argwhere masked_fill masked_scatter masked_select nonzero put take unravel_index"
+    ),
+    "linalg.decompositions": "eigh eigvalsh qr svd svdvals",
+    "linalg.eigenvalues": "eig eigvals",
+    "linalg.einsum": "einsum",
+    "linalg.householder": "householder_product orgqr ormqr",
+    "linalg.lu": "lu lu_factor lu_factor_ex lu_solve lu_unpack",
+    "linalg.matrix_functions": "cond matrix_exp matrix_power",
+    "linalg.norms": "dist matrix_norm norm vector_norm",
+    "linalg.pseudoinverse": "lstsq matrix_rank pinv pinverse",
+    "linalg.renorm": "renorm",
+    "linalg.solve": "det inv inv_ex inverse logdet slogdet solve solve_ex tensorinv tensorsolve",
+    "linalg.tensor_products": (
+        "addbmm bilinear chain_matmul inner kron multi_dot tensordot trace vecdot"
+    ),
+    "linalg.triangular": (
+        "cholesky cholesky_ex cholesky_inverse cholesky_solve solve_triangular triangular_solve"
+    ),
+    "linalg.vectors": "cross cumulative_trapezoid trapezoid trapz vander",
+    "loss.binary_cross_entropy": "binary_cross_entropy binary_cross_entropy_with_logits",
+    "loss.class_margin": "multi_margin_loss multilabel_margin_loss",
+    "loss.cross_entropy": "cross_entropy nll_loss",
+    "loss.ctc": "ctc_loss",
+    "loss.elementwise": "huber_loss l1_loss mse_loss smooth_l1_loss",
+    "loss.likelihood": "gaussian_nll_loss kl_div poisson_nll_loss",
+    "loss.pair_margin": (
+        "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss "
+        "multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss"
+    ),
+    "nn.activations": "gelu glu logsigmoid mish silu softplus softsign tanhshrink",
+    "nn.attention": "scaled_dot_product_attention",
+    "nn.distance": "cdist cosine_similarity normalize pairwise_distance pdist",
+    "nn.dropout": (
+        "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout"
+    ),
+    "nn.embedding": "embedding embedding_bag one_hot",
+    "nn.exponential_units": "celu elu selu",
+    "nn.piecewise_activations": (
+        "hardshrink hardsigmoid hardswish hardtanh leaky_relu prelu relu relu6 rrelu softshrink "
+        "threshold"
+    ),
+    "nn.softmax": "log_softmax softmax softmin",
+    "normalisation.batch": "batch_norm instance_norm local_response_norm",
+    "normalisation.group": "group_norm",
+    "normalisation.layer": "layer_norm rms_norm",
+    "normalisation.weight": "_weight_norm",
+    "reduction.any_all": "all any count_nonzero",
+    "reduction.cumulative": "cummax cummin cumprod cumsum diff logcumsumexp",
+    "reduction.extrema": "amax amin aminmax argmax argmin max min",
+    "reduction.finite_differences": "gradient",
+    "reduction.histogram": "bincount histc",
+    "reduction.prod": "prod",
+    "reduction.quantile": "corrcoef cov nanquantile quantile",
+    "reduction.scatter_reduce": "index_reduce scatter_reduce",
+    "reduction.sorting": "argsort bucketize kthvalue msort searchsorted sort topk",
+    "reduction.statistics": "median mode nanmedian std std_mean var var_mean",
+    "reduction.unique": "unique unique_consecutive",
+    "shape.rearranging": (
+        "diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile "
+        "tril triu"
+    ),
+    "signal.fft": (
+        "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft "
+        "ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn"
+    ),
+    "signal.stft": "istft stft",
+    "signal.window_functions": (
+        "bartlett_window blackman_window hamming_window hann_window kaiser_window"
+    ),
+    "spatial.adaptive_pooling": (
         "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
         "adaptive_max_pool2d adaptive_max_pool3d"
     ),
-    "attention": "scaled_dot_product_attention",
-    "batch_normalisation": "batch_norm instance_norm local_response_norm",
-    "bessel": (
+    "spatial.convolution": (
+        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+    ),
+    "spatial.grid_sample": "affine_grid grid_sample",
+    "spatial.padding": "pad",
+    "spatial.pooling": "avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",
+    "spatial.power_pooling": "lp_pool1d lp_pool2d lp_pool3d",
+    "spatial.resampling": "channel_shuffle interpolate pixel_shuffle pixel_unshuffle upsample",
+    "spatial.unfold": "fold unfold",
+    "spatial.unpooling": (
+        "fractional_max_pool2d fractional_max_pool3d max_unpool1d max_unpool2d max_unpool3d"
+    ),
+    "special.bessel": (
         "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t "
         "chebyshev_polynomial_u hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e "
         "laguerre_polynomial_l legendre_polynomial_p modified_bessel_i0 modified_bessel_i1 "
         "modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 "
-        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u "
-        "spherical_bessel_j0"
+        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t "
+        "shifted_chebyshev_polynomial_u spherical_bessel_j0"
     ),
-    "binary_cross_entropy": "binary_cross_entropy binary_cross_entropy_with_logits",
-    "bounds": "clamp clamp_max clamp_min clip fmax fmin maximum minimum",
-    "class_margin": "multi_margin_loss multilabel_margin_loss",
-    "convolution": "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d",
-    "counting": "bincount histc",
-    "cross_entropy": "cross_entropy nll_loss",
-    "ctc": "ctc_loss",
-    "cumulative": "cummax cummin cumprod cumsum diff logcumsumexp",
-    "decompositions": "eigh eigvalsh qr svd svdvals",
-    "distance": "cdist cosine_similarity normalize pairwise_distance pdist",
-    "distinct": "unique unique_consecutive",
-    "dropout": (
-        "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout"
+    "special.error_functions": (
+        "digamma erf erfc erfinv gammaln lgamma logit polygamma psi sinc xlog1py xlogy"
     ),
-    "eigenvalues": "eig eigvals",
-    "einsum": "einsum",
-    "embedding": "embedding embedding_bag one_hot",
-    "exponential_units": "celu elu selu",
-    "extrema": "amax amin aminmax argmax argmin max min",
-    "fft": (
-        "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft ihfft2 "
-        "ihfftn irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn"
-    ),
-    "finite_differences": "gradient",
-    "floating_point": "frexp ldexp nextafter",
-    "gamma": "gammainc gammaincc igamma igammac multigammaln mvlgamma zeta",
-    "grids": "affine_grid grid_sample",
-    "group_normalisation": "group_norm",
-    "householder": "householder_product orgqr ormqr",
-    "in_place_functions": (
+    "special.gamma": "gammainc gammaincc igamma igammac multigammaln mvlgamma zeta",
+    "special.inplace": (
         "abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ "
-        "asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ detach_ "
-        "erf_ erfc_ exp2_ exp_ expm1_ fill_diagonal_ fix_ float_power_ floor_ frac_ index_put_ "
-        "log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ polygamma_ rad2deg_ "
-        "reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ trunc_ "
-        "xlogy_"
+        "asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ "
+        "detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_diagonal_ fix_ float_power_ floor_ frac_ "
+        "index_put_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ polygamma_ "
+        "rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
+        "trunc_ xlogy_"
     ),
-    "layer_normalisation": "layer_norm rms_norm",
-    "likelihood_loss": "gaussian_nll_loss kl_div poisson_nll_loss",
-    "linalg": "det inv inv_ex inverse logdet slogdet solve solve_ex tensorinv tensorsolve",
-    "loss": "huber_loss l1_loss mse_loss smooth_l1_loss",
-    "lu": "lu lu_factor lu_factor_ex lu_solve lu_unpack",
-    "margin_loss": (
-        "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss "
-        "multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss"
-    ),
-    "masking": "argwhere masked_fill masked_scatter masked_select nonzero put take unravel_index",
-    "matrix_functions": "cond matrix_exp matrix_power",
-    "multivariate": (
-        "addcdiv addcmul arctan2 atan2 copysign float_power hypot lerp logaddexp logaddexp2"
-    ),
-    "normal": "entr erfcx log_ndtr ndtr ndtri",
-    "norms": "dist matrix_norm norm vector_norm",
-    "padding": "pad",
-    "piecewise": (
-        "hardshrink hardsigmoid hardswish hardtanh leaky_relu prelu relu relu6 rrelu softshrink "
-        "threshold"
-    ),
-    "pooling": "avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",
-    "power_pooling": "lp_pool1d lp_pool2d lp_pool3d",
-    "prod": "prod",
-    "products": "addbmm bilinear chain_matmul inner kron multi_dot tensordot trace vecdot",
-    "pseudoinverse": "lstsq matrix_rank pinv pinverse",
-    "quantile": "corrcoef cov nanquantile quantile",
-    "queries": "broadcast_shapes gcd is_nonzero is_same_size is_signed isin isreal lcm",
-    "rearranging": (
-        "diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile "
-        "tril triu"
-    ),
-    "renorm": "renorm",
-    "resampling": "channel_shuffle interpolate pixel_shuffle pixel_unshuffle upsample",
-    "rounding": "ceil fix floor frac nan_to_num positive round trunc",
-    "sampling": "bernoulli exponential_ gumbel_softmax multinomial normal random_ uniform_",
-    "scatter_reduction": "index_reduce scatter_reduce",
-    "sequences": "arange eye linspace logspace tril_indices triu_indices",
-    "signal_windows": "bartlett_window blackman_window hamming_window hann_window kaiser_window",
-    "softmax": "log_softmax softmax softmin",
-    "sorting": "argsort bucketize kthvalue msort searchsorted sort topk",
-    "special": "digamma erf erfc erfinv gammaln lgamma logit polygamma psi sinc xlog1py xlogy",
-    "statistics": "median mode nanmedian std std_mean var var_mean",
-    "stft": "istft stft",
-    "triangular": (
-        "cholesky cholesky_ex cholesky_inverse cholesky_solve solve_triangular triangular_solve"
-    ),
-    "truth": "all any count_nonzero",
-    "unpooling": (
-        "fractional_max_pool2d fractional_max_pool3d max_unpool1d max_unpool2d max_unpool3d"
-    ),
-    "vectors": "cross cumulative_trapezoid trapezoid trapz vander",
-    "weight_norm": "_weight_norm",
-    "windows": "fold unfold",
+    "special.normal": "entr erfcx log_ndtr ndtr ndtri",
 }
 """The names that each adds to the tables, of functions and of methods; without those of in-place
 forms, which end in `_`.

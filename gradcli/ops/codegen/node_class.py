@@ -1,4 +1,4 @@
-"""From an entry's rules to the class of its nodes; `gradcli.ops.codegen.apply` shows what is made."""
+"""From an entry's rules to the class of its nodes; see also `gradcli.ops.codegen.apply`."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def _matches(pattern: str, found: Found) -> bool:
 
 
 def _family(found: Found) -> str:
-    """The module of the catalogue that an op of torch is written in, else what the place holds."""
+    """Where the catalogue has an op of torch, as "linalg: solve", else what the place holds."""
     if found.place != "torch":
         return _FAMILIES[found.place]
     named = [op for op in found.entries if op.name == found.name.removesuffix("_")]
@@ -98,7 +98,8 @@ def _family(found: Found) -> str:
         module = (named or found.entries)[0].forward.__module__
     else:
         module = getattr(getattr(found.function, "construct", found.function), "__module__", "")
-    return module.rpartition(".")[2].replace("_", " ")
+    room, _, file = module.removeprefix("gradcli.ops.").rpartition(".")
+    return (file if room in ("", file) else f"{room}: {file}").replace("_", " ")
 
 
 def _rank(found: Found) -> tuple[int, str]:
