@@ -42,7 +42,7 @@ do not see each other.
 INSIDE = {
     "arrays": "gpu fusion random",
     "autograd": "custom inplace engine recording",
-    "cli": "commands dot_commands repl program arguments process",
+    "cli": "commands repl dot_commands program arguments process",
     "explain": "check why blame derive ledger symbols",
     "kernels": "windows linalg sums",
     "language": "loops compiler library functions objects parser hints tree",

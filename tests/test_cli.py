@@ -15,7 +15,7 @@ from gradcli import __version__
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.name_uses import mentions
-from gradcli.cli.group import joined
+from gradcli.cli.arguments.words import joined
 from gradcli.explain.result import Result
 from gradcli.render.result_table import table
 from gradcli.render.style import Style
@@ -567,7 +567,6 @@ def test_failures_of_ours_show_no_traceback(
         raise KeyError("broken")
 
     monkeypatch.setattr("gradcli.cli.commands.one_shot.one_shot", fail)
-    monkeypatch.setattr("gradcli.cli.group.one_shot", fail)
     shown = gradcli(*TOY_WORDS)
     assert shown.code == 70
     assert "error[E901]: KeyError: 'broken'" in shown.err

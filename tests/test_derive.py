@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradcli.cli.commands.explain import run_program
+from gradcli.cli.program.source import run_program
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
 from tests.readme import README

@@ -147,7 +147,10 @@ def test_help_opens_with_examples(run: CommandLine) -> None:
 
 
 def test_every_option_is_documented() -> None:
-    for name, command in gradcli.commands.items():
+    context = click.Context(gradcli)
+    for name in gradcli.list_commands(context):
+        command = gradcli.get_command(context, name)
+        assert command is not None
         assert command.help, name
         for parameter in command.params:
             if isinstance(parameter, click.Option):
@@ -239,9 +242,10 @@ def test_completion_of_files_behind_a_name(
     monkeypatch.chdir(str(tmp_path))
     with open("data.npy", "wb"):
         pass
-    from gradcli.cli.commands.completion import values
+    from gradcli.cli.arguments.shell_completion import values
 
-    assert [item.value for item in values("x=@da")] == ["x=@data.npy"]
+    asked = click.Context(gradcli), click.Argument(["words"]), "x=@da"
+    assert [item.value for item in values(*asked)] == ["x=@data.npy"]
 
 
 def test_bash_completes(run: CommandLine) -> None:

@@ -12,6 +12,7 @@ from prompt_toolkit.completion import CompleteEvent
 from prompt_toolkit.document import Document
 
 from gradcli.cli.arguments.options import Options
+from gradcli.cli.dispatch import HANDLERS
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.run import Run
 from gradcli.cli.repl.completion import EntryCompleter
@@ -24,7 +25,7 @@ from gradcli.cli.repl.repl import repl, run_entry
 
 @pytest.fixture
 def run() -> Run:
-    made = Run(Terminal("never"), Options(), "graph")
+    made = Run(Terminal("never"), Options(), "graph", HANDLERS)
     made.shows_values = True
     return made
 

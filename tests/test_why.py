@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.cli.arguments.options import Options
+from gradcli.cli.dispatch import HANDLERS
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.run import Run
 from gradcli.cli.repl.repl import run_entry
@@ -366,7 +367,7 @@ def test_long_paths_are_shown_in_part(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_errors_of_a_session_carry_the_proof(capsys: pytest.CaptureFixture[str]) -> None:
-    session = Run(Terminal(), Options(), "graph")
+    session = Run(Terminal(), Options(), "graph", HANDLERS)
     entries = ["x = ones(2, requires_grad=True)", "y = x.detach().sum()", "y.backward()"]
     for number, entry in enumerate(entries, 1):
         run_entry(session, entry, f"entry {number}")

@@ -1,4 +1,8 @@
-"""What a person types: the only place of gradcli that prints and exits."""
+"""The entry point: runs a command line and leaves with its exit code.
+
+Ctrl-C has its handler before anything large is imported, so most imports stand where they are
+needed.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,10 @@ import errno
 import gc
 import os
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import click
 
 INTERRUPTED = 130
 PIPE_CLOSED = 141
@@ -23,7 +31,7 @@ def main(args: list[str] | None = None) -> None:
     if args is not None:
         raise SystemExit(run(args))
     try:
-        from gradcli.cli.process.interruption import leave_on_signals
+        from gradcli.cli.process.interruption import leave_on_signals  # lazy: start-up
 
         leave_on_signals()
         # A tape is a great many live objects, which the collector would walk over and over.
@@ -52,7 +60,12 @@ def run(args: list[str]) -> int:
 
 
 def _run(args: list[str]) -> int:
-    from gradcli.errors import GradcliError, internal_error
+    from gradcli.cli.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
+        Terminal,
+        error_format_of,
+        output_lost,
+    )
+    from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
 
     try:
         code = _invoke(args)
@@ -64,13 +77,9 @@ def _run(args: list[str]) -> int:
         failure = error
     except Exception as error:
         if isinstance(error, OSError) and error.errno in _UNWRITABLE:
-            from gradcli.cli.process.terminal import output_lost
-
             failure = output_lost(error)
         else:
             failure = internal_error(error)
-    from gradcli.cli.process.terminal import Terminal, error_format_of
-
     Terminal(error_format=error_format_of(args)).error(failure)
     return failure.exit_code
 
@@ -79,15 +88,13 @@ def _invoke(args: list[str]) -> int:
     """Let click read the words and run the command that they name."""
     import click
 
-    from gradcli.cli.group import gradcli, joined
+    from gradcli.cli import dispatch  # noqa: F401  # lazy: start-up: it says who answers events
+    from gradcli.cli.arguments.words import joined  # lazy: start-up: likewise
+    from gradcli.cli.group import gradcli  # lazy: start-up: likewise
 
     asked = os.environ.get("_GRADCLI_COMPLETE")
-    if asked or not args or args[0].isidentifier() or args[0] in ("--help", "-h"):
-        from gradcli.cli.group_questions import add_to
-
-        add_to(gradcli)
     if asked:
-        from gradcli.cli.commands.completion import answer
+        from gradcli.cli.commands.completion import answer  # lazy: command: completion
 
         return answer(gradcli, asked)
     try:
@@ -98,20 +105,29 @@ def _invoke(args: list[str]) -> int:
     except click.Abort:
         raise KeyboardInterrupt from None
     except click.ClickException as error:
-        from gradcli.cli.process.terminal import Terminal, error_format_of
+        return _usage_error(error, args)
 
-        help = "`gradcli --help` shows the usage"
-        message = error.format_message().removesuffix(".")
-        if isinstance(error, click.NoSuchOption):
-            from gradcli.language.hints.spelling import closest
 
-            near = closest(error.option_name, error.possibilities or ())
-            message = f"no such option '{error.option_name}'"
-            help += "; a program that begins with `-` goes behind -e"
-            help = help if near is None else f"did you mean `{near}`?"
-        terminal = Terminal(error_format=error_format_of(args))
-        terminal.usage_error(message[:1].lower() + message[1:], help)
-        return error.exit_code
+def _usage_error(error: click.ClickException, args: list[str]) -> int:
+    """Report a mistake in the words; the exit code."""
+    import click
+
+    from gradcli.cli.process.terminal import (  # lazy: start-up: after the handler of Ctrl-C
+        Terminal,
+        error_format_of,
+    )
+    from gradcli.language.hints.spelling import closest  # lazy: start-up: likewise
+
+    help = "`gradcli --help` shows the usage"
+    message = error.format_message().removesuffix(".")
+    if isinstance(error, click.NoSuchOption):
+        near = closest(error.option_name, error.possibilities or ())
+        message = f"no such option '{error.option_name}'"
+        help += "; a program that begins with `-` goes behind -e"
+        help = help if near is None else f"did you mean `{near}`?"
+    terminal = Terminal(error_format=error_format_of(args))
+    terminal.usage_error(message[:1].lower() + message[1:], help)
+    return error.exit_code
 
 
 def _leave(code: int) -> int:

@@ -7,12 +7,15 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.tensor import Tensor
+from gradcli.cli.arguments.conversion import as_input, taking_kind, value_of
 from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, INSIDE, READ, mentions
-from gradcli.cli.arguments.values import Argument, as_input, taking_kind, value_of
+from gradcli.cli.arguments.values import Argument
 from gradcli.errors import Warned
+from gradcli.language.hints.spelling import closest
+from gradcli.language.library.namespace import table_of
 
 if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
     from gradcli.language.tree import Statement
@@ -98,8 +101,6 @@ class Bindings:
 
     def inputs(self) -> list[tuple[str, Tensor]]:
         """The arguments that were bound to tensors."""
-        from gradcli.autograd.tensor import Tensor
-
         return [
             (name, binding.bound)
             for name, binding in self.bindings.items()
@@ -129,9 +130,6 @@ def unused(argument: Argument, names: Iterable[str], given: Container[str]) -> W
         names: the names that the program mentions.
         given: the names of all arguments.
     """
-    from gradcli.language.hints.spelling import closest
-    from gradcli.language.library.namespace import table_of
-
     own = [name for name in names if table_of(name) is None]
     near = closest(argument.name, [name for name in own if name not in given])
     help = f"did you mean `{near}`?" if near is not None else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from gradcli.cli.arguments.files import check_output
 from gradcli.cli.arguments.options import (
     DTYPES,
     FORMATS,
@@ -14,10 +15,12 @@ from gradcli.cli.arguments.options import (
     TRACES,
     Options,
     is_device,
+    limits_of,
     read_size,
 )
+from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.values import Argument
-from gradcli.cli.process.terminal import ERROR_FORMATS
+from gradcli.cli.process.terminal import ERROR_FORMATS, Terminal
 
 Decorator = Callable[[Any], Any]
 
@@ -130,6 +133,13 @@ _DEVICE: Decorator = click.option(
     help="Where inputs and new tensors are: cpu, cuda or cuda:N.",
 )
 
+_COLOR: Decorator = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Whether text is coloured.",
+)
+
 _DRESS: list[Decorator] = [
     click.option(
         "--dtype",
@@ -139,12 +149,7 @@ _DRESS: list[Decorator] = [
     ),
     _DEVICE,
     click.option("-q", "--quiet", is_flag=True, help="No trace, warnings or notes."),
-    click.option(
-        "--color",
-        type=click.Choice(["auto", "always", "never"]),
-        default="auto",
-        help="Whether text is coloured.",
-    ),
+    _COLOR,
     click.option(
         "--error-format",
         type=click.Choice(ERROR_FORMATS),
@@ -179,13 +184,52 @@ def with_limits(command: Any) -> Any:
     return _with(command, _LIMITS)
 
 
+def with_color(command: Any) -> Any:
+    """Give a command the option that says whether text is coloured."""
+    return _with(command, [_COLOR])
+
+
+def with_json(command: Any) -> Any:
+    """Give a command the option that asks for its answer as JSON."""
+    return _with(command, [click.option("--json", is_flag=True, help="Print the answer as JSON.")])
+
+
+def with_program_words(command: Any) -> Any:
+    """Give a command the words of a program and of its arguments."""
+    return click.argument(
+        "words", nargs=-1, metavar="PROGRAM [NAME=VALUE]…", shell_complete=values
+    )(command)
+
+
 def _with(command: Any, options: Sequence[Decorator]) -> Any:
     for option in reversed(options):
         command = option(command)
     return command
 
 
-def check_inputs(given: dict[str, Any]) -> None:
+def terminal_of(given: dict[str, Any]) -> Terminal:
+    """The terminal that the options ask for, which are taken out."""
+    color = given.pop("color")
+    error_format, strict = given.pop("error_format", "full"), given.pop("strict", False)
+    return Terminal(color, given.get("quiet", False), error_format, strict)
+
+
+def options_of(given: dict[str, Any]) -> Options:
+    """The options as they were given; raises a usage error for those that exclude each other."""
+    if given.get("inputs") is not None:
+        _check_inputs(given)
+    if given.get("json") and given.get("format") not in (None, "json"):
+        raise click.UsageError(f"--json and --format {given['format']} exclude each other")
+    options = Options(limits=limits_of(given), **given)
+    if options.output is not None:
+        options.limits.check_file(options.output)
+        problem = check_output(options.output)
+        if problem is not None:
+            raise click.UsageError(problem)
+    return options
+
+
+def _check_inputs(given: dict[str, Any]) -> None:
     """Raise a usage error for what `--inputs` leaves no room for."""
     if given["format"] in ("text", "table", *PICTURES):
         raise click.UsageError(f"--inputs prints JSON Lines, and not --format {given['format']}")
@@ -197,7 +241,7 @@ def stdin_options(options: Options) -> list[str]:
     """The options that read standard input."""
     if options.inputs is None:
         return []
-    from gradcli.files.reading import reads_stdin
+    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
 
     return [f"--inputs {options.inputs}"] if reads_stdin(options.inputs) else []
 
@@ -207,7 +251,7 @@ def check_stdin(arguments: Sequence[Argument], others: Sequence[str]) -> None:
     files = [each for each in arguments if each.file]
     if len(files) + len(others) < 2:
         return
-    from gradcli.files.reading import reads_stdin
+    from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
 
     readers = [f"`{each.source.text}`" for each in files if reads_stdin(each.file)]
     readers += others

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 # --- programs -----------------------------------------------------------------------------------
 
 
+STDIN = "-"
+"""The file that is standard input."""
+
 _LARGEST_PROGRAM = 4_000_000
 """Bytes of a program file, and of one line of standard input: ten seconds of reading."""
 
@@ -69,7 +72,7 @@ def check_output(path: str) -> str | None:
     """Why a result cannot be written to a path, as far as it shows before the run; None if it
     seems possible.
     """
-    from gradcli.files.writing import SUFFIXES
+    from gradcli.files.writing import SUFFIXES  # lazy: start-up: few results go to a file
 
     if not path.endswith(SUFFIXES):
         return f"the suffix of {path} is none of {', '.join(SUFFIXES)}"
@@ -85,7 +88,7 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
     Raises:
         GradcliError: E603 where the file cannot be written or does not hold such a result.
     """
-    from gradcli.files.writing import write_arrays
+    from gradcli.files.writing import write_arrays  # lazy: start-up: few results go to a file
 
     if path.endswith(".json"):
         write_text(path, text())
@@ -113,7 +116,7 @@ def write_result(path: str, result: Result | None, text: Callable[[], str]) -> N
 
 def write_text(path: str, text: str) -> None:
     """Write a text to a file, whole or not at all; raises E603, E606."""
-    from gradcli.files.writing import replace
+    from gradcli.files.writing import replace  # lazy: start-up: few results go to a file
 
     content = text.encode("utf-8", "backslashreplace")
     replace(path, lambda file: file.write(content))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradcli.cli.process.memory import default_memory
 from gradcli.limits import ELEMENTS, STEPS, Limits
 
 FORMATS = ("text", "json", "jsonl", "table")
@@ -53,8 +54,6 @@ def limits_of(given: dict[str, Any]) -> Limits:
     """The limits that the options set, taken out of them; the defaults of the command line for the
     others.
     """
-    from gradcli.cli.process.memory import default_memory
-
     memory = given.pop("max_memory", None)
     return Limits(
         elements=given.pop("max_elements", None) or ELEMENTS,

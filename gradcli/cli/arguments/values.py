@@ -1,4 +1,4 @@
-"""`NAME=VALUE`: reading the words, and the values that they stand for."""
+"""`NAME=VALUE`: the words as arguments, and the values of their texts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Label, Source, Span
+from gradcli.language import tree as syntax
 from gradcli.language.parser.parser import parse_expression
 from gradcli.session import Session
 
 if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.language import tree as syntax
     from gradcli.limits import Limits
 
 
@@ -67,44 +66,6 @@ def read_argument(word: str) -> Argument | None:
     return Argument(name, bool(colon), word, word.index("=") + 1)
 
 
-def value_of(argument: Argument, session: Session, dtype: str | None) -> Any:
-    """What an argument stands for: a Python value, a tensor, or the tensor in a file.
-
-    Args:
-        argument: the argument.
-        session: where its text is evaluated.
-        dtype: the dtype of floating arrays from files; None leaves it as it is.
-
-    Raises:
-        GradcliError: E501 where the text cannot be evaluated, E502, E504, E505 or E506 where a file
-            cannot be read.
-    """
-    if argument.text.startswith("@") and argument.held is None:
-        with session.running(argument.span):
-            argument.held, argument.plain = _in_file(argument.file)
-    elif argument.held is None:
-        return evaluate(argument, session)
-    value = argument.held
-    if argument.constant:
-        # The program may change it, and what is held serves further runs.
-        from copy import deepcopy
-
-        value = deepcopy(value)
-    elif argument.plain:
-        return _lists(value)
-    if not argument.file:
-        return value
-    from gradcli.arrays.dtypes import DTYPES, cast
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.language.library.load_save import tensors
-
-    with session.running(argument.span):
-        value = tensors(value, argument.plain)
-        if dtype is not None and type(value) is Tensor and value.dtype.is_floating_point:
-            value.array = cast(value.array, DTYPES[dtype])
-    return value
-
-
 def hold_stdin(arguments: Iterable[Argument], limits: Limits) -> None:
     """Read the argument that standard input holds, for runs that share it, also among processes.
 
@@ -112,31 +73,22 @@ def hold_stdin(arguments: Iterable[Argument], limits: Limits) -> None:
     """
     for argument in arguments:
         if argument.file and argument.held is None:
-            from gradcli.files.reading import reads_stdin
+            from gradcli.files.reading import reads_stdin  # lazy: start-up: few values are in files
 
             if reads_stdin(argument.file):
                 with Session(limits=limits).running(argument.span):
-                    argument.held, argument.plain = _in_file(argument.file)
+                    argument.held, argument.plain = in_file(argument.file)
 
 
-def _in_file(text: str) -> tuple[Any, bool]:
+def in_file(text: str) -> tuple[Any, bool]:
     """What `[FORMAT:]FILE[:KEY]` stands for, and whether its arrays are plain numbers, without a
     dtype of their own: those of csv and JSON.
     """
-    from gradcli.files.data_file import DataFile
-    from gradcli.files.reading import is_text, read_one
+    from gradcli.files.data_file import DataFile  # lazy: start-up: few values are in files
+    from gradcli.files.reading import is_text, read_one  # lazy: start-up: likewise
 
     file = DataFile.named(text)
     return read_one(file), is_text(file)
-
-
-def _lists(value: Any) -> Any:
-    """A value whose arrays have become the nested lists that an expression would give."""
-    if isinstance(value, dict):
-        return {name: _lists(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_lists(each) for each in value]
-    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def evaluate(argument: Argument, session: Session) -> Any:
@@ -151,13 +103,13 @@ def evaluate(argument: Argument, session: Session) -> Any:
     except GradcliError as error:
         if error.code == "E901":
             raise
-        uneven = _uneven(source)
+        uneven = uneven_row(source)
         if error.code == "E204" and uneven is not None:
             error.span = uneven
-        raise _moved(error, source, argument) from error
+        raise moved_into_word(error, source, argument) from error
 
 
-def _moved(error: GradcliError, source: Source, argument: Argument) -> GradcliError:
+def moved_into_word(error: GradcliError, source: Source, argument: Argument) -> GradcliError:
     """An error in the text of a value as one in the whole word."""
 
     def place(span: Span) -> Span:
@@ -176,9 +128,8 @@ def _moved(error: GradcliError, source: Source, argument: Argument) -> GradcliEr
     )
 
 
-def _uneven(source: Source) -> Span | None:
+def uneven_row(source: Source) -> Span | None:
     """The place of the first row of nested lists that differs in length from the rows before."""
-    from gradcli.language import tree as syntax
 
     def walk(tree: syntax.Expression) -> tuple[tuple[int, ...], Span | None]:
         if not isinstance(tree, (syntax.List, syntax.Tuple)):
@@ -197,117 +148,3 @@ def _uneven(source: Source) -> Span | None:
         return walk(parse_expression(source))[1]
     except GradcliError:
         return None
-
-
-# --- what they bind -----------------------------------------------------------------------------
-
-
-def as_input(argument: Argument, value: Any, differentiable: bool) -> Any:
-    """What a free name is bound to: numbers and lists of them become floating tensors, and floating
-    tensors become leaves that require grad, if `differentiable`.
-    """
-    from gradcli.arrays.dtypes import default_dtype
-    from gradcli.autograd.tensor import Tensor
-
-    if argument.constant:
-        return value
-    if type(value) in (int, float, complex) or _holds_numbers(value):
-        value = _tensor(argument, value, default_dtype() if _plain(value) else None)
-    if type(value) is Tensor:
-        return leaf(value, differentiable)
-    return value
-
-
-def leaf(tensor: Tensor, requires_grad: bool) -> Tensor:
-    """A new leaf of a tensor's values; only floating and complex ones can require grad."""
-    from gradcli.arrays.backend import on_default_device
-    from gradcli.arrays.storage import own
-    from gradcli.autograd.tensor import Tensor
-
-    able = tensor.dtype.is_floating_point or tensor.dtype.is_complex
-    return Tensor(on_default_device(own(tensor.array)), requires_grad and able)
-
-
-def taking_kind(argument: Argument, value: Any, old: Any, differentiable: bool) -> Any:
-    """What replaces a script's own value: it takes the kind of the value that stood there.
-
-    Raises E501 where it cannot.
-    """
-    from gradcli.autograd.tensor import Tensor
-
-    if argument.constant:
-        return value
-    if type(old) is Tensor:
-        return _like_tensor(argument, value, old, differentiable and old.requires_grad)
-    if type(value) is Tensor and value.array.size == 1 and type(old) in (bool, int, float):
-        value = value.item()
-    if type(old) is bool:
-        if value not in (0, 1):
-            raise argument.wrong(f"`{argument.name}` is True or False in the script")
-        return bool(value)
-    if type(old) is int and isinstance(value, (int, float)):
-        if value != int(value):
-            raise argument.wrong(f"`{argument.name}` is an integer in the script")
-        return int(value)
-    if type(old) is float and isinstance(value, (int, float)):
-        return float(value)
-    return value if isinstance(value, type(old)) else as_input(argument, value, differentiable)
-
-
-def _like_tensor(argument: Argument, value: Any, old: Tensor, requires_grad: bool) -> Tensor:
-    from gradcli.arrays import dtypes
-    from gradcli.arrays.backend import moved
-    from gradcli.autograd.tensor import Tensor, meta_of
-
-    if type(value) is not Tensor:
-        if type(value) not in (bool, int, float, complex) and not _holds_numbers(value):
-            raise argument.wrong(f"`{argument.name}` is a tensor in the script")
-        floating = old.dtype.is_floating_point or old.dtype.is_complex
-        value = _tensor(argument, value, old.dtype if floating and _plain(value) else None)
-    if not dtypes.can_cast(value.dtype, old.dtype):
-        raise argument.wrong(
-            f"`{argument.name}` is {old.dtype} in the script, and the value is {value.dtype}"
-        )
-    new = leaf(Tensor(dtypes.cast(value.array, old.dtype)), requires_grad)
-    new.array = moved(new.array, old.device)
-    if old.meta is not None and old.meta.is_parameter:
-        meta_of(new).is_parameter = True
-    return new
-
-
-def _tensor(argument: Argument, value: Any, dtype: Any) -> Tensor:
-    """A tensor of numbers; raises E501 where they make none."""
-    from gradcli.ops.binding.catalogue import modules
-
-    try:
-        made: Tensor = modules["torch"]["tensor"](value, dtype=dtype)
-    except GradcliError as error:
-        source = Source(argument.source.name, argument.text)
-        error.span = _uneven(source)
-        raise _moved(error, source, argument) from error
-    return made
-
-
-def _numbers(value: Any) -> list[Any]:
-    """What nested lists hold in the end, in order."""
-    found = []
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, (list, tuple)):
-            waiting += reversed(each)
-        else:
-            found.append(each)
-    return found
-
-
-def _holds_numbers(value: Any) -> bool:
-    """Whether nested lists hold numbers only, so that they are meant as a tensor."""
-    if type(value) not in (list, tuple):
-        return False
-    return all(type(each) in (bool, int, float, complex) for each in _numbers(value))
-
-
-def _plain(value: Any) -> bool:
-    """Whether a number, or all those in nested lists, are real: they bind as floating."""
-    return all(type(each) in (int, float) for each in _numbers(value))

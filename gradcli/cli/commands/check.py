@@ -1,4 +1,4 @@
-"""`gradcli check`: gradients against central differences, or against some made by hand."""
+"""`gradcli check`: gradients against central differences, or against ones given by hand."""
 
 from __future__ import annotations
 
@@ -7,15 +7,73 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradcli.cli.arguments.click_options import (
+    options_of,
+    terminal_of,
+    with_json,
+    with_program,
+    with_program_words,
+)
 from gradcli.cli.arguments.values import Argument
-from gradcli.cli.program.rerun import Executed, Rerun, evaluate
+from gradcli.cli.program.error_notes import note_missing_values
+from gradcli.cli.program.source import program_and_arguments
 from gradcli.errors import GradcliError
+from gradcli.files.data_file import DataFile
+from gradcli.files.reading import read
+from gradcli.render.style import one_line
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
-    from gradcli.cli.commands.explain import Program
     from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.rerun import Executed, Rerun
+    from gradcli.cli.program.source import Program
     from gradcli.explain.check.check import Comparison
+
+
+@click.command("check")
+@click.option(
+    "--order",
+    type=click.IntRange(1, 2),
+    default=1,
+    help="Check the gradient, or the second derivative along a random direction.",
+)
+@click.option(
+    "--elements",
+    type=click.IntRange(1),
+    metavar="N",
+    help="The elements of an input that are checked, chosen at random where there are more; 100 by"
+    " default.",
+)
+@click.option(
+    "--against", metavar="FILE", help="Compare the gradients that a file holds: .npz, .npy, …"
+)
+@click.option(
+    "--equals",
+    multiple=True,
+    metavar="[NAME=]EXPRESSION",
+    help="Compare a gradient made by hand: 'x=2*a*b'; repeatable.",
+)
+@with_json
+@with_program
+@with_program_words
+def command(
+    words: Sequence[str],
+    file: str | None,
+    order: int,
+    elements: int | None,
+    against: str | None,
+    equals: Sequence[str],
+    **given: Any,
+) -> int:
+    """Check gradients against differences, or ones made by hand.
+
+    The program is run in float64 with each element moved a little, over a sweep of steps. Exits
+    with 1 where a gradient is wrong.
+    """
+    terminal = terminal_of(given)
+    program, arguments = program_and_arguments("check", words, file)
+    wanted = Check(order, elements or MOST, against, read_equals(equals))
+    return terminal.checked(check(terminal, program, arguments, options_of(given), wanted))
 
 
 MOST = 100
@@ -64,7 +122,7 @@ def check(
     wanted: Check,
 ) -> int:
     """Check the gradients of a program; exits with 1 where one is wrong."""
-    from gradcli.cli.program.run import explain_missing
+    from gradcli.cli.program.rerun import Rerun  # lazy: command: its body
 
     rerun = Rerun(terminal, program.text(), program.name, arguments, options)
     try:
@@ -72,7 +130,7 @@ def check(
             return _by_hand(terminal, rerun, options, wanted)
         return _by_differences(terminal, rerun, options, wanted)
     except GradcliError as error:
-        explain_missing(error, rerun.statements, arguments, "gradcli check …")
+        note_missing_values(error, rerun.statements, arguments, "gradcli check …")
         terminal.error(error)
         return error.exit_code
 
@@ -83,8 +141,10 @@ def check(
 def _by_differences(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) -> int:
     import numpy as np
 
-    from gradcli.explain.check.check import check as compare
-    from gradcli.explain.check.check import fails, worst
+    from gradcli.explain.check.check import check as compare  # lazy: command: its body
+    from gradcli.explain.check.check import fails, worst  # lazy: command: its body
+    from gradcli.render.answers.check import check_document, check_text  # lazy: command: its body
+    from gradcli.render.result_json import text  # lazy: command: its body
 
     here = _executed(rerun)
     assert here.output is not None
@@ -114,13 +174,8 @@ def _by_differences(terminal: Terminal, rerun: Rerun, options: Options, wanted: 
         gradients = here.slopes(seed, directions, second=True)
     found = compare(function, gradients, inputs, wanted.most, _precision(here))
     if options.json:
-        from gradcli.render.answers.check import check_document
-        from gradcli.render.result_json import text
-
         shown = text(check_document(found, wanted.order), compact=options.format == "jsonl")
     else:
-        from gradcli.render.answers.check import check_text
-
         shown = check_text(found, wanted.order, terminal.style)
     terminal.write(shown)
     return int(fails(worst(found)))
@@ -154,7 +209,7 @@ def _seed(executed: Executed, options: Options, generator: Any) -> Any:
     """
     import numpy as np
 
-    from gradcli.cli.program.report import seed_of
+    from gradcli.cli.program.report import seed_of  # lazy: command: its body
 
     assert executed.output is not None
     shape = executed.output.array.shape
@@ -173,7 +228,13 @@ def _seed(executed: Executed, options: Options, generator: Any) -> Any:
 def _by_hand(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) -> int:
     import numpy as np
 
-    from gradcli.explain.check.check import Comparison
+    from gradcli.cli.program.rerun import evaluate  # lazy: command: its body
+    from gradcli.explain.check.check import Comparison  # lazy: command: its body
+    from gradcli.render.answers.check import (  # lazy: command: its body
+        comparison_document,
+        comparison_text,
+    )
+    from gradcli.render.result_json import text  # lazy: command: its body
 
     here = _executed(rerun)
     assert here.output is not None
@@ -197,13 +258,8 @@ def _by_hand(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) 
         Comparison(name, np.asarray(array), right[name], factors) for name, array in given.items()
     ]
     if options.json:
-        from gradcli.render.answers.check import comparison_document
-        from gradcli.render.result_json import text
-
         shown = text(comparison_document(found), compact=options.format == "jsonl")
     else:
-        from gradcli.render.answers.check import comparison_text
-
         shown = comparison_text(found, terminal.style)
     terminal.write(shown)
     return int(any(each.slip for each in found))
@@ -215,9 +271,8 @@ def _factors(executed: Executed) -> dict[str, Any]:
     """
     import numpy as np
 
-    from gradcli.autograd.recording.recorder import Step
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.render.style import one_line
+    from gradcli.autograd.recording.recorder import Step  # lazy: command: its body
+    from gradcli.autograd.tensor import Tensor  # lazy: command: its body
 
     assert executed.output is not None
     found: dict[str, Any] = {}
@@ -241,9 +296,6 @@ def _factors(executed: Executed) -> dict[str, Any]:
 
 def _from_file(path: str, right: Mapping[str, Any]) -> dict[str, Any]:
     """The gradients in a file: under `x.grad` or `x`, or the only one."""
-    from gradcli.files.data_file import DataFile
-    from gradcli.files.reading import read
-
     found = read(DataFile.named(path))
     if not isinstance(found, Mapping):
         if len(right) > 1:

@@ -1,18 +1,10 @@
-"""Completion in a shell: click's own, with the names that gradcli knows."""
+"""`gradcli completion`: scripts for completion in a shell, and the answers that they ask for."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
-from glob import escape, glob
-
 import click
-from click.shell_completion import (
-    CompletionItem,
-    ShellComplete,
-    get_completion_class,
-    shell_complete,
-)
+
+from gradcli.cli.process.terminal import Terminal
 
 VARIABLE = "_GRADCLI_COMPLETE"
 """The environment variable by which a shell asks for completions."""
@@ -20,57 +12,34 @@ VARIABLE = "_GRADCLI_COMPLETE"
 _NAME = "gradcli"
 
 
-def script(command: click.Command, shell: str) -> str:
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def command(shell: str) -> int:
+    """Print a script for completion in a shell.
+
+    It completes commands, options, topics, ops and files.
+
+    \b
+    bash: eval "$(gradcli completion bash)"      in ~/.bashrc
+    zsh:  eval "$(gradcli completion zsh)"       in ~/.zshrc
+    fish: gradcli completion fish | source       in ~/.config/fish/config.fish
+    """
+    Terminal().write(script(click.get_current_context().find_root().command, shell))
+    return 0
+
+
+def script(group: click.Command, shell: str) -> str:
     """The script that makes a shell ask for completions."""
+    from click.shell_completion import ShellComplete, get_completion_class
+
     kind = get_completion_class(shell)
     assert kind is not None
     # Not the method of bash's class, which starts a bash to look at its version.
-    return ShellComplete.source(kind(command, {}, _NAME, VARIABLE)) + "\n"
+    return ShellComplete.source(kind(group, {}, _NAME, VARIABLE)) + "\n"
 
 
-def answer(command: click.Command, asked: str) -> int:
+def answer(group: click.Command, asked: str) -> int:
     """Print what a shell asks for; the exit code."""
-    return shell_complete(command, {}, _NAME, VARIABLE, asked)
+    from click.shell_completion import shell_complete
 
-
-def topics(incomplete: str) -> list[CompletionItem[str]]:
-    """What `gradcli help` can be asked for."""
-    from gradcli.render.help.pages import names
-
-    return _starting(incomplete, [*names(), *_qualified(incomplete)])
-
-
-def ops(incomplete: str) -> list[CompletionItem[str]]:
-    """Names of ops."""
-    from gradcli.render.help.op_page import load
-
-    return _starting(incomplete, [*load("torch"), *load("torch.nn.functional")])
-
-
-def values(incomplete: str) -> list[CompletionItem[str]]:
-    """Files, also behind `NAME=@`."""
-    head, at, path = incomplete.partition("=@")
-    if not at:
-        return [CompletionItem(incomplete, type="file")]
-    found = sorted(glob(f"{escape(path)}*"))
-    return [
-        CompletionItem(f"{head}=@{each}{os.sep if os.path.isdir(each) else ''}") for each in found
-    ]
-
-
-def _qualified(incomplete: str) -> Iterable[str]:
-    """Full names below the place that was begun: `F.`, `Tensor.`, `nn.`."""
-    from gradcli.ops.lookup import place_of, table_of
-    from gradcli.render.help.op_page import load
-
-    prefix = incomplete.rpartition(".")[0]
-    place = place_of(prefix) if prefix else None
-    return [] if place is None else [f"{prefix}.{name}" for name in table_of(place, load)]
-
-
-def _starting(incomplete: str, names: Iterable[str]) -> list[CompletionItem[str]]:
-    return [
-        CompletionItem(name)
-        for name in dict.fromkeys(names)
-        if name.startswith(incomplete) and not name.startswith("_")
-    ]
+    return shell_complete(group, {}, _NAME, VARIABLE, asked)

@@ -1,4 +1,4 @@
-"""`gradcli info`: what a report of a bug needs."""
+"""`gradcli info`: versions and devices, for reports of bugs."""
 
 from __future__ import annotations
 
@@ -7,11 +7,21 @@ import platform
 import sys
 from importlib import metadata
 
+import click
+
 from gradcli import __version__
+from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError
 
 _PACKAGES = ("lark", "numpy", "click", "prompt_toolkit", "scipy", "ml_dtypes")
 _CUPY = ("cupy", "cupy-cuda12x", "cupy-cuda13x")
+
+
+@click.command("info")
+def command() -> int:
+    """Show versions and devices, for reports of bugs."""
+    Terminal().write(information())
+    return 0
 
 
 def information() -> str:
@@ -39,7 +49,7 @@ def _version(package: str) -> str:
 
 def _gpus() -> str:
     """The GPUs that tensors can live on, or why there are none."""
-    from gradcli.arrays.backend import cupy
+    from gradcli.arrays.backend import cupy  # lazy: start-up: NumPy
 
     try:
         runtime = cupy().cuda.runtime

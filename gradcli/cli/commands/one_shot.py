@@ -3,16 +3,77 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
+import click
+
+from gradcli.cli.arguments.click_options import (
+    check_stdin,
+    options_of,
+    stdin_options,
+    terminal_of,
+    with_options,
+)
 from gradcli.cli.arguments.options import Options
+from gradcli.cli.arguments.shell_completion import values
 from gradcli.cli.arguments.values import Argument
+from gradcli.cli.arguments.words import PROGRAM, arguments_of, check_program
 from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.program.run import Run, explain_missing, prove_cut
+from gradcli.cli.program.error_notes import (
+    note_detachments,
+    note_missing_gradients,
+    note_missing_values,
+)
+from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
+from gradcli.language.tree import Assign, Name
 
 if TYPE_CHECKING:
     from gradcli.language.tree import Statement
+
+
+def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:
+    """A program's help is the whole command's."""
+    if wanted:
+        click.echo(ctx.find_root().get_help())
+        ctx.exit()
+
+
+@click.command(PROGRAM, hidden=True, add_help_option=False)
+@click.option(
+    "-e",
+    "programs",
+    multiple=True,
+    metavar="PROGRAM",
+    help="A program, or a line of one; repeatable.",
+)
+@click.option(
+    "-h",
+    "--help",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_help,
+    help="Show this.",
+)
+@with_options
+@click.argument("words", nargs=-1, shell_complete=values)
+def command(programs: Sequence[str], words: Sequence[str], **given: Any) -> int:
+    """Run a program given in the words themselves."""
+    if not programs and not words:
+        from gradcli.cli.commands.repl import start  # lazy: command: a session
+
+        return start(given)
+    terminal = terminal_of(given)
+    if not programs:
+        programs, words = words[:1], words[1:]
+        check_program(programs[0])
+    options, arguments = options_of(given), arguments_of(words)
+    check_stdin(arguments, stdin_options(options))
+    code = one_shot(terminal, "\n".join(programs), arguments, options)
+    return terminal.checked(code)
+
 
 _LONGEST_EXAMPLE = 60
 
@@ -29,7 +90,7 @@ def one_shot(
         click.UsageError: an option names what the program does not have.
     """
     if options.inputs is not None:
-        from gradcli.cli.commands.records import run_records
+        from gradcli.cli.commands.records import run_records  # lazy: start-up: JSON
 
         return run_records(terminal, lambda: program, "program", arguments, options)
     run = Run(terminal, options, options.record)
@@ -42,10 +103,10 @@ def one_shot(
             if not run.report(value) and not options.json:
                 _show_plain(run, statements, value)
             elif options.format == "text":
-                _note_missing(run, statements, arguments)
+                note_missing_gradients(run, statements, arguments)
     except GradcliError as error:
-        explain_missing(error, statements, arguments, _command(program))
-        prove_cut(error, run, statements, arguments)
+        note_missing_values(error, statements, arguments, _command(program))
+        note_detachments(error, run, statements, arguments)
         terminal.error(error)
         code = error.exit_code
     if run.bindings is not None:
@@ -53,19 +114,9 @@ def one_shot(
     return code
 
 
-def _note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]) -> None:
-    """Say where the graph was cut on the way from the arguments that got no gradient."""
-    inputs = [] if run.bindings is None else run.bindings.inputs()
-    if any(tensor.requires_grad and tensor.grad is None for _, tensor in inputs):
-        from gradcli.cli.commands.error_notes import note_missing
-
-        note_missing(run, statements, arguments)
-
-
 def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:
     """Show the value of a program without a tensor."""
-    from gradcli.cli.program.report import show_output
-    from gradcli.language.tree import Assign, Name
+    from gradcli.cli.program.report import show_output  # lazy: start-up: NumPy
 
     last = statements[-1] if statements else None
     name = None
@@ -80,8 +131,6 @@ def _show_plain(run: Run, statements: Sequence[Statement], value: Any) -> None:
 
 
 def _command(program: str) -> str:
-    from shlex import quote
-
     if "\n" in program or len(program) > _LONGEST_EXAMPLE:
         return "gradcli …"
     return f"gradcli {quote(program)}"

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import click
+
+from gradcli.cli.arguments.shell_completion import ops
+from gradcli.cli.arguments.words import unknown
+from gradcli.cli.process.terminal import Terminal
+from gradcli.render.help.pages import names
 from gradcli.render.style import Style
+
+
+@click.command("ops")
+@click.argument("pattern", required=False, shell_complete=ops)
+@click.option("--json", is_flag=True, help="Print the list as JSON.")
+def command(pattern: str | None, json: bool) -> int:
+    """List the ops by family.
+
+    PATTERN is a part of a name or of a node's name, or a glob such as '*_loss'. In a pipe each op
+    is a line: its name, its node and what it does, with tabs between.
+    """
+    terminal = Terminal()
+    text = listing(pattern, json, terminal.style)
+    if not text:
+        raise unknown("op like", pattern or "", names())
+    terminal.write(text)
+    return 0
 
 
 def listing(pattern: str | None, json: bool, style: Style) -> str:
     """The ops that match a pattern; "" where there is none."""
-    from gradcli.render.help.op_list import op_list, op_list_document
+    from gradcli.render.help.op_list import (  # lazy: command: all ops
+        op_list,
+        op_list_document,
+    )
 
     if not json:
         return op_list(pattern, style)

@@ -7,13 +7,13 @@ value binds as `NAME=VALUE` does: numbers and lists as they stand, a string as t
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.bindings import unused
 from gradcli.cli.arguments.name_uses import mentions
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
@@ -86,6 +86,8 @@ def _warn_unused(
     terminal: Terminal, program: Sequence[Statement], arguments: Sequence[Argument]
 ) -> None:
     """Say which of the common arguments the program never mentions."""
+    from gradcli.cli.arguments.bindings import unused  # lazy: start-up: NumPy
+
     names = {name: None for statement in program for name in mentions(statement)}
     given = [argument.name for argument in arguments]
     for argument in arguments:
@@ -139,8 +141,6 @@ def _tasks(file: DataFile, jobs: int) -> Iterator[bytes]:
 
 def _opened(file: DataFile) -> IO[bytes]:
     if file.path == STDIN:
-        import sys
-
         return sys.stdin.buffer
     active.state.limits.check_file(file.path)
     try:
@@ -154,7 +154,7 @@ def _texts(file: DataFile, stream: IO[bytes]) -> Iterator[tuple[int, bytes, byte
     from being a record.
     """
     if file.format == "csv":
-        from gradcli.files.csv import records
+        from gradcli.files.csv import records  # lazy: start-up: NumPy
 
         lines = (_decoded(file, f"line {line}", text) for line, text in _lines(file, stream))
         for line, cells in records(lines, file.name):
@@ -231,8 +231,8 @@ class _Runner:
         self, terminal: Terminal, number: int, line: int, kind: bytes, text: bytes
     ) -> tuple[str, GradcliError | None]:
         """The line of one record, and the error that ended it."""
-        from gradcli.render.result_json import failed, marked
-        from gradcli.render.result_json import text as text_of
+        from gradcli.render.result_json import failed, marked  # lazy: start-up: NumPy
+        from gradcli.render.result_json import text as text_of  # lazy: start-up: NumPy
 
         run = Run(terminal, self.options, self.options.record)
         try:
@@ -260,7 +260,7 @@ def _arguments(number: int, line: int, text: bytes, used: Container[str]) -> lis
     """The values of a record that a program uses, as arguments; raises E507, or E504 for a text
     that is no JSON.
     """
-    from gradcli.files.json import numbered, parse
+    from gradcli.files.json import numbered, parse  # lazy: start-up: NumPy
 
     place = f"record {number}"
     file = DataFile(f"{place} (line {line})")

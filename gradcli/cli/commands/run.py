@@ -6,21 +6,51 @@ import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing, redirect_stderr, redirect_stdout
 from io import StringIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.arguments.files import decoded, decoded_lines, read_program
+import click
+
+from gradcli.cli.arguments.click_options import (
+    check_stdin,
+    options_of,
+    stdin_options,
+    terminal_of,
+    with_options,
+)
+from gradcli.cli.arguments.files import STDIN, decoded_lines, read_program
 from gradcli.cli.arguments.options import Options
-from gradcli.cli.arguments.values import Argument, hold_stdin
+from gradcli.cli.arguments.shell_completion import values
+from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
+from gradcli.cli.arguments.words import arguments_of
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.process.workers import results
-from gradcli.cli.program.run import Run, explain_missing, prove_cut
+from gradcli.cli.program.error_notes import note_detachments, note_missing_values
+from gradcli.cli.program.run import Run
+from gradcli.cli.program.source import program_text
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
     from gradcli.language.tree import Statement
 
-STDIN = "-"
-"""The file that is standard input."""
+
+@click.command("run")
+@with_options
+@click.option("--keep-going", is_flag=True, help="Run further files after one failed.")
+@click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
+def command(words: Sequence[str], **given: Any) -> int:
+    """Run program files; `-` is standard input."""
+    paths = [word for word in words if read_argument(word) is None]
+    arguments = arguments_of([word for word in words if word not in paths])
+    if not paths:
+        raise click.UsageError("`gradcli run` needs a file, or `-` for standard input")
+    if given["output"] is not None and len(paths) > 1:
+        raise click.UsageError("-o holds the result of one file, and there are several")
+    terminal = terminal_of(given)
+    options = options_of(given)
+    if options.inputs is not None and len(paths) > 1:
+        raise click.UsageError("--inputs runs one file, and there are several")
+    check_stdin(arguments, stdin_options(options) + ["`run -`"] * paths.count(STDIN))
+    return terminal.checked(batch(terminal, paths, arguments, options))
 
 
 def batch(
@@ -36,7 +66,7 @@ def batch(
         click.UsageError: an option names what a program does not have.
     """
     if options.inputs is not None:
-        from gradcli.cli.commands.records import run_records
+        from gradcli.cli.commands.records import run_records  # lazy: start-up: JSON
 
         path = paths[0]
         return run_records(terminal, lambda: program_text(path), path, arguments, options)
@@ -54,11 +84,6 @@ def batch(
         passed = sum(outcome.endswith(": ok") for outcome in outcomes)
         terminal.note("\n  ".join([f"{passed} of {len(paths)} files ran to their end", *outcomes]))
     return code
-
-
-def program_text(path: str) -> str:
-    """The text of a program that is read whole; raises E503."""
-    return decoded(sys.stdin.buffer.read(), "stdin") if path == STDIN else read_program(path)
 
 
 def _errors(
@@ -120,8 +145,8 @@ def run_file(
             if options.wants_result:
                 run.report(compact=True)
     except GradcliError as failure:
-        explain_missing(failure, known, arguments, f"gradcli run {path}")
-        prove_cut(failure, run, known, arguments)
+        note_missing_values(failure, known, arguments, f"gradcli run {path}")
+        note_detachments(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
     if run.bindings is not None:

@@ -12,6 +12,7 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
 from gradcli.render.diagnostics.snippet import location
+from gradcli.render.help.op_page import op_help
 from gradcli.render.style import block, one_line
 
 if TYPE_CHECKING:
@@ -54,8 +55,6 @@ def _op_name(run: Run, name: str) -> str | None:
 
 
 def _op_help(run: Run, name: str) -> str | None:
-    from gradcli.render.help.op_page import op_help
-
     return op_help(name, run.terminal.style.width or 80)
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from gradcli.arrays.printing import format_tensor
+from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import TRACES
-from gradcli.cli.dot_commands.line import Line
-from gradcli.cli.dot_commands.naming import tensor_named
+from gradcli.cli.dot_commands.describe import answer, kind_of, preview
+from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.errors import GradcliError
+from gradcli.language.events import Traced
+from gradcli.language.library.namespace import unknown_name
+from gradcli.render.help.pages import page
+from gradcli.render.help.topics import SUMMARIES
+from gradcli.render.style import block
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -15,14 +23,11 @@ if TYPE_CHECKING:
 
 def help(run: Run, line: Line) -> None:
     """Show the commands, or help on a topic: a command, an op, a code, a name of the session."""
-    from gradcli.cli.dot_commands.table import TABLE
-    from gradcli.render.help.pages import page
-
     wanted = line.argument(1)
     if wanted is None:
-        run.show(_overview())
+        run.show(_overview(line.commands))
         return
-    command = TABLE.get(wanted)
+    command = line.commands.get(wanted)
     if command is not None:
         run.show(f"{command.usage}\n  {command.summary}\n")
         return
@@ -33,12 +38,9 @@ def help(run: Run, line: Line) -> None:
         run.show(text)
 
 
-def _overview() -> str:
-    from gradcli.cli.dot_commands.table import TABLE
-    from gradcli.render.help.topics import SUMMARIES
-
-    width = max(len(command.usage) for command in TABLE.values()) + 2
-    rows = [f"  {command.usage.ljust(width)}{command.summary}" for command in TABLE.values()]
+def _overview(commands: Mapping[str, DotCommand]) -> str:
+    width = max(len(command.usage) for command in commands.values()) + 2
+    rows = [f"  {command.usage.ljust(width)}{command.summary}" for command in commands.values()]
     asked = "NAME?"
     rows.append(f"  {asked.ljust(width)}what a value, an op or a module is")
     topics = ", ".join(SUMMARIES)
@@ -47,12 +49,8 @@ def _overview() -> str:
 
 def explain(run: Run, line: Line, name: str) -> None:
     """Show what a name stands for; raises E101 for one without a value."""
-    from gradcli.cli.dot_commands.describe import answer
-
     text = answer(run, name)
     if text is None:
-        from gradcli.language.library.namespace import unknown_name
-
         start = line.source.text.rindex(name)
         place = line.place(start, start + len(name))
         error = unknown_name(name, run.session.values, place)
@@ -63,8 +61,6 @@ def explain(run: Run, line: Line, name: str) -> None:
 
 def variables(run: Run, _line: Line) -> None:
     """Show the names of the session, each with what it holds."""
-    from gradcli.cli.dot_commands.describe import kind_of, preview
-
     rows = [(name, kind_of(value), preview(value)) for name, value in run.session.values.items()]
     if not rows:
         run.terminal.note("no name has a value yet")
@@ -78,10 +74,6 @@ def variables(run: Run, _line: Line) -> None:
 
 def grads(run: Run, _line: Line) -> None:
     """Show the gradient of every leaf that requires one and of what retains its own."""
-    from gradcli.arrays.printing import format_tensor
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.render.style import block
-
     found = False
     for name, value in run.session.values.items():
         if type(value) is not Tensor or not value.requires_grad:
@@ -97,9 +89,6 @@ def grads(run: Run, _line: Line) -> None:
 
 def trace(run: Run, line: Line) -> None:
     """Show the backward graph of a tensor: of the one assigned last if none is named."""
-    from gradcli.cli.dot_commands.table import TABLE
-    from gradcli.language.events import Traced
-
     first = line.argument(1)
     only_style = len(line.words) == 2 and first in TRACES and first not in run.session.values
     if first is None or only_style:
@@ -109,8 +98,8 @@ def trace(run: Run, line: Line) -> None:
         name, tensor = last
         style = first or TRACES[0]
     else:
-        name, tensor = tensor_named(run, line, 1)
-        style = TABLE[".trace"].choice(line, 2) or TRACES[0]
+        name, tensor = line.tensor(run, 1)
+        style = line.choice(2) or TRACES[0]
     if not tensor.requires_grad:
         raise GradcliError(
             "E402", f"`{name}` does not require grad, so it has no graph", span=line.words[-1]

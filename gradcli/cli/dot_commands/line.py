@@ -1,12 +1,17 @@
-"""The words of a dot-command, and what a command takes."""
+"""The line of a dot-command: its words, what they name, and what a command takes."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from gradcli.autograd.tensor import Tensor
+from gradcli.cli.arguments.values import Argument
+from gradcli.cli.program.report import seed_of
 from gradcli.errors import GradcliError, Source, Span
+from gradcli.language.hints.spelling import closest
+from gradcli.language.objects.types import type_name
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -23,12 +28,14 @@ class Line:
 
     Attributes:
         source: the line.
-        words: the places of its words; `name?` is one word.
+        words: the spans of its words; `name?` is one word.
+        commands: all commands by their names.
     """
 
-    __slots__ = ("source", "words")
+    __slots__ = ("commands", "source", "words")
 
-    def __init__(self, span: Span) -> None:
+    def __init__(self, span: Span, commands: Mapping[str, DotCommand]) -> None:
+        self.commands = commands
         # A command starts in the first column, so columns are those of the program's text.
         self.source = Source(span.source.name, span.text, span.line)
         if span.text.startswith("."):
@@ -45,6 +52,50 @@ class Line:
         if number >= len(self.words):
             return None
         return self.words[number].text.replace('"', "").replace("'", "")
+
+    def choice(self, number: int) -> str | None:
+        """The argument at a number, from 1, one of several words; None if it is not given.
+
+        Raises E105 for another word.
+        """
+        word = self.argument(number)
+        command = self.commands[self.words[0].text]
+        kind = command.arguments[number - 1][1]
+        if word is None or word in kind:
+            return word
+        near = closest(word, kind)
+        raise self.wrong(
+            f"`{command.name}` does not take `{word}`",
+            self.words[number],
+            f"did you mean `{near}`?" if near else f"it is one of {', '.join(kind)}",
+        )
+
+    def tensor(self, run: Run, number: int) -> tuple[str, Tensor]:
+        """The name at an argument, and the tensor that it holds.
+
+        Raises E101 for a name without a value, E105 for one of another value.
+        """
+        name = self.argument(number) or ""
+        values = run.session.values
+        value = values.get(name)
+        if type(value) is Tensor:
+            return name, value
+        span = self.words[number]
+        if name in values:
+            raise self.wrong(f"`{name}` is no tensor but a value of type {type_name(value)}", span)
+        near = closest(name, [each for each, value in values.items() if type(value) is Tensor])
+        help = f"did you mean `{near}`?" if near else None
+        if help is None and not name.isidentifier():
+            help = f"assign the expression to a name first: y = {self.rest(number).text}"
+        raise GradcliError("E101", f"`{name}` has no value", span=span, help=help)
+
+    def seed(self, run: Run, number: int, output: Tensor) -> Tensor | None:
+        """The gradient to start from that the line ends with, None where it does not."""
+        if len(self.words) <= number:
+            return None
+        argument = Argument("seed", True, self.source.text, self.rest(number).start)
+        argument.source = self.source
+        return seed_of(run.session, argument, output)
 
     def rest(self, number: int) -> Span:
         """The line from an argument on."""
@@ -118,24 +169,6 @@ class DotCommand:
                 line.rest(len(self.arguments) + 1),
                 f"the usage is `{self.usage}`",
             )
-
-    def choice(self, line: Line, number: int) -> str | None:
-        """The argument at a number, from 1, one of several words; None if it is not given.
-
-        Raises E105 for another word.
-        """
-        word = line.argument(number)
-        kind = self.arguments[number - 1][1]
-        if word is None or word in kind:
-            return word
-        from gradcli.language.hints.spelling import closest
-
-        near = closest(word, kind)
-        raise line.wrong(
-            f"`{self.name}` does not take `{word}`",
-            line.words[number],
-            f"did you mean `{near}`?" if near else f"it is one of {', '.join(kind)}",
-        )
 
     def _most(self) -> str:
         count = len(self.arguments)

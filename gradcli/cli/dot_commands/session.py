@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from gradcli.cli.arguments.files import read_program
 from gradcli.cli.dot_commands.line import Line
-from gradcli.cli.dot_commands.naming import tensor_named
+from gradcli.cli.program.report import gradient_text
 from gradcli.errors import GradcliError, SyntaxErrors
+from gradcli.explain.gradients import Gradient
+from gradcli.files.writing import replace
 from gradcli.render.diagnostics.snippet import location
 
 if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
     from gradcli.cli.program.run import Run
 
 _MOST_FILES = 20
@@ -20,12 +22,9 @@ _MOST_FILES = 20
 
 def backward(run: Run, line: Line) -> None:
     """Run backward from a tensor and show what it left in the leaves."""
-    from gradcli.cli.program.report import gradient_text
-    from gradcli.explain.gradients import Gradient
-
     session = run.session
-    name, output = tensor_named(run, line, 1)
-    seed = seed_in(run, line, 2, output)
+    name, output = line.tensor(run, 1)
+    seed = line.seed(run, 2, output)
     graph = session.graph(output)
     try:
         session.backward(output, seed)
@@ -40,22 +39,8 @@ def backward(run: Run, line: Line) -> None:
             run.show(gradient_text(run.terminal.style, gradient))
 
 
-def seed_in(run: Run, line: Line, number: int, output: Tensor) -> Tensor | None:
-    """The gradient to start from that a line ends with, None where it does not."""
-    from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.program.report import seed_of
-
-    if len(line.words) <= number:
-        return None
-    argument = Argument("seed", True, line.source.text, line.rest(number).start)
-    argument.source = line.source
-    return seed_of(run.session, argument, output)
-
-
 def read(run: Run, line: Line) -> None:
     """Run a file in this session; its errors point into it."""
-    from gradcli.cli.arguments.files import read_program
-
     path = _path(run, line)
     inside = os.path.realpath(path)
     if inside in run.reading or len(run.reading) == _MOST_FILES:
@@ -81,8 +66,6 @@ def read(run: Run, line: Line) -> None:
 
 def save(run: Run, line: Line) -> None:
     """Write the statements that succeeded, as a program that makes the same values."""
-    from gradcli.files.writing import replace
-
     path = _path(run, line)
     try:
         program = run.transcript.program().encode("utf-8", "backslashreplace")
@@ -104,9 +87,7 @@ def reset(run: Run, _line: Line) -> None:
 
 def timer(run: Run, line: Line) -> None:
     """Turn the times of statements on or off, or say which it is."""
-    from gradcli.cli.dot_commands.table import TABLE
-
-    wanted = TABLE[".timer"].choice(line, 1)
+    wanted = line.choice(1)
     if wanted is None:
         run.show(f"{'on' if run.timed else 'off'}\n")
     else:
@@ -115,9 +96,7 @@ def timer(run: Run, line: Line) -> None:
 
 def mode(run: Run, line: Line) -> None:
     """Choose how values are shown, or say how they are."""
-    from gradcli.cli.dot_commands.table import TABLE
-
-    wanted = TABLE[".mode"].choice(line, 1)
+    wanted = line.choice(1)
     if wanted is None:
         run.show(f"{run.mode}\n")
     else:

@@ -6,12 +6,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from gradcli.cli.dot_commands.line import Line
-from gradcli.cli.dot_commands.naming import tensor_named
 from gradcli.errors import GradcliError
+from gradcli.explain.ledger.walk import Walk
+from gradcli.language.hints.spelling import closest
+from gradcli.render.graph.walk import KEYS, gradients_text, list_text, stop_text
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
-    from gradcli.explain.ledger.walk import Walk
 
 _PROMPT = "step> "
 
@@ -21,19 +22,15 @@ def step(run: Run, line: Line) -> None:
 
     Raises E402 for a tensor without a graph, and what a backward pass raises.
     """
-    from gradcli.cli.dot_commands.session import seed_in
-    from gradcli.explain.ledger.walk import Walk
-    from gradcli.render.graph.walk import stop_text
-
     session = run.session
-    name, output = tensor_named(run, line, 1)
+    name, output = line.tensor(run, 1)
     if not output.requires_grad:
         raise GradcliError(
             "E402",
             f"`{name}` does not require grad: there is no backward pass to walk through",
             span=line.words[1],
         )
-    seed = seed_in(run, line, 2, output)
+    seed = line.seed(run, 2, output)
     try:
         events = session.rehearse(output, seed)
     except GradcliError as error:
@@ -64,8 +61,6 @@ def _read(run: Run) -> str | None:
 
 def _obey(run: Run, walk: Walk, text: str) -> bool:
     """Do what a line says; whether the walk goes on."""
-    from gradcli.render.graph.walk import KEYS, gradients_text, list_text, stop_text
-
     word, _, rest = text.partition(" ")
     rest = rest.strip()
     style = run.terminal.style
@@ -108,8 +103,6 @@ def _break(run: Run, walk: Walk, name: str) -> None:
         run.show(f"no break point at {name} any more\n")
         return
     if name not in walk.known():
-        from gradcli.language.hints.spelling import closest
-
         near = closest(name, sorted(walk.known()))
         hint = f"; did you mean `{near}`?" if near else ""
         run.terminal.note(f"no step has the name `{name}`{hint}")

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from gradcli.cli.arguments.options import FORMATS, TRACES
 from gradcli.cli.dot_commands.ask import blame, check, why
-from gradcli.cli.dot_commands.inspect import grads, help, trace, variables
+from gradcli.cli.dot_commands.inspect import explain, grads, help, trace, variables
 from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.cli.dot_commands.session import backward, mode, quit, read, reset, save, timer
 from gradcli.cli.dot_commands.step import step
+from gradcli.language.hints.spelling import closest
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -71,10 +72,8 @@ def carry_out(run: Run, command: Command) -> None:
         GradcliError: E104 for an unknown command, E105 for words that it does not take, and
             whatever it runs into.
     """
-    line = Line(command.span)
+    line = Line(command.span, TABLE)
     if not line.words[0].text.startswith("."):
-        from gradcli.cli.dot_commands.inspect import explain
-
         explain(run, line, line.words[0].text.rstrip("? \t"))
         return
     known = TABLE.get(line.words[0].text)
@@ -87,8 +86,6 @@ def carry_out(run: Run, command: Command) -> None:
 
 
 def _unknown(line: Line) -> GradcliError:
-    from gradcli.language.hints.spelling import closest
-
     word = line.words[0].text
     if not word[1:].isidentifier():
         help = "an expression that goes on in the next line needs brackets around it"

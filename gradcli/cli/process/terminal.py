@@ -105,14 +105,14 @@ class Terminal:
     def _forms(self) -> Any:
         """The module that writes diagnostics in the form asked for."""
         if self._form == "short":
-            from gradcli.render.diagnostics import short
+            from gradcli.render.diagnostics import short  # lazy: start-up: for messages
 
             return short
         if self._form == "json":
-            from gradcli.render.diagnostics import json
+            from gradcli.render.diagnostics import json  # lazy: start-up: for messages
 
             return json
-        from gradcli.render.diagnostics import human
+        from gradcli.render.diagnostics import human  # lazy: start-up: for messages
 
         return human
 

@@ -6,17 +6,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gradcli.autograd.engine.backward import retain_grad
+from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.options import PICTURES, Options
 from gradcli.cli.arguments.values import Argument, evaluate
 from gradcli.cli.process.terminal import Terminal
 from gradcli.errors import GradcliError
+from gradcli.explain.gradients import Gradient
+from gradcli.explain.result import Result
+from gradcli.language.hints.spelling import closest
+from gradcli.language.objects.repr import display
+from gradcli.ops.binding.catalogue import modules
+from gradcli.render.graph.tree import tree
+from gradcli.render.style import block
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph, GraphNode
     from gradcli.autograd.recording.recorder import Recorder
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.explain.gradients import Gradient
-    from gradcli.explain.result import Result
     from gradcli.render.style import Style
     from gradcli.session import Session
 
@@ -43,9 +49,6 @@ def result_of(
             cannot be read, and what the backward pass raises.
         click.UsageError: there is no tensor of the name that was asked for.
     """
-    from gradcli.explain.gradients import Gradient
-    from gradcli.explain.result import Result
-
     found = find_output(session, options, value)
     if found is None:
         return None
@@ -80,8 +83,6 @@ def _has_run(root: GraphNode, recorder: Recorder) -> bool:
 
 
 def find_output(session: Session, options: Options, value: Any) -> tuple[str | None, Tensor] | None:
-    from gradcli.autograd.tensor import Tensor
-
     if options.of is not None:
         found = session.values.get(options.of)
         if type(found) is not Tensor:
@@ -101,12 +102,8 @@ def _name_of(session: Session, tensor: Tensor) -> str | None:
 
 
 def _no_tensor(session: Session, name: str) -> str:
-    from gradcli.autograd.tensor import Tensor
-
     if name in session.values:
         return f"`{name}` is no tensor"
-    from gradcli.language.hints.spelling import closest
-
     tensors = [each for each, value in session.values.items() if type(value) is Tensor]
     near = closest(name, tensors)
     ending = "" if near is None else f"; did you mean `{near}`?"
@@ -119,9 +116,6 @@ def _wanted(
     """The tensors whose gradients are shown: bound inputs, the leaves that the program made, and
     what it retains; with `--wrt`, those named.
     """
-    from gradcli.autograd.engine.backward import retain_grad
-    from gradcli.autograd.tensor import Tensor
-
     if options.wrt is not None:
         named = dict(inputs)
         for name in options.wrt:
@@ -147,9 +141,6 @@ def _wanted(
 
 def seed_of(session: Session, argument: Argument, output: Tensor) -> Tensor:
     """The gradient to start from: an expression whose numbers take the output's dtype."""
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.ops.binding.catalogue import modules
-
     value = evaluate(argument, session)
     if type(value) is Tensor:
         return value
@@ -183,9 +174,6 @@ def show_output(terminal: Terminal, name: str | None, output: Any, remark: str =
 
 def output_text(style: Style, name: str | None, output: Any, remark: str = "") -> str:
     """A value under its name, with its line end."""
-    from gradcli.language.objects.repr import display
-    from gradcli.render.style import block
-
     lead = "" if name is None else f"{style.paint(name, 'variable')} = "
     plain = "" if name is None else f"{name} = "
     text = block(plain, display(output))
@@ -199,7 +187,7 @@ def show(terminal: Terminal, session: Session, options: Options, result: Result)
             terminal.write(picture_text(session, options.format, result))
             return
         if options.format == "table":
-            from gradcli.render.result_table import table
+            from gradcli.render.result_table import table  # lazy: start-up: few tables
 
             terminal.write(table(result, terminal.style, full=options.full))
             return
@@ -239,31 +227,40 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
 
 def picture_text(session: Session, format: str, result: Result) -> str:
     """The backward graph with values and gradients, for Mermaid or Graphviz."""
-    from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
+    from gradcli.explain.ledger.annotated_graph import (  # lazy: start-up: few such graphs
+        AnnotatedGraph,
+    )
 
     recorder = session.state.recorder
     operations = () if recorder is None else recorder.operations or ()
     annotated = AnnotatedGraph(result.graph, result.events, operations)
     if format == "dot":
-        from gradcli.render.graph.dot import dot
+        from gradcli.render.graph.dot import dot  # lazy: start-up: few such graphs
 
         return f"{dot(annotated)}\n"
-    from gradcli.render.graph.mermaid import mermaid
+    from gradcli.render.graph.mermaid import mermaid  # lazy: start-up: few such graphs
 
     return f"{mermaid(annotated)}\n"
+
+
+def trace_of_tensor(terminal: Terminal, session: Session, tensor: Tensor, style: str) -> str:
+    """The backward graph of a tensor in the style `tree`, `next` or `steps`, with its line end;
+    the steps are those of a backward pass that is rehearsed.
+    """
+    events = session.rehearse(tensor) if style == "steps" else ()
+    result = Result(tensor.name, tensor, None, (), session.graph(tensor), events)
+    return f"{trace_text(terminal, style, result)}\n"
 
 
 def trace_text(terminal: Terminal, style: str, result: Result) -> str:
     """The trace of a result in one of the styles."""
     if style == "steps":
-        from gradcli.render.graph.steps import steps
+        from gradcli.render.graph.steps import steps  # lazy: start-up: few such graphs
 
         return steps(result.graph, result.events, terminal.style)
     if style == "next":
-        from gradcli.render.graph.steps import next_functions
+        from gradcli.render.graph.steps import next_functions  # lazy: start-up: few such graphs
 
         return next_functions(result.graph, result.name, terminal.style)
-    from gradcli.render.graph.tree import tree
-
     unnamed = [gradient.node for gradient in result.gradients if gradient.name is None]
     return tree(result.graph, terminal.style, frozenset(id for id in unnamed if id is not None))

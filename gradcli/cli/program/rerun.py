@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from gradcli.arrays.backend import to_host
+from gradcli.autograd.engine.backward import grad
+from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.values import Argument
+from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source
 from gradcli.explain.blame.verification import Outcome
 
 if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
     from gradcli.explain.result import Result
@@ -34,8 +39,6 @@ class Executed:
     __slots__ = ("leaves", "output", "run", "value")
 
     def __init__(self, run: Run, value: Any) -> None:
-        from gradcli.cli.program.report import find_output
-
         self.run = run
         self.value = value
         found = find_output(run.session, run.options, value)
@@ -52,10 +55,6 @@ class Executed:
         """The gradient of `(output * seed).sum()` by each leaf, 0 where there is none; that of the
         program's own backward pass where it ran one.
         """
-        import numpy as np
-
-        from gradcli.autograd.tensor import Tensor
-
         assert self.output is not None
         root = self.output.grad_fn
         if root is not None and root not in self.run.session.state.recorder.ran:
@@ -69,11 +68,6 @@ class Executed:
         """The gradients again, in a way that can be differentiated; with `second` the gradient of
         their product with some directions.
         """
-        import numpy as np
-
-        from gradcli.autograd.engine.backward import grad
-        from gradcli.autograd.tensor import Tensor
-
         assert self.output is not None
         leaves = list(self.leaves.values())
         with self.run.session.running():
@@ -172,18 +166,12 @@ class Rerun:
 
 def evaluate(executed: Executed, expression: str) -> Any:
     """The array of an expression in the names of a program that has run."""
-    import numpy as np
-
-    from gradcli.autograd.tensor import Tensor
-
     value = executed.run.session.evaluate(Source("option --equals", expression))
     return np.asarray(value.array if isinstance(value, Tensor) else value, float)
 
 
 def held(name: str, array: Any) -> Argument:
     """An argument whose value is an array."""
-    from gradcli.autograd.tensor import Tensor
-
     argument = Argument(name, False, f"{name}=", len(name) + 1)
     argument.held = Tensor(array)
     return argument
@@ -191,8 +179,6 @@ def held(name: str, array: Any) -> Argument:
 
 def outcome_of(result: Result) -> Outcome:
     """The numbers of a result."""
-    from gradcli.arrays.backend import to_host
-
     gradients = {
         gradient.name or f"#{gradient.node}": (
             None if gradient.tensor.grad is None else to_host(gradient.tensor.grad.array)

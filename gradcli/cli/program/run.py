@@ -1,14 +1,11 @@
-"""What one-shot and batch have in common: a session whose output goes to the terminal, and what is
-said of an error.
-"""
+"""One run of one program: a session whose output goes to the terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gradcli.cli.arguments.bindings import Bindings
 from gradcli.cli.arguments.files import write_result
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument
@@ -16,17 +13,26 @@ from gradcli.cli.process.interruption import limited_time
 from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.transcript import Transcript
-from gradcli.errors import GradcliError
-from gradcli.language.events import Asked, Explained, Printed, Traced
+from gradcli.language.events import Printed
 from gradcli.language.tree import Command
 from gradcli.render.style import escaped
 from gradcli.session import Session
 from gradcli.state import active
 
 if TYPE_CHECKING:
+    from gradcli.cli.arguments.bindings import Bindings
+    from gradcli.explain.recorded_run import Recorded
     from gradcli.explain.result import Result
     from gradcli.language.tree import Statement
     from gradcli.session import StatementResult
+
+
+Handler = Callable[["Run", Any], None]
+
+HANDLERS: dict[type, Handler] = {}
+"""Who answers what a program asks for, by the event's class, a dot-command's among them.
+`cli/dispatch.py` fills it: the answers run programs themselves.
+"""
 
 
 class Run:
@@ -36,6 +42,8 @@ class Run:
         terminal: where it shows things.
         options: what the command line asks for.
         record: what the session records.
+        handlers: who answers the program's events, by their class. What is printed is shown, and
+            an event that nobody answers is a warning.
 
     Attributes:
         session: the session.
@@ -52,6 +60,7 @@ class Run:
     __slots__ = (
         "_printed",
         "bindings",
+        "handlers",
         "mode",
         "muted",
         "options",
@@ -64,8 +73,15 @@ class Run:
         "transcript",
     )
 
-    def __init__(self, terminal: Terminal, options: Options, record: str | None) -> None:
+    def __init__(
+        self,
+        terminal: Terminal,
+        options: Options,
+        record: str | None,
+        handlers: Mapping[type, Handler] = HANDLERS,
+    ) -> None:
         self.terminal = terminal
+        self.handlers = handlers
         self.options = options
         self._printed: list[str] = []
         self.session = Session(
@@ -158,17 +174,25 @@ class Run:
         """
         value = None
         if self.options.device is not None:
-            from gradcli.arrays.backend import located
+            from gradcli.arrays.backend import located  # lazy: start-up: NumPy
 
             # Before the ceiling on memory: what the GPU's libraries take is not the program's.
             located("--device", self.options.device)
         with self.within_memory():
+            from gradcli.cli.arguments.bindings import Bindings  # lazy: start-up: NumPy
+
             self.bindings = Bindings(arguments, self.session, self.options)
             for result in self.follow(self.bindings.meet(statements)):
                 value = result.value
                 if after is not None:
                     after()
         return value
+
+    def arguments(self) -> list[Argument]:
+        """The arguments that the program was given."""
+        if self.bindings is None:
+            return []
+        return [binding.argument for binding in self.bindings.bindings.values()]
 
     def report(self, value: Any = None, *, compact: bool = False) -> bool:
         """Show what the run came to and write it to the file that was asked for.
@@ -192,13 +216,35 @@ class Run:
         """Find the output, differentiate it where the program did not, and collect what came of
         it; None for a program without a tensor.
         """
-        from gradcli.cli.program.report import result_of
+        from gradcli.cli.program.report import result_of  # lazy: start-up: NumPy
 
         inputs = [] if self.bindings is None else self.bindings.inputs()
         return result_of(self.session, self.options, inputs, value)
 
+    def recorded(
+        self, statements: Sequence[Statement], value: Any, differentiates: bool
+    ) -> Recorded:
+        """The run with all its values, as data; `differentiates` if it is to end with a backward
+        pass, as a one-shot's does, unless the program has run one.
+        """
+        from gradcli.explain.recorded_run import Recorded  # lazy: start-up: NumPy
+
+        recorder, followed = self.session.state.recorder, self.session.interpreter.followed
+        assert followed is not None
+        name, output = None, None
+        if differentiates and not recorder.passes:
+            result = self.result(value)
+            if result is not None:
+                name, output = result.name, result.output
+        else:
+            found = self.session.last_tensor()
+            if found is not None:
+                name, output = found
+        with self.session.running():
+            return Recorded(statements, self.session.values, recorder, followed, output, name)
+
     def _report(self, value: Any, compact: bool) -> bool:
-        from gradcli.cli.program.report import show
+        from gradcli.cli.program.report import show  # lazy: start-up: NumPy
 
         result = self.result(value)
         if self.options.json:
@@ -211,25 +257,23 @@ class Run:
         return result is not None
 
     def _json(self, result: Any, compact: bool) -> str:
-        from gradcli.render.result_json import text
+        from gradcli.render.result_json import text  # lazy: start-up: JSON
 
         return text(self._document(result), compact=compact)
 
     def _document(self, result: Any) -> dict[str, Any]:
-        from gradcli.render.result_json import document
+        from gradcli.render.result_json import document  # lazy: start-up: JSON
 
         with self.session.running():
             steps = self.options.trace == "steps"
             return document(result, "".join(self._printed), steps=steps)
 
     def _command(self, command: Command) -> None:
-        from gradcli.cli.dot_commands.table import carry_out
-
-        carry_out(self, command)
+        self.handlers[Command](self, command)
 
     def show_value(self, value: Any) -> None:
         """Show the value of an expression."""
-        from gradcli.render.values import shown
+        from gradcli.render.values import shown  # lazy: start-up: NumPy
 
         text = shown(value, self.mode, self.terminal.style, full=self.options.full)
         if self.mode == "table":
@@ -247,39 +291,17 @@ class Run:
             self.terminal.write(text)
 
     def _emit(self, event: Any) -> None:
-        """Show what the program shows."""
+        """Show or answer an event of the program."""
         if self.muted:
             return
         if isinstance(event, Printed):
             # What came out of a file must not command the terminal.
             on_terminal = self.terminal.style.width is not None
-            shown = escaped(event.text) if on_terminal else event.text
-        elif isinstance(event, Traced):
-            shown = f"{self._traced(event)}\n"
-        elif isinstance(event, Explained):
-            from gradcli.cli.commands.explain import explained_tensor
-
-            shown = explained_tensor(self, event)
-        elif isinstance(event, Asked):
-            from gradcli.cli.dot_commands.ask import answer
-
-            answer(self, event.command, event.question)
-            return
+            self.show(escaped(event.text) if on_terminal else event.text)
+        elif type(event) in self.handlers:
+            self.handlers[type(event)](self, event)
         else:
             self.terminal.warning(event)
-            return
-        self.show(shown)
-
-    def _traced(self, event: Traced) -> str:
-        from gradcli.cli.program.report import trace_text
-        from gradcli.explain.result import Result
-
-        tensor = event.tensor
-        events = self.session.rehearse(tensor) if event.style == "steps" else ()
-        graph = self.session.graph(tensor)
-        return trace_text(
-            self.terminal, event.style, Result(tensor.name, tensor, None, (), graph, events)
-        )
 
 
 _LONGEST_TIMED = 60
@@ -297,63 +319,3 @@ def _shortened(text: str) -> str:
     line, _, more = text.partition("\n")
     cut = len(line) > _LONGEST_TIMED or more
     return f"{line[:_LONGEST_TIMED].rstrip()} …" if cut else line
-
-
-def explain_missing(
-    error: GradcliError,
-    statements: Sequence[Statement],
-    arguments: Sequence[Argument],
-    command: str,
-) -> None:
-    """Let the error of a name without a value show how to give it one.
-
-    Args:
-        error: what ended the run.
-        statements: the program.
-        arguments: the arguments that were given.
-        command: the command line up to the arguments.
-    """
-    if error.code != "E101" or error.span is None:
-        return
-    from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, mentions
-    from gradcli.language.hints.spelling import ADVICE, SPELLINGS
-    from gradcli.language.library.namespace import REFUSED, table_of
-
-    known = {argument.name for argument in arguments}
-    missing: dict[str, None] = {}
-    mentioned: set[str] = set()
-    for statement in statements:
-        for name, how in mentions(statement).items():
-            mentioned.add(name)
-            if how in (ASSIGNED, BOUND):
-                known.add(name)
-            elif name not in known and table_of(name) is None:
-                missing.setdefault(name)
-    if error.span.text not in missing or error.span.text in {*REFUSED, *ADVICE, *SPELLINGS}:
-        return
-    if error.help is not None and any(f"`{name}`" in error.help for name in known):
-        return  # a slip in one of the program's own names
-    given = [each.source.text for each in arguments if each.name in mentioned]
-    wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
-    from shlex import join
-
-    example = f"give it a value: {command} {join([*given, *wanted])}"
-    if error.help is None:
-        error.help = example
-    else:  # what the name was likely meant to be
-        error.notes = (*error.notes, f"or {example}")
-
-
-def prove_cut(
-    error: GradcliError,
-    run: Run,
-    statements: Sequence[Statement],
-    arguments: Sequence[Argument],
-) -> None:
-    """Let the error of a tensor without a graph, or without a gradient, show where the graph was
-    cut.
-    """
-    if error.code == "E402" or (error.code == "E202" and error.labels):
-        from gradcli.cli.commands.error_notes import prove
-
-        prove(error, run, statements, arguments)

@@ -6,7 +6,10 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from gradcli.errors import GradcliError, Span
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, all_mentions
+from gradcli.errors import GradcliError, Source, Span
+from gradcli.language.parser.parser import parse_program
+from gradcli.language.tree import AugmentedAssign, Name
 
 if TYPE_CHECKING:
     from gradcli.language.tree import Statement
@@ -72,9 +75,6 @@ class Transcript:
 
     def assignment(self, name: str) -> Span | None:
         """The statement that gave a name its value last, None if none did."""
-        from gradcli.errors import Source
-        from gradcli.language.parser.parser import parse_program
-
         word = re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
         for span, _ in reversed(self._statements):
             if not word.search(span.text):
@@ -86,12 +86,8 @@ class Transcript:
 
 def _gives(statement: Statement, name: str) -> bool:
     """Whether a statement gives a name a value anywhere in it."""
-    from gradcli.language.tree import AugmentedAssign, Name
-
     if isinstance(statement, AugmentedAssign):
         return isinstance(statement.target, Name) and statement.target.name == name
-    from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, all_mentions
-
     return any(
         mention.name == name and mention.how in (ASSIGNED, BOUND)
         for mention in all_mentions(statement)

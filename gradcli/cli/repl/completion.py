@@ -32,7 +32,7 @@ class EntryCompleter(Completer):
         self, document: Document, complete_event: CompleteEvent
     ) -> Iterator[Completion]:
         """What can go on behind the cursor."""
-        from gradcli.cli.repl import candidates
+        from gradcli.cli.repl import candidates  # lazy: start-up: NumPy
 
         place = Place(document.text_before_cursor)
         kinds, word = place.kinds, place.word

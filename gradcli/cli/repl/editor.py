@@ -73,8 +73,8 @@ def editor(run: Run) -> Callable[[], str]:
 def _warm() -> None:
     # Whatever fails here fails again, and is reported, where it is needed.
     with suppress(Exception):
-        import gradcli.language.interpreter
-        import gradcli.language.library.namespace  # noqa: F401
+        import gradcli.language.interpreter  # lazy: start-up: while a person types
+        import gradcli.language.library.namespace  # noqa: F401  # lazy: start-up: likewise
 
 
 # --- keys ---------------------------------------------------------------------------------------

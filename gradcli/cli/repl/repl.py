@@ -7,7 +7,8 @@ import sys
 from typing import TYPE_CHECKING
 
 from gradcli import __version__
-from gradcli.cli.program.run import Run, prove_cut
+from gradcli.cli.program.error_notes import note_detachments
+from gradcli.cli.program.run import Run
 from gradcli.cli.repl.plain import plain_reader
 from gradcli.errors import GradcliError
 
@@ -71,7 +72,7 @@ def run_entry(run: Run, text: str, name: str) -> None:
     except GradcliError as error:
         if error.code in ("E202", "E402"):
             former = run.session.parse(run.transcript.program(), "session")
-            prove_cut(error, run, [*former, *statements[done:]], ())
+            note_detachments(error, run, [*former, *statements[done:]], ())
         terminal.error(error)
         if statements:
             run.transcript.failed += 1
@@ -98,7 +99,7 @@ def _reader(run: Run) -> Callable[[], str]:
         nonlocal reader
         try:
             if reader is None:
-                from gradcli.cli.repl.editor import editor
+                from gradcli.cli.repl.editor import editor  # lazy: start-up: prompt_toolkit
 
                 reader = editor(run)
             return reader()

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from gradcli.autograd.tensor import Tensor
+from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Label, Span
+from gradcli.explain.why.detachments import holds
+from gradcli.explain.why.why import why, without_grad
+from gradcli.language import tree
+from gradcli.render.diagnostics.snippet import location
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.values import Argument
-    from gradcli.cli.program.run import Run
     from gradcli.explain.recorded_run import Recorded
     from gradcli.explain.why.detachments import Cut
     from gradcli.explain.why.why import Why
@@ -26,7 +31,7 @@ _MOST = 3
 """Cuts that are shown beside an error."""
 
 
-def prove(
+def label_detachments(
     error: GradcliError,
     run: Run,
     statements: Sequence[Statement],
@@ -50,8 +55,6 @@ def prove(
             proof = _of_graph(found, error.span)
     if proof is None:
         return
-    from gradcli.explain.why.detachments import holds
-
     error.notes = (*error.notes, proof.reason)
     if proof.cuts:
         outside = [c for c in proof.cuts if c.place is not None and not holds(error.span, c.place)]
@@ -71,22 +74,19 @@ def _missing_gradient(error: GradcliError) -> str | None:
 
 def _of_gradient(found: Recorded, name: str) -> Why | None:
     """Why a variable has no gradient."""
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.explain.why.why import why
-
     tensor = found.values.get(name)
     return why(found, name, tensor, "grad") if type(tensor) is Tensor else None
 
 
 def _of_graph(found: Recorded, place: Span) -> Why | None:
     """Why the tensor at a place has no graph."""
-    from gradcli.explain.why.why import without_grad
-
     tensor = _tensor_at(found, place)
     return None if tensor is None else without_grad(found, "", tensor.name or "it", tensor)
 
 
-def note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]) -> None:
+def report_missing_gradients(
+    run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]
+) -> None:
     """Say of the arguments that got no gradient where the graph was cut on the way from them."""
     if run.bindings is None or run.terminal.quiet:
         return
@@ -100,9 +100,6 @@ def note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[
     found = _again(run, statements, arguments, differentiated=True)
     if found is None:
         return
-    from gradcli.explain.why.why import why
-    from gradcli.render.diagnostics.snippet import location
-
     for name in missing:
         tensor = found.inputs.get(name)
         if tensor is None:
@@ -118,8 +115,6 @@ def note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[
 
 def _repeatable(run: Run, statements: Sequence[Statement]) -> bool:
     """Whether running a program again is cheap, and changes nothing."""
-    from gradcli.language import tree
-
     if not statements or run.seconds > _LONGEST or run.reading:
         return False
     for node in tree.nodes_of(list(statements)):
@@ -140,10 +135,7 @@ def _again(
     differentiated: bool = False,
 ) -> Recorded | None:
     """The same run recorded whole, up to where it fails."""
-    from gradcli.cli.commands.ask import recorded
-    from gradcli.cli.program.run import Run as Again
-
-    again = Again(run.terminal, run.options, "values")
+    again = Run(run.terminal, run.options, "values")
     again.muted = True
     value = None
     try:
@@ -152,7 +144,7 @@ def _again(
     except GradcliError:
         differentiated = False
     try:
-        found = recorded(again, statements, value, differentiated)
+        found = again.recorded(statements, value, differentiated)
     except GradcliError:
         return None
     found.inputs = {} if again.bindings is None else dict(again.bindings.inputs())
@@ -161,9 +153,6 @@ def _again(
 
 def _tensor_at(found: Recorded, place: Span) -> Any:
     """The tensor without a graph that an expression at a place was about."""
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.explain.why.detachments import holds
-
     for evaluation in reversed(found.followed.evaluations):
         value = evaluation.value
         if type(value) is Tensor and not value.requires_grad and holds(place, evaluation.node.span):

@@ -1,0 +1,120 @@
+"""`gradcli blame`: the first NaN or infinity, and how to fix it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli.arguments.click_options import (
+    options_of,
+    terminal_of,
+    with_json,
+    with_program,
+    with_program_words,
+)
+from gradcli.cli.program.answer import answer_from_run
+from gradcli.cli.program.source import program_and_arguments
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.cli.arguments.options import Options
+    from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.run import Run
+    from gradcli.cli.program.source import Program
+    from gradcli.explain.result import Result
+    from gradcli.language.tree import Statement
+
+
+@click.command("blame")
+@click.option("--all", is_flag=True, help="Show every number that is not finite, in order.")
+@with_json
+@with_program
+@with_program_words
+def command(words: Sequence[str], file: str | None, all: bool, **given: Any) -> int:
+    """Find the first NaN or infinity, and its cure.
+
+    Exits with 1 where the output or a gradient is not finite.
+    """
+    terminal = terminal_of(given)
+    program, arguments = program_and_arguments("blame", words, file)
+    return terminal.checked(blame(terminal, program, arguments, options_of(given), all=all))
+
+
+def blame(
+    terminal: Terminal,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+    *,
+    all: bool,
+) -> int:
+    """Find the first number of a program that is not finite, and a fix; the exit code is 1 where
+    there is such a number.
+    """
+    from gradcli.explain.blame.blame import blame as find  # lazy: command: its body
+    from gradcli.explain.blame.nonfinite import Watch  # lazy: command: its body
+
+    watch = Watch()
+
+    def prepare(run: Run) -> None:
+        with run.session.running():
+            watch.install()
+
+    def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
+        from gradcli.cli.program.rerun import Rerun, outcome_of  # lazy: command: its body
+        from gradcli.explain.blame.rewrites import rewrites  # lazy: command: its body
+        from gradcli.explain.blame.verification import find_cure  # lazy: command: its body
+        from gradcli.render.answers.blame import (  # lazy: command: its body
+            blame_document,
+            blame_text,
+        )
+        from gradcli.render.result_json import text  # lazy: command: its body
+
+        gradients = () if result is None else [(g.name, g.tensor) for g in result.gradients]
+        with run.session.running():
+            watch.remove()
+        found = find(run.recorded(statements, None, False), watch, gradients)
+        first = found.first
+        if first is not None and result is not None:
+            rerun = Rerun(terminal, program.text(), program.name, arguments, options)
+            exact = rerun(dtype="float64")
+            changes = rewrites(first, found.others, statements)
+            first.cure = find_cure(changes, outcome_of(result), exact, rerun)
+        with run.session.running():
+            if options.json:
+                shown = text(blame_document(found), compact=options.format == "jsonl")
+            else:
+                shown = blame_text(found, terminal.style, all=all)
+        terminal.write(shown)
+        return 0 if first is None else 1
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        return report(run, statements, _differentiated(run, value))
+
+    def after_error(run: Run, statements: Sequence[Statement]) -> None:
+        # A program that checks its numbers fails of what is to be found.
+        if watch.births:
+            report(run, statements, None)
+
+    return answer_from_run(
+        terminal, "blame", program, arguments, options, "values", answer, prepare, after_error
+    )
+
+
+def _differentiated(run: Run, value: Any) -> Result | None:
+    """The result of a run; where several numbers came out and no seed is given, that of their
+    sum.
+    """
+    from gradcli.cli.program.report import find_output  # lazy: command: its body
+
+    try:
+        return run.result(value)
+    except GradcliError as error:
+        found = find_output(run.session, run.options, value)
+        if error.code != "E401" or found is None:
+            raise
+        run.options.seed = f"torch.ones({', '.join(map(str, found[1].array.shape))})"
+        return run.result(value)

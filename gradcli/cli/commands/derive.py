@@ -1,0 +1,72 @@
+"""`gradcli derive`: the gradients as formulas of the inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli.arguments.click_options import (
+    options_of,
+    terminal_of,
+    with_program,
+    with_program_words,
+)
+from gradcli.cli.arguments.values import Argument
+from gradcli.cli.program.answer import show_explanation
+from gradcli.cli.program.source import program_and_arguments
+
+if TYPE_CHECKING:
+    from gradcli.cli.program.run import Run
+    from gradcli.explain.result import Result
+
+
+@click.command("derive")
+@click.option("--shape", is_flag=True, help="Values are shapes: x=3,4 is random, 3 by 4.")
+@click.option(
+    "--to",
+    "target",
+    type=click.Choice(["gradcli", "latex", "numpy", "torch"]),
+    default="gradcli",
+    help="What is written: formulas in the language or in LaTeX, or a file for NumPy or PyTorch.",
+)
+@click.option("--json", is_flag=True, help="Print the formulas as JSON.")
+@with_program
+@with_program_words
+def command(words: Sequence[str], file: str | None, shape: bool, target: str, **given: Any) -> int:
+    """Write the gradients down as formulas of the inputs."""
+    terminal = terminal_of(given)
+    program, arguments = program_and_arguments("derive", words, file)
+    if shape:
+        arguments = with_shapes(arguments)
+
+    def prepare(run: Run) -> None:
+        from gradcli.cli.program.derivation import record_steps  # lazy: command: after the text
+
+        record_steps(run)
+
+    def show(run: Run, result: Result) -> str:
+        from gradcli.cli.program.derivation import formulas  # lazy: command: after the text
+
+        return formulas(run, result, program.text(), target)
+
+    options = options_of(given)
+    code = show_explanation(terminal, "derive", program, arguments, options, show, prepare)
+    return terminal.checked(code)
+
+
+def with_shapes(arguments: Sequence[Argument]) -> list[Argument]:
+    """Arguments whose values are shapes, `x=3,4`, as random tensors of these; the others as they
+    are.
+    """
+    found = []
+    for argument in arguments:
+        sizes = argument.text.strip("() ").removesuffix(",")
+        words = [each.strip() for each in sizes.split(",")] if sizes else []
+        if not argument.file and all(each.isdecimal() for each in words):
+            kind = ":const" if argument.constant else ""
+            word = f"{argument.name}{kind}=randn({', '.join(words) or '()'})"
+            argument = Argument(argument.name, argument.constant, word, word.index("=") + 1)
+        found.append(argument)
+    return found

@@ -1,0 +1,40 @@
+"""`gradcli repl`, and what happens without a program: a session, or standard input as a script."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from gradcli.cli.arguments.click_options import (
+    options_of,
+    terminal_of,
+    with_color,
+    with_device,
+    with_limits,
+)
+from gradcli.cli.arguments.files import STDIN
+from gradcli.cli.commands.run import batch
+from gradcli.cli.process.interruption import raising_on_signals
+from gradcli.cli.repl.repl import repl
+
+
+@click.command("repl")
+@with_color
+@with_device
+@with_limits
+def command(**given: Any) -> int:
+    """Work in a session: one statement after another."""
+    return start(given)
+
+
+def start(given: dict[str, Any]) -> int:
+    """Begin a session on a terminal; elsewhere run standard input as a script. The exit code."""
+    terminal = terminal_of(given)
+    if sys.stdin is None or not sys.stdin.isatty():
+        return terminal.checked(batch(terminal, [STDIN], [], options_of(given)))
+    if given.get("inputs") is not None:
+        raise click.UsageError("--inputs needs a program to run")
+    with raising_on_signals():
+        return repl(terminal, options_of(given))

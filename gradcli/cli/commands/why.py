@@ -1,0 +1,124 @@
+"""`gradcli why`: why a tensor has a gradient, or none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gradcli.cli.arguments.click_options import (
+    options_of,
+    terminal_of,
+    with_json,
+    with_program,
+    with_program_words,
+)
+from gradcli.cli.program.answer import answer_from_run
+from gradcli.cli.program.source import program_and_arguments
+from gradcli.errors import GradcliError
+from gradcli.language.hints.spelling import closest
+
+if TYPE_CHECKING:
+    from gradcli.cli.arguments.options import Options
+    from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.run import Run
+    from gradcli.cli.program.source import Program
+    from gradcli.explain.recorded_run import Recorded
+    from gradcli.language.tree import Statement
+
+
+@click.command("why")
+@click.argument("question", metavar="NAME.ATTRIBUTE")
+@with_json
+@with_program
+@with_program_words
+def command(question: str, words: Sequence[str], file: str | None, **given: Any) -> int:
+    """Prove why a tensor has a gradient, or has none.
+
+    The question comes first: x.grad, x.requires_grad or x.is_leaf. The answer is the path that
+    carries the gradient, or every place where it was cut.
+    """
+    terminal = terminal_of(given)
+    asked = read_question(question)
+    program, arguments = program_and_arguments("why", words, file)
+    return terminal.checked(why(terminal, asked, program, arguments, options_of(given)))
+
+
+class Question:
+    """A question of `why`: a variable and one of its attributes."""
+
+    __slots__ = ("attribute", "name")
+
+    def __init__(self, name: str, attribute: str) -> None:
+        self.name = name
+        self.attribute = attribute
+
+
+def read_question(text: str) -> Question:
+    """A question such as `x.grad`; raises a usage error for another text."""
+    from gradcli.explain.why.why import ATTRIBUTES  # lazy: command: its body
+
+    name, dot, attribute = text.partition(".")
+    known = ", ".join(f"{name or 'x'}.{each}" for each in ATTRIBUTES)
+    if not name.isidentifier() or not dot:
+        raise click.UsageError(f"`{text}` is no question: it is one of {known}")
+    if attribute not in ATTRIBUTES:
+        near = closest(attribute, ATTRIBUTES)
+        hint = f"; did you mean `{name}.{near}`?" if near else ""
+        raise click.UsageError(f"`why` answers {known}, not `{text}`{hint}")
+    return Question(name, attribute)
+
+
+def why(
+    terminal: Terminal,
+    question: Question,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+) -> int:
+    """Answer a question about a program: why a tensor has a gradient, or none; the exit code."""
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        differentiates = program.name == "program" or options.of or options.seed
+        write_why(run, question, run.recorded(statements, value, bool(differentiates)))
+        return 0
+
+    def after_error(run: Run, statements: Sequence[Statement]) -> None:
+        # That there is no gradient is often what the program failed of.
+        if question.name in run.session.values:
+            write_why(run, question, run.recorded(statements, None, False))
+
+    return answer_from_run(
+        terminal, "why", program, arguments, options, "values", answer, after_error=after_error
+    )
+
+
+def write_why(run: Run, question: Question, found: Recorded) -> None:
+    """Write the answer to a question."""
+    from gradcli.autograd.tensor import Tensor  # lazy: command: its body
+    from gradcli.explain.why.why import why as explain  # lazy: command: its body
+    from gradcli.language.objects.types import type_name  # lazy: command: its body
+    from gradcli.render.answers.why import why_document, why_text  # lazy: command: its body
+    from gradcli.render.result_json import text  # lazy: command: its body
+
+    if question.name not in found.values:
+        near = closest(question.name, [n for n, v in found.values.items() if type(v) is Tensor])
+        raise click.UsageError(
+            f"the program has no `{question.name}`" + (f"; did you mean `{near}`?" if near else "")
+        )
+    tensor = found.values[question.name]
+    if type(tensor) is not Tensor:
+        raise GradcliError(
+            "E202",
+            f"`{question.name}` is no tensor but a value of type {type_name(tensor)}",
+            help="gradients and graphs belong to tensors",
+        )
+    with run.session.running():
+        found_why = explain(found, question.name, tensor, question.attribute)
+        if run.options.json:
+            shown = text(why_document(found_why), compact=run.options.format == "jsonl")
+        else:
+            shown = why_text(found_why, run.terminal.style)
+    run.terminal.write(shown)

@@ -1,0 +1,74 @@
+"""Who answers the events of a program: dot-commands, and what programs ask to be shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.cli.program.run import HANDLERS
+from gradcli.cli.program.source import Program
+from gradcli.errors import GradcliError
+from gradcli.language.events import Asked, Explained, Traced
+from gradcli.language.tree import Command
+from gradcli.state import active
+
+if TYPE_CHECKING:
+    from gradcli.cli.program.run import Run
+
+
+def _command(run: Run, command: Command) -> None:
+    from gradcli.cli.dot_commands.table import carry_out  # lazy: command: a dot-command
+
+    carry_out(run, command)
+
+
+def _traced(run: Run, event: Traced) -> None:
+    from gradcli.cli.program.report import trace_of_tensor  # lazy: command: `trace(y)`
+
+    run.show(trace_of_tensor(run.terminal, run.session, event.tensor, event.style))
+
+
+def _explained(run: Run, event: Explained) -> None:
+    if event.derived:
+        from gradcli.cli.program.derivation import formulas_of_tensor  # lazy: command: `derive(y)`
+
+        run.show(formulas_of_tensor(run, event.tensor))
+    else:
+        from gradcli.cli.program.explanation import (  # lazy: command: `explain(y)`
+            explanation_of_tensor,
+        )
+
+        run.show(explanation_of_tensor(run, event.tensor))
+
+
+def _asked(run: Run, event: Asked) -> None:
+    """Answer `why`, `blame` or `check` about what a session has run so far.
+
+    A session records no operations, so the statements that succeeded are run once more, recorded;
+    of that run nothing is shown or kept.
+
+    Raises:
+        GradcliError: E105 for a question that `why` does not answer.
+    """
+    from gradcli.cli.commands.blame import blame  # lazy: command: `why`, `blame`, `check`
+    from gradcli.cli.commands.check import MOST, Check, check  # lazy: command: likewise
+    from gradcli.cli.commands.why import read_question, why  # lazy: command: likewise
+
+    terminal, options, arguments = run.terminal, run.options, run.arguments()
+    program = Program(run.transcript.program(), "session")
+    before = active.state
+    try:
+        if event.command == "why":
+            why(terminal, read_question(event.question), program, arguments, options)
+        elif event.command == "blame":
+            blame(terminal, program, arguments, options, all=False)
+        else:
+            check(terminal, program, arguments, options, Check(1, MOST, None, ()))
+    except click.UsageError as error:
+        raise GradcliError("E105", error.format_message()) from error
+    finally:
+        active.state = before
+
+
+HANDLERS.update({Command: _command, Traced: _traced, Explained: _explained, Asked: _asked})

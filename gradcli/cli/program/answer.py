@@ -1,0 +1,115 @@
+"""Runs a program in order to answer a question about it: `explain`, `derive`, `why`, `blame`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.cli.program.error_notes import note_missing_values
+from gradcli.cli.program.run import Run
+from gradcli.errors import GradcliError
+
+if TYPE_CHECKING:
+    from gradcli.cli.arguments.options import Options
+    from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.source import Program
+    from gradcli.explain.result import Result
+    from gradcli.language.tree import Statement
+
+
+def answer_from_run(
+    terminal: Terminal,
+    command: str,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+    record: str,
+    answer: Callable[[Run, Sequence[Statement], Any], int],
+    prepare: Callable[[Run], None] = lambda run: None,
+    after_error: Callable[[Run, Sequence[Statement]], None] | None = None,
+) -> int:
+    """Run a program and let a command answer from the run.
+
+    Args:
+        terminal: where the answer goes.
+        command: the command's name.
+        program: the program.
+        arguments: the values of its names.
+        options: what the command line asks for.
+        record: what the session records.
+        answer: given the run, the statements and the value of the last of them, writes the answer
+            and gives the exit code.
+        prepare: called with the run before the program.
+        after_error: called where the program failed, to answer from what ran before.
+
+    Returns:
+        The exit code.
+    """
+    run = Run(terminal, options, record)
+    run.muted = True
+    statements: Sequence[Statement] = ()
+    has_run = False
+    try:
+        with run.limited():
+            statements = run.session.parse(program.text(), program.name)
+            prepare(run)
+            value = run.execute(statements, arguments)
+            has_run = True
+            with run.within_memory():
+                code = answer(run, statements, value)
+    except GradcliError as error:
+        note_missing_values(error, statements, arguments, f"gradcli {command} …")
+        terminal.error(error)
+        code = error.exit_code
+        if statements and not has_run and after_error is not None:
+            after_error(run, statements)
+    if run.bindings is not None:
+        run.bindings.warn_unused(terminal, statements if code else ())
+    return code
+
+
+def show_explanation(
+    terminal: Terminal,
+    command: str,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+    show: Callable[[Run, Result], str],
+    prepare: Callable[[Run], None] = lambda run: None,
+) -> int:
+    """Run a program, differentiate its output, and print what a command computes from the result.
+
+    Args:
+        terminal: where it goes.
+        command: the command's name.
+        program: the program.
+        arguments: the values of its names.
+        options: what the command line asks for.
+        show: the text to print.
+        prepare: called with the run before the program.
+
+    Returns:
+        The exit code: 3 with E402 where the output has no graph.
+    """
+
+    def answer(run: Run, statements: Sequence[Statement], value: Any) -> int:
+        result = run.result(value)
+        if result is None or result.graph.root is None:
+            raise _no_graph(result, statements)
+        terminal.write(show(run, result))
+        return 0
+
+    return answer_from_run(terminal, command, program, arguments, options, "all", answer, prepare)
+
+
+def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:
+    span = statements[-1].span if statements else None
+    if result is None:
+        return GradcliError("E402", "the program computes no tensor to explain", span=span)
+    return GradcliError(
+        "E402",
+        f"{result.name or 'the output'} does not require grad, so there is no gradient to explain",
+        span=span,
+        help="give an input a value behind the program (`x=2`), or make it with requires_grad=True",
+    )

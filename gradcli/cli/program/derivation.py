@@ -1,0 +1,84 @@
+"""The gradients of a result as formulas, in the form that `gradcli derive` is asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradcli.cli.arguments.options import Options
+from gradcli.cli.program.run import Run
+from gradcli.cli.program.source import run_program
+from gradcli.errors import GradcliError
+from gradcli.explain.derive.derive import derive
+from gradcli.explain.tape import Tape
+from gradcli.render.answers import derivation
+from gradcli.render.answers.derivation_json import derivation_document
+from gradcli.render.formulas.latex import latex
+from gradcli.render.result_json import text as json_text
+
+if TYPE_CHECKING:
+    from gradcli.autograd.tensor import Tensor
+    from gradcli.explain.derive.program import Derivation
+    from gradcli.explain.result import Result
+
+
+def record_steps(run: Run) -> None:
+    """Let a run, before its program begins, be recorded step by step."""
+    state = run.session.interpreter.state
+    state.recorder = Tape()
+    # A deferred array has no value to note down yet.
+    state.defer_from = 1 << 62
+
+
+def formulas(run: Run, result: Result, program: str, target: str) -> str:
+    """The formulas of a result, as JSON where the options ask for it.
+
+    Args:
+        run: the run, recorded step by step.
+        result: its result.
+        program: the text of the program.
+        target: "gradcli", "latex", "numpy" or "torch".
+    """
+    with run.session.running():
+        found = _derived(run, result)
+        if run.options.json:
+            return json_text(derivation_document(found, result.name))
+        if target == "latex":
+            return f"{latex(found, result.name or 'L')}\n"
+        if target == "numpy":
+            return derivation.numpy_text(found, program)
+        if target == "torch":
+            return derivation.torch_text(found, program)
+        return f"{derivation.program_text(found)}\n"
+
+
+def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
+    """The formulas of a tensor in a program or a session.
+
+    They need every step of the program, so what ran so far is run again.
+
+    Raises:
+        GradcliError: E413 where no name holds the tensor.
+    """
+    name = next((n for n, value in run.session.values.items() if value is tensor), None)
+    if name is None:
+        raise GradcliError(
+            "E413",
+            "derive() needs a tensor that a name of the program holds",
+            help="give it a name on a line of its own first: `y = …`",
+        )
+    options = Options(of=name, dtype=run.options.dtype, limits=run.options.limits)
+    again = Run(run.terminal, options, "all")
+    again.muted = True
+    record_steps(again)
+    program = run.transcript.program()
+    statements = again.session.parse(program, "program")
+    with again.limited():
+        result = again.result(again.execute(statements, run.arguments()))
+        assert result is not None  # a name holds the tensor
+        return formulas(again, result, program, "gradcli")
+
+
+def _derived(run: Run, result: Result) -> Derivation:
+    tape = run.session.state.recorder
+    assert isinstance(tape, Tape)
+    return derive(result, tape, run_program)

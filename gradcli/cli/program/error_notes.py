@@ -1,0 +1,94 @@
+"""What is said beside an error that ends a run: how to give a name a value, where a graph was cut.
+
+Most errors have no such notes, and a program that cannot be read is answered without NumPy: what
+computes them is imported when there is something to compute.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import join
+from typing import TYPE_CHECKING
+
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, mentions
+from gradcli.errors import GradcliError
+from gradcli.language.hints.spelling import ADVICE, SPELLINGS
+
+if TYPE_CHECKING:
+    from gradcli.cli.arguments.values import Argument
+    from gradcli.cli.program.run import Run
+    from gradcli.language.tree import Statement
+
+
+def note_missing_values(
+    error: GradcliError,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+    command: str,
+) -> None:
+    """Let the error of a name without a value show how to give it one.
+
+    Args:
+        error: what ended the run.
+        statements: the program.
+        arguments: the arguments that were given.
+        command: the command line up to the arguments.
+    """
+    if error.code != "E101" or error.span is None:
+        return
+    from gradcli.language.library.namespace import (  # lazy: start-up: NumPy, for E101 alone
+        REFUSED,
+        table_of,
+    )
+
+    known = {argument.name for argument in arguments}
+    missing: dict[str, None] = {}
+    mentioned: set[str] = set()
+    for statement in statements:
+        for name, how in mentions(statement).items():
+            mentioned.add(name)
+            if how in (ASSIGNED, BOUND):
+                known.add(name)
+            elif name not in known and table_of(name) is None:
+                missing.setdefault(name)
+    if error.span.text not in missing or error.span.text in {*REFUSED, *ADVICE, *SPELLINGS}:
+        return
+    if error.help is not None and any(f"`{name}`" in error.help for name in known):
+        return  # a slip in one of the program's own names
+    given = [each.source.text for each in arguments if each.name in mentioned]
+    wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
+    example = f"give it a value: {command} {join([*given, *wanted])}"
+    if error.help is None:
+        error.help = example
+    else:  # what the name was likely meant to be
+        error.notes = (*error.notes, f"or {example}")
+
+
+def note_detachments(
+    error: GradcliError,
+    run: Run,
+    statements: Sequence[Statement],
+    arguments: Sequence[Argument],
+) -> None:
+    """Let the error of a tensor without a graph, or without a gradient, show where the graph was
+    cut.
+    """
+    if error.code == "E402" or (error.code == "E202" and error.labels):
+        from gradcli.cli.program.detachment_notes import (  # lazy: start-up: the program runs again
+            label_detachments,
+        )
+
+        label_detachments(error, run, statements, arguments)
+
+
+def note_missing_gradients(
+    run: Run, statements: Sequence[Statement], arguments: Sequence[Argument]
+) -> None:
+    """Say where the graph was cut on the path from the arguments that got no gradient."""
+    inputs = [] if run.bindings is None else run.bindings.inputs()
+    if any(tensor.requires_grad and tensor.grad is None for _, tensor in inputs):
+        from gradcli.cli.program.detachment_notes import (  # lazy: start-up: the program runs again
+            report_missing_gradients,
+        )
+
+        report_missing_gradients(run, statements, arguments)

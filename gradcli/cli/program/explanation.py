@@ -1,0 +1,130 @@
+"""The ledger of a result as text or as JSON, with what else `gradcli explain` can show of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.cli.program.report import output_text
+from gradcli.explain.ledger.kinks import ties as ties_of
+from gradcli.explain.ledger.ledger import ledger
+from gradcli.explain.ledger.paths import paths_to
+from gradcli.explain.ledger.saved import saved_values
+from gradcli.explain.names import Operands
+from gradcli.explain.result import Result
+from gradcli.render.answers import ledger_extras as rendering
+from gradcli.render.answers.ledger import ledger_text
+from gradcli.render.answers.ledger_json import ledger_document
+from gradcli.render.result_json import text
+
+if TYPE_CHECKING:
+    from gradcli.cli.program.run import Run
+    from gradcli.explain.ledger.kinks import Tie
+    from gradcli.explain.ledger.paths import Paths
+    from gradcli.explain.ledger.saved import SavedValues
+
+
+class Extras:
+    """What is shown beside the ledger.
+
+    Attributes:
+        element: the element of large gradients that is worked out, None for the first.
+        ties: whether elements on kinks and ties are listed.
+        paths: the leaf whose paths are listed, or None.
+        saved: whether what the nodes saved is listed.
+    """
+
+    __slots__ = ("element", "paths", "saved", "ties")
+
+    def __init__(
+        self,
+        element: tuple[int, ...] | None = None,
+        ties: bool = False,
+        paths: str | None = None,
+        saved: bool = False,
+    ) -> None:
+        self.element = element
+        self.ties = ties
+        self.paths = paths
+        self.saved = saved
+
+
+def explanation(run: Run, result: Result, extras: Extras) -> str:
+    """The ledger of a result and its extras, as text or, where the options ask for it, as JSON.
+
+    Raises a usage error where `--paths` names no leaf.
+    """
+    leaf = _leaf(run, result, extras.paths)
+    with run.session.running():
+        if run.options.json:
+            return _json(run, result, extras, leaf)
+        return _text(run, result, extras, leaf)
+
+
+def explanation_of_tensor(run: Run, tensor: Tensor) -> str:
+    """The ledger of the backward pass that `tensor.backward()` would run now."""
+    events = run.session.rehearse(tensor)
+    result = Result(tensor.name, tensor, None, (), run.session.graph(tensor), events)
+    return _text(run, result, Extras(), None)
+
+
+def _leaf(run: Run, result: Result, name: str | None) -> Tensor | None:
+    """The leaf of a name; raises a usage error where it holds none."""
+    if name is None:
+        return None
+    for node in result.graph.nodes:
+        if node.leaf is not None and node.variable == name:
+            return node.leaf
+    value = run.session.values.get(name)
+    if type(value) is not Tensor or not value.is_leaf:
+        raise click.UsageError(f"--paths: `{name}` is no leaf of the program")
+    return value
+
+
+def _text(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
+    style = run.terminal.style
+    head = output_text(style, result.name, result.output)
+    if result.seed is not None:
+        head += output_text(style, "seed", result.seed)
+    rows = ledger(result.graph, result.events)
+    parts = [f"{head}\n{ledger_text(rows, style, extras.element)}"]
+    operands = Operands(result.graph)
+    ties, paths, saved = _extras(run, result, extras, leaf)
+    if ties is not None:
+        parts.append(rendering.ties_text(ties, operands))
+    if paths is not None:
+        parts.append(rendering.paths_text(paths, extras.paths or "", operands))
+    if saved is not None:
+        parts.append(rendering.saved_text(saved, operands))
+    return "\n\n".join(parts) + "\n"
+
+
+def _json(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
+    found = ledger_document(result, ledger(result.graph, result.events), extras.element)
+    ties, paths, saved = _extras(run, result, extras, leaf)
+    if ties is not None:
+        found["ties"] = rendering.ties_document(ties)
+    if paths is not None:
+        found["paths"] = rendering.paths_document(paths)
+    if saved is not None:
+        found["saved"] = rendering.saved_document(saved)
+    return text(found)
+
+
+def _extras(
+    run: Run, result: Result, extras: Extras, leaf: Tensor | None
+) -> tuple[list[Tie] | None, Paths | None, SavedValues | None]:
+    """The ties, the paths and the saved values, where they are asked for."""
+    ties = paths = saved = None
+    if extras.ties:
+        recorder = run.session.state.recorder
+        assert recorder is not None
+        ties = ties_of(result.graph, result.events, recorder.operations or ())
+    if leaf is not None:
+        paths = paths_to(result.graph, result.events, leaf)
+    if extras.saved:
+        names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
+        saved = saved_values(result.graph, result.events, names)
+    return ties, paths, saved
