@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import gradcli
 from gradcli.ops.binding.lazy import LATER
 
@@ -63,6 +65,8 @@ except SystemExit:
     loaded = _modules_after(program, tmp_path)
     late = {f"gradcli.ops.{family}" for family in LATER}
     assert sorted((HEAVY | late) & (loaded - baseline)) == []
+    commands = "gradcli.cli.commands."
+    assert [name for name in loaded if name.startswith(commands)] == [f"{commands}one_shot"]
 
 
 ADDED = """
@@ -130,6 +134,19 @@ assert "no_such_name" not in modules["torch"]
         "gradcli.ops.shape.bitcast",
         "gradcli.ops.summaries",
     }
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["explain", "e = (a +"]])
+def test_help_and_wrong_programs_need_no_numpy(tmp_path: Path, words: list[str]) -> None:
+    program = f"""
+from gradcli.cli.main import main
+try:
+    main({words!r})
+except SystemExit:
+    pass
+"""
+    _modules_after(program, tmp_path)
+    assert "numpy" not in _modules_after(program, tmp_path)
 
 
 def test_wrong_program_needs_no_numpy(tmp_path: Path) -> None:

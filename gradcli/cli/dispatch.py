@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gradcli.cli.program.run import HANDLERS
+from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.cli.program.source import Program
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Explained, Traced

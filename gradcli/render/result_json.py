@@ -16,6 +16,7 @@ from gradcli.errors import GradcliError, Span
 from gradcli.explain.gradients import Gradient
 from gradcli.explain.result import Result
 from gradcli.files.json import spelled
+from gradcli.render.diagnostics.json import error_object
 from gradcli.render.style import escaped
 
 SCHEMA = "gradcli.result/1"
@@ -46,8 +47,6 @@ def document(result: Result | None, printed: str = "", *, steps: bool = False) -
 
 def failed(error: GradcliError) -> dict[str, Any]:
     """A run that an error ended as a JSON object."""
-    from gradcli.render.diagnostics.json import error_object
-
     return {"schema": SCHEMA, "error": error_object(error)}
 
 

@@ -9,6 +9,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.explain.result import Result
 from gradcli.language.objects.repr import display
 from gradcli.render.result_json import number, text
+from gradcli.render.result_table import table
 from gradcli.render.style import PLAIN, Style
 
 
@@ -24,8 +25,6 @@ def shown(value: Any, mode: str, style: Style = PLAIN, *, full: bool = False) ->
     if mode in ("json", "jsonl"):
         return text(_document(value), compact=mode == "jsonl")
     if mode == "table" and type(value) is Tensor:
-        from gradcli.render.result_table import table
-
         return table(Result(value.name, value, None, (), Graph(value)), style, full=full)
     return f"{display(value)}\n"
 

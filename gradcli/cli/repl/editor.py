@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from textwrap import dedent
 from threading import Thread
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,6 @@ _PROMPTED = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
 
 def editor(run: Run) -> Callable[[], str]:
     """Reads an entry; raises EOFError on Ctrl-D, KeyboardInterrupt on Ctrl-C."""
-    history = EntryHistory(history_path(), run.terminal.note)
-    completer = EntryCompleter(run.session)
     output = create_output()
     if isinstance(output, Vt100_Output):
         # Not every terminal answers when it is asked where the cursor is.
@@ -45,14 +44,14 @@ def editor(run: Run) -> Callable[[], str]:
         message=[("class:prompt", PROMPT)],
         multiline=True,
         prompt_continuation=[("class:prompt", CONTINUATION)],
-        history=history,
+        history=EntryHistory(history_path(), run.terminal.note),
         enable_history_search=True,
-        completer=completer,
+        completer=EntryCompleter(run.session),
         complete_while_typing=False,
         lexer=EntryLexer(),
         style=COLORS,
         color_depth=None if run.terminal.style.color else ColorDepth.DEPTH_1_BIT,
-        key_bindings=_bindings(completer, history),
+        key_bindings=_BINDINGS,
         enable_suspend=True,
         enable_open_in_editor=True,
         tempfile_suffix=".grad",
@@ -79,74 +78,79 @@ def _warm() -> None:
 
 # --- keys ---------------------------------------------------------------------------------------
 
-
-def _bindings(completer: EntryCompleter, history: EntryHistory) -> KeyBindings:
-    bindings = KeyBindings()
-    typing = has_focus("DEFAULT_BUFFER")
-
-    @Condition
-    def in_margin() -> bool:
-        line = get_app().current_buffer.document.current_line_before_cursor
-        return not line.strip() and bool(get_app().current_buffer.text)
-
-    @bindings.add("enter", filter=typing)
-    def enter(event: KeyPressEvent) -> None:
-        """Run a complete entry, wherever the cursor stands; go on with an incomplete one."""
-        buffer = event.current_buffer
-        if buffer.complete_state is not None and buffer.complete_state.current_completion:
-            buffer.complete_state = None
-        elif _is_complete(buffer, history):
-            buffer.validate_and_handle()
-        else:
-            _new_line(buffer)
-
-    @bindings.add("escape", "enter", filter=typing)
-    def new_line(event: KeyPressEvent) -> None:
-        """Go on in a new line, whatever the entry is."""
-        _new_line(event.current_buffer)
-
-    @bindings.add("tab", filter=typing & in_margin & ~has_selection)
-    def indent(event: KeyPressEvent) -> None:
-        """Indent by a level; elsewhere Tab completes."""
-        buffer = event.current_buffer
-        width = len(buffer.document.current_line_before_cursor) % len(_INDENT)
-        buffer.insert_text(_INDENT[width:])
-
-    @bindings.add("tab", filter=typing & ~in_margin & ~has_completions)
-    def complete(event: KeyPressEvent) -> None:
-        """Fill in what all candidates begin with, and show them where there are several.
-
-        Right here rather than in a task of the editor's, since more keys may be waiting.
-        """
-        buffer = event.current_buffer
-        document = buffer.document
-        found = list(completer.get_completions(document, CompleteEvent(completion_requested=True)))
-        if len(found) == 1:
-            buffer.delete_before_cursor(-found[0].start_position)
-            buffer.insert_text(found[0].text)
-        elif found:
-            buffer.insert_text(get_common_complete_suffix(document, found))
-            buffer.start_completion()
-
-    @bindings.add("backspace", filter=typing & in_margin & ~has_selection)
-    def dedent(event: KeyPressEvent) -> None:
-        """Take back a level of indentation, or the character before the cursor."""
-        buffer = event.current_buffer
-        margin = buffer.document.current_line_before_cursor
-        count = (len(margin) - 1) % len(_INDENT) + 1 if margin.isspace() else 1
-        buffer.delete_before_cursor(count)
-
-    @bindings.add(Keys.BracketedPaste, filter=typing)
-    def paste(event: KeyPressEvent) -> None:
-        """Insert a text as it is, without the prompts and the margin that it was copied with."""
-        buffer = event.current_buffer
-        text = event.data.replace("\r\n", "\n").replace("\r", "\n")
-        buffer.insert_text(text if buffer.text.strip() else pasted(text))
-
-    return bindings
+_BINDINGS = KeyBindings()
+_TYPING = has_focus("DEFAULT_BUFFER")
 
 
-def _is_complete(buffer: Buffer, history: EntryHistory) -> bool:
+@Condition
+def _in_margin() -> bool:
+    line = get_app().current_buffer.document.current_line_before_cursor
+    return not line.strip() and bool(get_app().current_buffer.text)
+
+
+@_BINDINGS.add("enter", filter=_TYPING)
+def _enter(event: KeyPressEvent) -> None:
+    """Run a complete entry, wherever the cursor stands; go on with an incomplete one."""
+    buffer = event.current_buffer
+    if buffer.complete_state is not None and buffer.complete_state.current_completion:
+        buffer.complete_state = None
+    elif _is_complete(buffer):
+        buffer.validate_and_handle()
+    else:
+        _new_line(buffer)
+
+
+@_BINDINGS.add("escape", "enter", filter=_TYPING)
+def _continue(event: KeyPressEvent) -> None:
+    """Go on in a new line, whatever the entry is."""
+    _new_line(event.current_buffer)
+
+
+@_BINDINGS.add("tab", filter=_TYPING & _in_margin & ~has_selection)
+def _indent(event: KeyPressEvent) -> None:
+    """Indent by a level; elsewhere Tab completes."""
+    buffer = event.current_buffer
+    width = len(buffer.document.current_line_before_cursor) % len(_INDENT)
+    buffer.insert_text(_INDENT[width:])
+
+
+@_BINDINGS.add("tab", filter=_TYPING & ~_in_margin & ~has_completions)
+def _complete(event: KeyPressEvent) -> None:
+    """Fill in what all candidates begin with, and show them where there are several.
+
+    Right here rather than in a task of the editor's, since more keys may be waiting.
+    """
+    buffer = event.current_buffer
+    document = buffer.document
+    found = list(
+        buffer.completer.get_completions(document, CompleteEvent(completion_requested=True))
+    )
+    if len(found) == 1:
+        buffer.delete_before_cursor(-found[0].start_position)
+        buffer.insert_text(found[0].text)
+    elif found:
+        buffer.insert_text(get_common_complete_suffix(document, found))
+        buffer.start_completion()
+
+
+@_BINDINGS.add("backspace", filter=_TYPING & _in_margin & ~has_selection)
+def _dedent(event: KeyPressEvent) -> None:
+    """Take back a level of indentation, or the character before the cursor."""
+    buffer = event.current_buffer
+    margin = buffer.document.current_line_before_cursor
+    count = (len(margin) - 1) % len(_INDENT) + 1 if margin.isspace() else 1
+    buffer.delete_before_cursor(count)
+
+
+@_BINDINGS.add(Keys.BracketedPaste, filter=_TYPING)
+def _paste(event: KeyPressEvent) -> None:
+    """Insert a text as it is, without the prompts and the margin that it was copied with."""
+    buffer = event.current_buffer
+    text = event.data.replace("\r\n", "\n").replace("\r", "\n")
+    buffer.insert_text(text if buffer.text.strip() else pasted(text))
+
+
+def _is_complete(buffer: Buffer) -> bool:
     """Whether Enter runs the entry.
 
     A block that is being typed ends with an empty line. One that is there already - from the
@@ -157,7 +161,7 @@ def _is_complete(buffer: Buffer, history: EntryHistory) -> bool:
         return True
     if is_incomplete(f"{text}\n"):
         return False
-    return not buffer.document.is_cursor_at_the_end or text in history.get_strings()
+    return not buffer.document.is_cursor_at_the_end or text in buffer.history.get_strings()
 
 
 def _new_line(buffer: Buffer) -> None:
@@ -173,8 +177,6 @@ def _new_line(buffer: Buffer) -> None:
 
 def pasted(text: str) -> str:
     """A text without the prompts of a session and the margin that all its lines have."""
-    from textwrap import dedent
-
     lines = text.split("\n")
     if _PROMPTED.match(text):
         lines = [line[4:] for line in lines if _PROMPTED.match(line)]

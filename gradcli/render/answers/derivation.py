@@ -8,6 +8,7 @@ import numpy as np
 
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.program import Derivation, Line, shortest, without_expression
+from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
 from gradcli.render.formulas.numpy_code import DEFINITIONS, NumpyWriter, Unspoken
@@ -141,8 +142,6 @@ def torch_formula(symbol: Symbol) -> str:
 
 
 def _qualified(symbol: Symbol) -> Symbol:
-    from gradcli.explain.symbols.substitution import rebuilt
-
     parts = tuple(_qualified(part) for part in symbol.parts)
     if isinstance(symbol, Call) and not symbol.method:
         name = symbol.function

@@ -15,11 +15,14 @@ from gradcli.explain.derive.formulas import derivative_formulas, forward_formula
 from gradcli.explain.symbols.substitution import substituted
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Name, Symbol
+from gradcli.language.library.namespace import MODULES
+from gradcli.language.objects.repr import display
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.ops.lookup import PLACES, TENSOR, Found, find, is_bound, names_in
 from gradcli.ops.summaries import NOTES, SUMMARIES
 from gradcli.render.help.examples import example
+from gradcli.session import Session
 
 _OPERATORS = {
     "add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "floor_divide": "x // y",
@@ -58,8 +61,6 @@ def op_help(name: str, width: int = 80) -> str | None:
 
 def load(place: str) -> Mapping[str, Any]:
     """The names of a module, loaded where they are not yet."""
-    from gradcli.language.library.namespace import MODULES
-
     return MODULES[place].names
 
 
@@ -258,9 +259,6 @@ def _folded(line: str, width: int) -> list[str]:
 
 def result_of(program: str) -> str | None:
     """What the last expression of a program gives; None where it gives nothing or fails."""
-    from gradcli.language.objects.repr import display
-    from gradcli.session import Session
-
     session = Session()
     try:
         value = None
