@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
+from gradcli.cli.repl.history import EntryHistory
 from tests.command_line import CommandLine
 from tests.running import run as run_program
 
@@ -63,6 +65,9 @@ PROGRAMS = {
     "O().state_dict()": "AttributeError",
     "ones(1)[(None,) * 100]": "IndexError",
     "torch.sum(ones(3)[10**5000])": "ValueError",
+    "torch.autograd.graph.saved_tensors_hooks(1, 1)": "TypeError",
+    "torch.vmap(V.apply)(ones(3))": "RuntimeError",
+    "tensor([True])._neg_view()": "NotImplementedError",
 }
 """What a program asks for that no check refuses, and the class that it can catch."""
 
@@ -73,6 +78,19 @@ class A:
 class O(torch.optim.Optimizer):
     def __init__(self):
         pass
+
+class V(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return 3
 
 """
 
@@ -89,3 +107,55 @@ def test_what_escapes_can_be_caught(expression: str) -> None:
     assert failed is not None
     assert failed.code != "E901"
     assert failed.span is not None
+
+
+ENDLESS = [
+    "for i in zeros(10**9, 0):\n    pass",
+    "zeros(10**9, 0).unbind()",
+    "zeros(10**9, 0).split(1)",
+    "zeros(10**9, 0).chunk(10**9)",
+    "zeros(0, 0).chunk(10**9)",
+    "zeros(10**9, 0).tensor_split(10**9)",
+    "nn.RNN(1, 1, 10**9)",
+]
+
+
+@pytest.mark.parametrize("program", ENDLESS)
+def test_work_is_counted_before_it_is_done(program: str) -> None:
+    error = run_program(program).error
+    assert error is not None
+    assert error.code == "E605"
+
+
+def test_what_pytorch_takes() -> None:
+    outcome = run_program(
+        "norm = nn.BatchNorm1d(3, momentum=tensor(0.1))\n"
+        "norm(torch.arange(6.).view(2, 3))\n"
+        "print(norm.running_mean, norm.running_var)\n"
+        "print(nn.utils.rnn.unpad_sequence(ones(3, 2), tensor([[1], [2]])))\n"
+    )
+    assert outcome.error is None
+    assert outcome.stdout == (
+        "tensor([0.1500, 0.2500, 0.3500]) tensor([1.3500, 1.3500, 1.3500])\n"
+        "[tensor([1.]), tensor([1., 1.])]\n"
+    )
+
+
+def test_what_another_process_left_stays(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Process ids come again, in containers above all."""
+    monkeypatch.chdir(tmp_path)
+    left = tmp_path / f"g.npz.{os.getpid()}.0.part"
+    left.write_text("another's", encoding="utf-8")
+    finished = CommandLine(capsys)("y = x*2", "x=2", "-o", "g.npz")
+    assert finished.code == 0, finished.err
+    assert left.read_text(encoding="utf-8") == "another's"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.npz", left.name]
+
+
+def test_a_history_on_a_device_leaves_its_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: list[int] = []
+    monkeypatch.setattr("os.fchmod", lambda file, mode: changed.append(mode))
+    EntryHistory("/dev/null", lambda note: None)
+    assert not changed
