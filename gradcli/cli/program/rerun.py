@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
-from gradcli.errors import GradcliError, Source
+from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.verification import Outcome
 
 if TYPE_CHECKING:
@@ -165,9 +165,22 @@ class Rerun:
 
 
 def evaluate(executed: Executed, expression: str) -> Any:
-    """The array of an expression in the names of a program that has run."""
-    value = executed.run.session.evaluate(Source("option --equals", expression))
-    return np.asarray(value.array if isinstance(value, Tensor) else value, float)
+    """The array of an expression in the names of a program that has run.
+
+    Raises:
+        GradcliError: E202 for a value that is no tensor of real numbers, and what the expression
+            runs into.
+    """
+    source = Source("option --equals", expression)
+    value = executed.run.session.evaluate(source)
+    try:
+        array = np.asarray(value.array if isinstance(value, Tensor) else value)
+        if array.dtype.kind in "biuf":
+            return array.astype(float)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    whole = Span(source, 0, len(expression))
+    raise GradcliError("E202", "the expression of --equals gives no real numbers", span=whole)
 
 
 def held(name: str, array: Any) -> Argument:
