@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,20 +14,15 @@ from gradcli.cli.arguments.click_options import (
     with_program,
     with_program_words,
 )
-from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.error_notes import note_missing_values
 from gradcli.cli.program.source import program_and_arguments
 from gradcli.errors import GradcliError
-from gradcli.files.data_file import DataFile
-from gradcli.files.reading import read
-from gradcli.render.style import one_line
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
+    from gradcli.cli.arguments.values import Argument
     from gradcli.cli.process.terminal import Terminal
-    from gradcli.cli.program.rerun import Executed, Rerun
     from gradcli.cli.program.source import Program
-    from gradcli.explain.check.check import Comparison
 
 
 @click.command("check")
@@ -122,207 +117,18 @@ def check(
     wanted: Check,
 ) -> int:
     """Check the gradients of a program; exits with 1 where one is wrong."""
+    from gradcli.cli.program.gradient_check import (  # lazy: command: its body
+        by_differences,
+        by_hand,
+    )
     from gradcli.cli.program.rerun import Rerun  # lazy: command: its body
 
     rerun = Rerun(terminal, program.text(), program.name, arguments, options)
     try:
         if wanted.against is not None or wanted.equals:
-            return _by_hand(terminal, rerun, options, wanted)
-        return _by_differences(terminal, rerun, options, wanted)
+            return by_hand(terminal, rerun, options, wanted.against, wanted.equals)
+        return by_differences(terminal, rerun, options, wanted.order, wanted.most)
     except GradcliError as error:
         note_missing_values(error, rerun.statements, arguments, "gradcli check …")
         terminal.error(error)
         return error.exit_code
-
-
-# --- differences --------------------------------------------------------------------------------
-
-
-def _by_differences(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) -> int:
-    import numpy as np
-
-    from gradcli.explain.check.check import check as compare  # lazy: command: its body
-    from gradcli.explain.check.check import fails, worst  # lazy: command: its body
-    from gradcli.render.answers.check import check_document, check_text  # lazy: command: its body
-    from gradcli.render.result_json import text  # lazy: command: its body
-
-    here = _executed(rerun)
-    assert here.output is not None
-    generator = np.random.default_rng(0)
-    seed = _seed(here, options, generator)
-    inputs = {name: np.array(leaf.array, float) for name, leaf in here.leaves.items()}
-    if options.wrt is not None:
-        inputs = {name: array for name, array in inputs.items() if name in options.wrt}
-    if wanted.order == 1:
-
-        def function(values: Mapping[str, Any]) -> float:
-            output = rerun.execute(values=values, dtype="float64").output
-            return np.nan if output is None else float((np.asarray(output.array) * seed).sum())
-
-        gradients = here.gradients(seed)
-    else:
-        directions = {
-            name: generator.uniform(0.5, 1.5, leaf.array.shape)
-            for name, leaf in here.leaves.items()
-        }
-
-        def function(values: Mapping[str, Any]) -> float:
-            there = rerun.execute(values=values, dtype="float64")
-            slopes = there.slopes(seed, directions, second=False)
-            return float(sum((slopes[name] * directions[name]).sum() for name in directions))
-
-        gradients = here.slopes(seed, directions, second=True)
-    found = compare(function, gradients, inputs, wanted.most, _precision(here))
-    if options.json:
-        shown = text(check_document(found, wanted.order), compact=options.format == "jsonl")
-    else:
-        shown = check_text(found, wanted.order, terminal.style)
-    terminal.write(shown)
-    return int(fails(worst(found)))
-
-
-def _precision(executed: Executed) -> float:
-    """The relative rounding error of the coarsest dtype in the graph."""
-    import numpy as np
-
-    assert executed.output is not None
-    nodes = executed.run.session.graph(executed.output).nodes
-    kinds = {dtype for node in nodes for _, dtype in node.node.metadata if dtype.kind == "f"}
-    return max((float(np.finfo(dtype).eps) for dtype in kinds), default=0.0)
-
-
-def _executed(rerun: Rerun) -> Executed:
-    """The program in float64, with inputs that can be moved."""
-    found = rerun.execute(dtype="float64")
-    if found.output is None or not found.output.requires_grad or not found.leaves:
-        raise GradcliError(
-            "E402",
-            "the program computes nothing from an input that has a name and requires grad",
-            help="give an input a value behind the program: `x=2`",
-        )
-    return found
-
-
-def _seed(executed: Executed, options: Options, generator: Any) -> Any:
-    """The seed that was asked for; 1 for a single number, else numbers at random: ones would hide
-    elements that are exchanged.
-    """
-    import numpy as np
-
-    from gradcli.cli.program.report import seed_of  # lazy: command: its body
-
-    assert executed.output is not None
-    shape = executed.output.array.shape
-    if options.seed is not None:
-        argument = Argument("seed", True, options.seed, 0)
-        argument.source.name = "option --seed"
-        seed = seed_of(executed.run.session, argument, executed.output)
-        return np.asarray(seed.array, float)
-    size = executed.output.array.size
-    return np.ones(shape) if size == 1 else generator.uniform(0.5, 1.5, shape)
-
-
-# --- gradients made by hand ---------------------------------------------------------------------
-
-
-def _by_hand(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) -> int:
-    import numpy as np
-
-    from gradcli.cli.program.rerun import evaluate  # lazy: command: its body
-    from gradcli.explain.check.check import Comparison  # lazy: command: its body
-    from gradcli.render.answers.check import (  # lazy: command: its body
-        comparison_document,
-        comparison_text,
-    )
-    from gradcli.render.result_json import text  # lazy: command: its body
-
-    here = _executed(rerun)
-    assert here.output is not None
-    seed = np.ones(here.output.array.shape)
-    if options.seed is not None:
-        seed = _seed(here, options, None)
-    right = here.gradients(seed)
-    given = {}
-    if wanted.against is not None:
-        with here.run.session.running():  # whose limits say whether files may be read
-            given = _from_file(wanted.against, right)
-    for name, expression in wanted.equals:
-        if name is None and len(right) > 1:
-            names = ", ".join(f"{each}=…" for each in right)
-            raise click.UsageError(f"--equals: say of which input: {names}")
-        called = next(iter(right)) if name is None else name
-        if called not in right:
-            raise click.UsageError(f"--equals: the program has no input `{called}`")
-        array = evaluate(here, expression)
-        # A number stands for itself in every element.
-        given[called] = np.broadcast_to(array, right[called].shape) if not array.ndim else array
-    factors = _factors(rerun.execute(dtype="float64"))
-    found: list[Comparison] = [
-        Comparison(name, np.asarray(array), right[name], factors) for name, array in given.items()
-    ]
-    if options.json:
-        shown = text(comparison_document(found), compact=options.format == "jsonl")
-    else:
-        shown = comparison_text(found, terminal.style)
-    terminal.write(shown)
-    return int(any(each.slip for each in found))
-
-
-def _factors(executed: Executed) -> dict[str, Any]:
-    """What may have been forgotten as a factor: what the names hold, and the slope of each step of
-    the graph by its source text.
-    """
-    import numpy as np
-
-    from gradcli.autograd.recording.recorder import Step  # lazy: command: its body
-    from gradcli.autograd.tensor import Tensor  # lazy: command: its body
-
-    assert executed.output is not None
-    found: dict[str, Any] = {}
-    for name, value in executed.run.session.values.items():
-        if type(value) is Tensor and value.dtype.is_floating_point:
-            found[f"`{name}`"] = np.asarray(value.array)
-    if executed.output.array.size != 1:
-        return found
-    for event in executed.run.session.rehearse(executed.output):
-        if not isinstance(event, Step) or len(event.grads) != 1 or event.grads[0] is None:
-            continue
-        for passed in event.gradients:
-            if passed is None or passed.shape != event.grads[0].shape:
-                continue
-            with np.errstate(all="ignore"):
-                slope = np.asarray(passed / event.grads[0])
-            text = event.node.node_name if event.node.place is None else event.node.place.text
-            found.setdefault(f"the slope of `{one_line(text)}`", slope)
-    return found
-
-
-def _from_file(path: str, right: Mapping[str, Any]) -> dict[str, Any]:
-    """The gradients in a file: under `x.grad` or `x`, or the only one."""
-    found = read(DataFile.named(path))
-    if not isinstance(found, Mapping):
-        if len(right) > 1:
-            raise click.UsageError(f"--against: {path} holds one array, and there are several")
-        return {next(iter(right)): _numbers(path, found)}
-    keys = list(found)
-    given = {}
-    for name in right:
-        key = f"{name}.grad" if f"{name}.grad" in keys else name
-        if key in keys:
-            given[name] = _numbers(f"{path}:{key}", found[key])
-    if not given:
-        raise click.UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
-    return given
-
-
-def _numbers(place: str, value: Any) -> Any:
-    """What a file holds as an array of numbers; raises E505 where it is none."""
-    import numpy as np
-
-    try:
-        array = np.asarray(value)
-    except (ValueError, OverflowError):  # lists of unequal length; an integer beyond all dtypes
-        array = np.empty(0, object)
-    if array.dtype.kind not in "biufc":
-        raise GradcliError("E505", f"{place}: it holds no array of numbers")
-    return array
