@@ -14,7 +14,7 @@ import pytest
 from gradcli import __version__
 from gradcli.autograd.graph import Graph
 from gradcli.autograd.tensor import Tensor
-from gradcli.cli.arguments.name_uses import mentions
+from gradcli.cli.arguments.name_uses import name_uses
 from gradcli.cli.arguments.words import joined
 from gradcli.explain.result import Result
 from gradcli.render.result_table import table
@@ -394,13 +394,13 @@ def test_what_an_argument_cannot_replace(gradcli: CommandLine) -> None:
     assert "it sets the name itself" in shown.err
 
 
-def test_mentions() -> None:
+def test_name_uses() -> None:
     (statement,) = Session.parse(
         "with c as d:\n    x[i] = (n := u) + sum(k for k in g)\n    h = lambda q=r: q + s\n"
         "    import a.b, a.c as o\n    try: pass\n    except E as f: f",
         "p",
     )
-    assert mentions(statement) == {
+    assert name_uses(statement) == {
         "c": "read", "d": "bound", "u": "read", "n": "assigned", "sum": "read", "g": "read",
         "x": "read", "i": "read", "r": "read", "s": "inside", "h": "assigned",
         "a": "bound", "o": "bound", "E": "read", "f": "bound",

@@ -1,4 +1,4 @@
-"""Who answers the events of a program: dot-commands, and what programs ask to be shown."""
+"""The table of handlers: who answers dot-commands, and `trace`, `explain`, `why` in programs."""
 
 from __future__ import annotations
 

@@ -26,9 +26,9 @@ def document(result: Result | None, printed: str = "", *, steps: bool = False) -
     """A run as a JSON object.
 
     Args:
-        result: what it came to, None for a program without a tensor.
+        result: its result, None for a program without a tensor.
         printed: what the program printed.
-        steps: whether the backward pass is told step by step.
+        steps: whether the steps of the backward pass are listed.
     """
     found: dict[str, Any] = {"schema": SCHEMA}
     if printed:
@@ -107,7 +107,7 @@ def _node(node: GraphNode) -> dict[str, Any]:
         "id": node.id,
         "name": node.name,
         "variable": node.variable,
-        **place_object(node.place),
+        **span_object(node.place),
         **outputs[0],
     }
     if len(outputs) > 1:
@@ -118,15 +118,15 @@ def _node(node: GraphNode) -> dict[str, Any]:
     return found
 
 
-def place_object(place: Span | None) -> dict[str, Any]:
-    """Source text and where it is, as entries of a JSON object."""
-    if place is None:
+def span_object(span: Span | None) -> dict[str, Any]:
+    """Source text and its position, as entries of a JSON object."""
+    if span is None:
         return {"source": None, "line": None, "column": None}
     return {
-        "source": place.text,
-        "file": place.source.name,
-        "line": place.line,
-        "column": place.column,
+        "source": span.text,
+        "file": span.source.name,
+        "line": span.line,
+        "column": span.column,
     }
 
 

@@ -1,5 +1,5 @@
-"""The arguments of a run and how they meet its program: they supply a name that it reads, or
-replace the first value that it gives one.
+"""Binds the arguments of a run to its names: they supply a name that the program reads, or replace
+the first value that it assigns.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.arguments.conversion import as_input, taking_kind, value_of
-from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, INSIDE, READ, mentions
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, INSIDE, READ, name_uses
 from gradcli.cli.arguments.values import Argument
 from gradcli.errors import Warned
 from gradcli.language.hints.spelling import closest
@@ -25,13 +25,13 @@ _MOST_NAMES = 10
 
 
 class Binding:
-    """An argument and what became of it.
+    """An argument and its state in the run.
 
     Attributes:
         argument: the argument.
         value: what it stands for.
         bound: what its name was bound to, None while it is not.
-        settled: whether the program has mentioned its name where it runs.
+        settled: whether the program has used its name where it runs.
         useless: whether the program gives the name a value that cannot be replaced.
     """
 
@@ -69,12 +69,12 @@ class Bindings:
             self.bindings[argument.name] = binding
 
     def meet(self, statements: Iterable[Statement]) -> Iterator[Statement]:
-        """The statements, each after the arguments that it is the first to mention were bound."""
+        """The statements, each after the arguments were bound whose names it uses first."""
         if not self.bindings:
             yield from statements
             return
         for statement in statements:
-            for name, how in mentions(statement).items():
+            for name, how in name_uses(statement).items():
                 self.names.setdefault(name)
                 binding = self.bindings.get(name)
                 if binding is not None and not binding.settled:
@@ -108,12 +108,12 @@ class Bindings:
         ]
 
     def warn_unused(self, terminal: Terminal, statements: Iterable[Statement] = ()) -> None:
-        """Say which arguments the program never mentions.
+        """Warn of the arguments that the program never uses.
 
         `statements` are those that did not run since an error came before them.
         """
         for statement in statements if self.bindings else ():
-            self.names.update(dict.fromkeys(mentions(statement)))
+            self.names.update(dict.fromkeys(name_uses(statement)))
         for name, binding in self.bindings.items():
             if name not in self.names or binding.useless:
                 warned = unused(binding.argument, self.names, self.bindings)
@@ -127,7 +127,7 @@ def unused(argument: Argument, names: Iterable[str], given: Container[str]) -> W
 
     Args:
         argument: the argument.
-        names: the names that the program mentions.
+        names: the names that the program uses.
         given: the names of all arguments.
     """
     own = [name for name in names if table_of(name) is None]

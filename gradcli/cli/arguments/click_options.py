@@ -1,4 +1,4 @@
-"""The options that commands share, and what they demand of the other words."""
+"""The click options that commands share, and the checks of options against each other."""
 
 from __future__ import annotations
 

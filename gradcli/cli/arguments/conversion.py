@@ -1,5 +1,5 @@
-"""What the values of arguments become in a program: floating leaves, a file's tensors, or the kind
-of the value that stood there.
+"""Converts the values of arguments for a program: to floating leaves, to tensors of a file, or to
+the type of the value that they replace.
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ BOUND = "bound"
 """Given a value by another statement: a loop, `def`, `with`, `import`."""
 
 
-class Mention:
-    """One mention of a name."""
+class NameUse:
+    """One use of a name: the name, and how it is used."""
 
     __slots__ = ("how", "name")
 
@@ -31,23 +31,25 @@ class Mention:
         self.name = name
 
 
-def mentions(statement: tree.Statement) -> dict[str, str]:
-    """How each name is mentioned first, in the order of the run; a read in a function's body counts
-    only for a name that is mentioned nowhere else.
+def name_uses(statement: tree.Statement) -> dict[str, str]:
+    """How each name is used first, in the order of the run; a read in a function's body counts only
+    for a name that is used nowhere else.
     """
     found: dict[str, str] = {}
-    for mention in all_mentions(statement):
-        if found.get(mention.name, INSIDE) == INSIDE:
-            found[mention.name] = mention.how
+    for use in all_name_uses(statement):
+        if found.get(use.name, INSIDE) == INSIDE:
+            found[use.name] = use.how
     return found
 
 
-def all_mentions(part: Any) -> Iterator[Mention]:
-    """Every mention in a part of the tree; trees are deeper than the host would let us recurse."""
+def all_name_uses(part: Any) -> Iterator[NameUse]:
+    """Every use of a name in a part of the tree. It does not recurse: trees are deeper than the
+    stack of Python.
+    """
     waiting = [part]
     while waiting:
         each = waiting.pop()
-        if isinstance(each, Mention):
+        if isinstance(each, NameUse):
             yield each
         elif isinstance(each, (list, tuple)):
             waiting += reversed(each)
@@ -56,9 +58,9 @@ def all_mentions(part: Any) -> Iterator[Mention]:
 
 
 def _parts(node: tree.Syntax) -> list[Any]:
-    """The mentions and parts of a node in the order in which they run."""
+    """The name uses and parts of a node in the order in which they run."""
     if isinstance(node, tree.Name):
-        return [Mention(READ, node.name)]
+        return [NameUse(READ, node.name)]
     if isinstance(node, tree.Assign):
         return [node.value, *_targets(node.targets, ASSIGNED)]
     if isinstance(node, tree.For):
@@ -69,59 +71,59 @@ def _parts(node: tree.Syntax) -> list[Any]:
             items += [context, *_targets([] if target is None else [target], BOUND)]
         return [*items, node.body]
     if isinstance(node, tree.NamedExpression):
-        return [node.value, Mention(ASSIGNED, node.name.name)]
+        return [node.value, NameUse(ASSIGNED, node.name.name)]
     if isinstance(node, tree.Command):
         return _named(node.span.text)
     if isinstance(node, tree.Def):
         inside = _function(node.parameters, node.body)
-        return [node.decorators, *inside, Mention(BOUND, node.name)]
+        return [node.decorators, *inside, NameUse(BOUND, node.name)]
     if isinstance(node, tree.Class):
-        return [node.decorators, node.bases, *_class(node.body), Mention(BOUND, node.name)]
+        return [node.decorators, node.bases, *_class(node.body), NameUse(BOUND, node.name)]
     if isinstance(node, tree.Lambda):
         return _function(node.parameters, node.body)
     if isinstance(node, tree.Comprehension):
         return _comprehension(node)
     if isinstance(node, tree.Handler):
-        named = [] if node.name is None else [Mention(BOUND, node.name)]
+        named = [] if node.name is None else [NameUse(BOUND, node.name)]
         return [node.exception, *named, node.body]
     if isinstance(node, tree.Import):
-        return [Mention(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
+        return [NameUse(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
     if isinstance(node, tree.FromImport):
-        return [Mention(BOUND, alias or name) for name, alias in node.names]
+        return [NameUse(BOUND, alias or name) for name, alias in node.names]
     return [getattr(node, slot) for slot in type(node).__slots__]
 
 
-def _named(line: str) -> list[Mention]:
+def _named(line: str) -> list[NameUse]:
     """What `.trace y steps` or `y.grad?` names: a command's first argument may be a name."""
     words = line.split()[1:2] if line.startswith(".") else [line]
     names = [word.rstrip("? \t").partition(".")[0] for word in words]
-    return [Mention(READ, name) for name in names if name.isidentifier()]
+    return [NameUse(READ, name) for name in names if name.isidentifier()]
 
 
-def _targets(targets: Iterable[tree.Expression], how: str) -> list[Mention]:
+def _targets(targets: Iterable[tree.Expression], how: str) -> list[NameUse]:
     """What targets read (`x[i] = …` reads x and i) and give a value."""
     found = []
     for target in targets:
         names = list(dict.fromkeys(target_names(target)))
-        found += [mention for mention in all_mentions(target) if mention.name not in names]
-        found += [Mention(how, name) for name in names]
+        found += [use for use in all_name_uses(target) if use.name not in names]
+        found += [NameUse(how, name) for name in names]
     return found
 
 
 def _function(parameters: tree.Parameters, body: Any) -> list[Any]:
-    """What a function mentions: its defaults are read at once, other names when it runs."""
+    """The names that a function uses: its defaults are read at once, other names when it runs."""
     own = {parameter.name for parameter in parameters.parameters}
-    inner = list(all_mentions(body))
-    own |= {mention.name for mention in inner if mention.how in (ASSIGNED, BOUND)}
+    inner = list(all_name_uses(body))
+    own |= {use.name for use in inner if use.how in (ASSIGNED, BOUND)}
     defaults = [parameter.default for parameter in parameters.parameters]
-    names = dict.fromkeys(mention.name for mention in inner if mention.name not in own)
-    return [*defaults, *(Mention(INSIDE, name) for name in names)]
+    names = dict.fromkeys(use.name for use in inner if use.name not in own)
+    return [*defaults, *(NameUse(INSIDE, name) for name in names)]
 
 
-def _class(body: Any) -> list[Mention]:
-    """What the body of a class mentions: it runs at once, and the names it binds are its own."""
-    inner = list(all_mentions(body))
-    own = {mention.name for mention in inner if mention.how in (ASSIGNED, BOUND)}
+def _class(body: Any) -> list[NameUse]:
+    """The names that the body of a class uses: it runs at once, and those it binds are its own."""
+    inner = list(all_name_uses(body))
+    own = {use.name for use in inner if use.how in (ASSIGNED, BOUND)}
     return [m for m in inner if m.how == INSIDE or (m.how == READ and m.name not in own)]
 
 
@@ -130,5 +132,5 @@ def _comprehension(node: tree.Comprehension) -> list[Any]:
     parts: list[Any] = []
     for clause in node.clauses:
         parts += [clause.iterable, clause.conditions]
-    inner = all_mentions([*parts, node.element, node.value])
-    return [mention for mention in inner if mention.name not in own]
+    inner = all_name_uses([*parts, node.element, node.value])
+    return [use for use in inner if use.name not in own]

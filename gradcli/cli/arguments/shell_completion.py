@@ -1,4 +1,4 @@
-"""What a shell is offered for a word: files, topics, ops.
+"""Completion of words in a shell: files, topics, ops.
 
 click asks for these; they are computed only when a shell completes a word.
 """

@@ -49,7 +49,7 @@ class Argument:
 
     @property
     def span(self) -> Span:
-        """The place of the value, or of the whole word where the value is empty."""
+        """The span of the value, or of the whole word where the value is empty."""
         return Span(self.source, self.offset if self.text else 0, len(self.source.text))
 
     def wrong(self, message: str, help: str | None = None, code: str = "E501") -> GradcliError:
@@ -92,7 +92,7 @@ def in_file(text: str) -> tuple[Any, bool]:
 
 
 def evaluate(argument: Argument, session: Session) -> Any:
-    """The value of an argument's text as an expression; raises E501 with a place inside it."""
+    """The value of an argument's text as an expression; raises E501 with a span inside it."""
     if not argument.text.strip():
         raise argument.wrong(
             f"`{argument.name}` has no value", f"write one behind `=`: {argument.source.text}2"
@@ -112,7 +112,7 @@ def evaluate(argument: Argument, session: Session) -> Any:
 def moved_into_word(error: GradcliError, source: Source, argument: Argument) -> GradcliError:
     """An error in the text of a value as one in the whole word."""
 
-    def place(span: Span) -> Span:
+    def shifted(span: Span) -> Span:
         if span.source is not source:
             return span
         shift = argument.offset
@@ -121,15 +121,15 @@ def moved_into_word(error: GradcliError, source: Source, argument: Argument) -> 
     return GradcliError(
         "E501",
         error.message,
-        span=argument.span if error.span is None else place(error.span),
+        span=argument.span if error.span is None else shifted(error.span),
         help=error.help,
         notes=error.notes,
-        labels=tuple(Label(place(label.span), label.text) for label in error.labels),
+        labels=tuple(Label(shifted(label.span), label.text) for label in error.labels),
     )
 
 
 def uneven_row(source: Source) -> Span | None:
-    """The place of the first row of nested lists that differs in length from the rows before."""
+    """The span of the first row of nested lists that differs in length from the rows before."""
 
     def walk(tree: syntax.Expression) -> tuple[tuple[int, ...], Span | None]:
         if not isinstance(tree, (syntax.List, syntax.Tuple)):

@@ -76,7 +76,7 @@ MOST = 100
 
 
 class Check:
-    """What is asked of `check`.
+    """The settings of `check`.
 
     Attributes:
         order: 1 for the gradient, 2 for the second derivative.

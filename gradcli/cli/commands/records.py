@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from gradcli.cli.arguments.name_uses import mentions
+from gradcli.cli.arguments.name_uses import name_uses
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
 from gradcli.cli.process.memory import memory_ceiling
@@ -85,10 +85,10 @@ def run_records(
 def _warn_unused(
     terminal: Terminal, program: Sequence[Statement], arguments: Sequence[Argument]
 ) -> None:
-    """Say which of the common arguments the program never mentions."""
+    """Warn of the common arguments that the program never uses."""
     from gradcli.cli.arguments.bindings import unused  # lazy: start-up: NumPy
 
-    names = {name: None for statement in program for name in mentions(statement)}
+    names = {name: None for statement in program for name in name_uses(statement)}
     given = [argument.name for argument in arguments]
     for argument in arguments:
         if argument.name not in names:
@@ -194,7 +194,7 @@ class _Runner:
         self, program: Sequence[Statement], arguments: Sequence[Argument], options: Options
     ) -> None:
         self.program = program
-        self.used = {name for statement in program for name in mentions(statement)}
+        self.used = {name for statement in program for name in name_uses(statement)}
         self.arguments = arguments
         self.options = options
 

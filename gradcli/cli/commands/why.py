@@ -116,9 +116,9 @@ def write_why(run: Run, question: Question, found: Recorded) -> None:
             help="gradients and graphs belong to tensors",
         )
     with run.session.running():
-        found_why = explain(found, question.name, tensor, question.attribute)
+        answer = explain(found, question.name, tensor, question.attribute)
         if run.options.json:
-            shown = text(why_document(found_why), compact=run.options.format == "jsonl")
+            shown = text(why_document(answer), compact=run.options.format == "jsonl")
         else:
-            shown = why_text(found_why, run.terminal.style)
+            shown = why_text(answer, run.terminal.style)
     run.terminal.write(shown)

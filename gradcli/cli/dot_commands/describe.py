@@ -1,4 +1,4 @@
-"""What a name stands for, in words: the answer to `name?`."""
+"""Describes the value of a name: the answer to `name?`."""
 
 from __future__ import annotations
 
@@ -92,11 +92,11 @@ def _described(run: Run, name: str, value: Any, assigned: bool) -> str:
             rows.append(("signature", f"{name.rpartition('.')[2]}{signature_of(value) or '(...)'}"))
         if isinstance(value, (str, list, tuple, dict, set)):
             rows.append(("length", f"{len(value):,}"))
-    place = run.transcript.assignment(name) if assigned else None
-    if place is not None:
-        text = one_line(place.text)
+    span = run.transcript.assignment(name) if assigned else None
+    if span is not None:
+        text = one_line(span.text)
         shown = text if len(text) <= _LONGEST_SOURCE else f"{text[: _LONGEST_SOURCE - 1]}…"
-        rows.append(("assigned", f"{location(place)}  {shown}"))
+        rows.append(("assigned", f"{location(span)}  {shown}"))
     if not callable(value):
         rows.append(("value", display(value)))
     width = max(len(head) for head, _ in rows) + 2

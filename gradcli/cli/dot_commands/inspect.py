@@ -52,8 +52,8 @@ def explain(run: Run, line: Line, name: str) -> None:
     text = answer(run, name)
     if text is None:
         start = line.source.text.rindex(name)
-        place = line.place(start, start + len(name))
-        error = unknown_name(name, run.session.values, place)
+        span = line.span(start, start + len(name))
+        error = unknown_name(name, run.session.values, span)
         error.help = error.help or "`.help` lists the topics"
         raise error
     run.show(text)

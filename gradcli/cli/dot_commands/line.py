@@ -39,11 +39,11 @@ class Line:
         # A command starts in the first column, so columns are those of the program's text.
         self.source = Source(span.source.name, span.text, span.line)
         if span.text.startswith("."):
-            self.words = [self.place(*match.span()) for match in _WORD.finditer(span.text)]
+            self.words = [self.span(*match.span()) for match in _WORD.finditer(span.text)]
         else:
-            self.words = [self.place(0, len(span.text))]
+            self.words = [self.span(0, len(span.text))]
 
-    def place(self, start: int, end: int) -> Span:
+    def span(self, start: int, end: int) -> Span:
         """A stretch of the line."""
         return Span(self.source, start, end)
 
@@ -99,13 +99,13 @@ class Line:
 
     def rest(self, number: int) -> Span:
         """The line from an argument on."""
-        return self.place(self.words[number].start, len(self.source.text))
+        return self.span(self.words[number].start, len(self.source.text))
 
     def wrong(
-        self, message: str, place: Span, help: str | None = None, code: str = "E105"
+        self, message: str, span: Span, help: str | None = None, code: str = "E105"
     ) -> GradcliError:
         """An error about a part of the line."""
-        return GradcliError(code, message, span=place, help=help)
+        return GradcliError(code, message, span=span, help=help)
 
 
 class DotCommand:

@@ -36,7 +36,7 @@ _PATIENCE = 0.5
 
 
 class OutOfTime(KeyboardInterrupt):
-    """The limit of time was reached; `error` says so, with its place.
+    """The limit of time was reached; `error` says so, with its span.
 
     It passes through everything that Ctrl-C passes through, so that a program cannot catch it.
     """
@@ -55,10 +55,10 @@ def leave_on_signals() -> None:
     signal.signal(signal.SIGTERM, _leave)
     if not hasattr(signal, "setitimer"):
         return
-    heard, told = os.pipe()
-    os.set_blocking(told, False)
-    signal.set_wakeup_fd(told, warn_on_full_buffer=False)
-    threading.Thread(target=_listen, args=(heard,), daemon=True).start()
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    threading.Thread(target=_listen, args=(reading,), daemon=True).start()
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def raising_on_signals() -> Iterator[None]:
     that goes on after the first and has a terminal to put in order before the second.
     """
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    told = signal.set_wakeup_fd(-1)
+    before_fd = signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, _exit)
     try:
@@ -75,7 +75,7 @@ def raising_on_signals() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(before_fd, warn_on_full_buffer=False)
 
 
 def _leave(number: int, _frame: FrameType | None) -> NoReturn:
@@ -97,10 +97,10 @@ def _end(code: int) -> NoReturn:
     os._exit(code)
 
 
-def _listen(heard: int) -> NoReturn:
+def _listen(reading: int) -> NoReturn:
     """Answer signals that the main thread does not answer."""
     while True:
-        number = os.read(heard, 1)[0]
+        number = os.read(reading, 1)[0]
         clock = _Clock.running
         time.sleep(_PATIENCE)
         if number in (signal.SIGINT, signal.SIGTERM):
@@ -134,7 +134,7 @@ class _Clock:
         self.answered = False
 
     def error(self) -> GradcliError:
-        """The error of the end of time, at the place that the program has reached."""
+        """The error of the end of time, at the span that the program has reached."""
         error = self.state.limits.out_of_time()
         error.span = self.state.place
         error.stack = tuple(self.state.stack)

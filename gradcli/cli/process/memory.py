@@ -34,7 +34,7 @@ def default_memory() -> int:
 
 
 _RESERVE = 16_000_000
-"""Bytes for telling of an error in the middle of a program. `bytes(n)` has them from the system
+"""Bytes for reporting an error in the middle of a program. `bytes(n)` has them from the system
 already zero and touches none, where `bytearray(n)` would write to each page at every start.
 """
 

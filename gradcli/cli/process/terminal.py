@@ -58,7 +58,7 @@ class Terminal:
             raise output_lost(error) from error
 
     def flush(self) -> None:
-        """See to it that what was written is on its way."""
+        """Flush standard output; raises E603 where that cannot take what was written."""
         try:
             sys.stdout.flush()
         except BrokenPipeError:
@@ -79,7 +79,7 @@ class Terminal:
         self._report(self._forms().usage_error(message, help, self.error_style))
 
     def warning(self, warned: Warned) -> None:
-        """Report what is likely a slip."""
+        """Report what is likely a mistake in the program."""
         self.warnings += 1
         if not self.quiet:
             self._report(self._forms().warning(warned, self.error_style))
@@ -138,7 +138,7 @@ def error_format_of(words: list[str]) -> str:
 
 
 def style_of(stream: TextIO, color: str) -> Style:
-    """How text for a stream is dressed."""
+    """The style of text for a stream: colours, and the width of a terminal."""
     try:
         is_terminal = stream.isatty()
         width = os.get_terminal_size(stream.fileno()).columns if is_terminal else None

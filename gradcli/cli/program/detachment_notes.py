@@ -1,7 +1,7 @@
-"""What `why` would say, beside an error or a gradient that is missing.
+"""Error notes of a tensor without a graph or a gradient: where the graph was cut, as in `why`.
 
-The program is run once more, recorded whole. That is done only for a program that writes no files
-and that ran for a moment.
+The program is run once more, all of it recorded. That is done only for a program that writes no
+files and that ran for a moment.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def label_detachments(
     statements: Sequence[Statement],
     arguments: Sequence[Argument],
 ) -> None:
-    """Label the places where the graph was cut: for the error of a tensor without a graph, and for
+    """Label the spans where the graph was cut: for the error of a tensor without a graph, and for
     that of an operation on a `.grad` that is None.
     """
     if error.span is None:
@@ -50,16 +50,19 @@ def label_detachments(
         return
     with run.session.running():
         if missing is not None:
-            proof = _of_gradient(found, missing)
+            answer = _of_gradient(found, missing)
         else:
-            proof = _of_graph(found, error.span)
-    if proof is None:
+            answer = _of_graph(found, error.span)
+    if answer is None:
         return
-    error.notes = (*error.notes, proof.reason)
-    if proof.cuts:
-        outside = [c for c in proof.cuts if c.place is not None and not holds(error.span, c.place)]
-        error.labels = (*error.labels, *_labels(proof.cuts if proof.kind == "cut" else outside))
-        error.help = proof.cuts[0].help or error.help
+    error.notes = (*error.notes, answer.reason)
+    if answer.cuts:
+        outside = [c for c in answer.cuts if c.place is not None and not holds(error.span, c.place)]
+        error.labels = (
+            *error.labels,
+            *_labels(answer.cuts if answer.kind == "cut" else outside),
+        )
+        error.help = answer.cuts[0].help or error.help
 
 
 def _missing_gradient(error: GradcliError) -> str | None:
@@ -78,9 +81,9 @@ def _of_gradient(found: Recorded, name: str) -> Why | None:
     return why(found, name, tensor, "grad") if type(tensor) is Tensor else None
 
 
-def _of_graph(found: Recorded, place: Span) -> Why | None:
-    """Why the tensor at a place has no graph."""
-    tensor = _tensor_at(found, place)
+def _of_graph(found: Recorded, span: Span) -> Why | None:
+    """Why the tensor at a span has no graph."""
+    tensor = _tensor_at(found, span)
     return None if tensor is None else without_grad(found, "", tensor.name or "it", tensor)
 
 
@@ -105,12 +108,12 @@ def report_missing_gradients(
         if tensor is None:
             continue
         with run.session.running():
-            proof = why(found, name, tensor, "grad")
-        if proof.kind == "cut":
-            places = [
-                f"\n  {location(cut.place)}: {cut.text}" for cut in proof.cuts[:_MOST] if cut.place
+            answer = why(found, name, tensor, "grad")
+        if answer.kind == "cut":
+            spans = [
+                f"\n  {location(cut.place)}: {cut.text}" for cut in answer.cuts[:_MOST] if cut.place
             ]
-            run.terminal.note(f"{name}.grad is None: {proof.reason}{''.join(places)}")
+            run.terminal.note(f"{name}.grad is None: {answer.reason}{''.join(spans)}")
 
 
 def _repeatable(run: Run, statements: Sequence[Statement]) -> bool:
@@ -151,11 +154,11 @@ def _again(
     return found
 
 
-def _tensor_at(found: Recorded, place: Span) -> Any:
-    """The tensor without a graph that an expression at a place was about."""
+def _tensor_at(found: Recorded, span: Span) -> Any:
+    """The tensor without a graph that an expression at a span was about."""
     for evaluation in reversed(found.followed.evaluations):
         value = evaluation.value
-        if type(value) is Tensor and not value.requires_grad and holds(place, evaluation.node.span):
+        if type(value) is Tensor and not value.requires_grad and holds(span, evaluation.node.span):
             return value
     return None
 

@@ -1,4 +1,4 @@
-"""What is said beside an error that ends a run: how to give a name a value, where a graph was cut.
+"""Error notes: how to give a name a value, and where a graph was cut.
 
 Most errors have no such notes, and a program that cannot be read is answered without NumPy: what
 computes them is imported when there is something to compute.
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from shlex import join
 from typing import TYPE_CHECKING
 
-from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, mentions
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, name_uses
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import ADVICE, SPELLINGS
 
@@ -43,10 +43,10 @@ def note_missing_values(
 
     known = {argument.name for argument in arguments}
     missing: dict[str, None] = {}
-    mentioned: set[str] = set()
+    used: set[str] = set()
     for statement in statements:
-        for name, how in mentions(statement).items():
-            mentioned.add(name)
+        for name, how in name_uses(statement).items():
+            used.add(name)
             if how in (ASSIGNED, BOUND):
                 known.add(name)
             elif name not in known and table_of(name) is None:
@@ -54,8 +54,8 @@ def note_missing_values(
     if error.span.text not in missing or error.span.text in {*REFUSED, *ADVICE, *SPELLINGS}:
         return
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
-        return  # a slip in one of the program's own names
-    given = [each.source.text for each in arguments if each.name in mentioned]
+        return  # likely a misspelling of one of the program's own names
+    given = [each.source.text for each in arguments if each.name in used]
     wanted = [f"{name}={number}" for number, name in enumerate(missing, 2)]
     example = f"give it a value: {command} {join([*given, *wanted])}"
     if error.help is None:

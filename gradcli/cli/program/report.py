@@ -33,7 +33,7 @@ _LARGEST_TREE = 100
 def result_of(
     session: Session, options: Options, inputs: list[tuple[str, Tensor]], value: Any
 ) -> Result | None:
-    """Find the output of a program that has run, run backward from it, and collect what came of it.
+    """Find the output of a program that has run, run backward from it, and collect the result.
 
     Args:
         session: the session that ran it.

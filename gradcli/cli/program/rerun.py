@@ -1,4 +1,4 @@
-"""Running a program again, with another text, other values or another dtype, and nothing shown."""
+"""Runs a program again with another text, other values or another dtype, and shows nothing."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Executed:
         }
 
     def slopes(self, seed: Any, directions: Arrays, *, second: bool) -> dict[str, Any]:
-        """The gradients again, in a way that can be differentiated; with `second` the gradient of
+        """The gradients again, as tensors that can be differentiated; with `second` the gradient of
         their product with some directions.
         """
         assert self.output is not None
@@ -122,7 +122,7 @@ class Rerun:
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
     ) -> Outcome | None:
-        """What the program comes to with a backward pass; None where it ends with an error or
+        """The result of the program with a backward pass; None where it ends with an error or
         computes no tensor.
 
         Args:

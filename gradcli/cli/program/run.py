@@ -162,7 +162,7 @@ class Run:
         arguments: Sequence[Argument],
         after: Callable[[], None] | None = None,
     ) -> Any:
-        """Run statements, the arguments bound where they are first mentioned.
+        """Run statements, the arguments bound where their names are first used.
 
         Args:
             statements: the program, or the statements of a stream as they arrive.
@@ -195,7 +195,7 @@ class Run:
         return [binding.argument for binding in self.bindings.bindings.values()]
 
     def report(self, value: Any = None, *, compact: bool = False) -> bool:
-        """Show what the run came to and write it to the file that was asked for.
+        """Show the result of the run and write it to the file that was asked for.
 
         Args:
             value: the value of the last statement, which is the output if it is a tensor.
@@ -208,13 +208,13 @@ class Run:
             return self._report(value, compact)
 
     def document(self, value: Any = None) -> dict[str, Any]:
-        """What the run came to as a JSON object."""
+        """The result of the run as a JSON object."""
         with self.within_memory():
             return self._document(self.result(value))
 
     def result(self, value: Any) -> Result | None:
-        """Find the output, differentiate it where the program did not, and collect what came of
-        it; None for a program without a tensor.
+        """Find the output, differentiate it where the program did not, and collect the
+        result; None for a program without a tensor.
         """
         from gradcli.cli.program.report import result_of  # lazy: start-up: NumPy
 

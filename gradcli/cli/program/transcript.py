@@ -1,4 +1,4 @@
-"""What a session has run: the statements that succeeded, for `.save` and for `name?`."""
+"""The transcript of a session: the statements that succeeded, for `.save` and for `name?`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections import deque
 from typing import TYPE_CHECKING
 
-from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, all_mentions
+from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, all_name_uses
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.parser.parser import parse_program
 from gradcli.language.tree import AugmentedAssign, Name
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.language.tree import Statement
 
 _LAST = re.compile(r"(?<!\w)_(?!\w)")
-"""A mention of `_`, the value shown last."""
+"""A use of `_`, the value shown last."""
 
 
 class Transcript:
@@ -89,6 +89,5 @@ def _gives(statement: Statement, name: str) -> bool:
     if isinstance(statement, AugmentedAssign):
         return isinstance(statement.target, Name) and statement.target.name == name
     return any(
-        mention.name == name and mention.how in (ASSIGNED, BOUND)
-        for mention in all_mentions(statement)
+        use.name == name and use.how in (ASSIGNED, BOUND) for use in all_name_uses(statement)
     )

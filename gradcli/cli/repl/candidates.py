@@ -1,4 +1,4 @@
-"""What can stand at a place of an entry: names, attributes, keyword arguments, commands, files."""
+"""Candidates of completion: names, attributes, keyword arguments, commands, files."""
 
 from __future__ import annotations
 

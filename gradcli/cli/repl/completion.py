@@ -1,4 +1,4 @@
-"""Completion by position: what can stand where the cursor is.
+"""Completion by position: what can stand at the cursor.
 
 Nothing is run for it: values that are there already are looked at, and nothing else.
 """
@@ -34,20 +34,20 @@ class EntryCompleter(Completer):
         """What can go on behind the cursor."""
         from gradcli.cli.repl import candidates  # lazy: start-up: NumPy
 
-        place = Place(document.text_before_cursor)
-        kinds, word = place.kinds, place.word
+        context = CursorContext(document.text_before_cursor)
+        kinds, word = context.kinds, context.word
         last = kinds[-1] if kinds else ""
         found: Iterable[Completion]
         if last == "COMMAND":
-            found = candidates.of_command(self._session, place.texts[-1] + place.gap)
+            found = candidates.of_command(self._session, context.texts[-1] + context.gap)
         elif last == "UNCLOSED":
-            found = candidates.files(place.texts[-1][1:]) if place.in_file_call() else ()
-        elif "#" in place.gap or last in _NO_NAME_BEHIND:
+            found = candidates.files(context.texts[-1][1:]) if context.in_file_call() else ()
+        elif "#" in context.gap or last in _NO_NAME_BEHIND:
             found = ()
         elif last == ".":
-            found = candidates.attributes(self._session, place.chain(len(kinds) - 1), word)
+            found = candidates.attributes(self._session, context.chain(len(kinds) - 1), word)
         else:
-            function, used = place.call()
+            function, used = context.call()
             found = candidates.names(self._session, word, function, used)
         yield from found
 
@@ -58,8 +58,8 @@ _NO_NAME_BEHIND = frozenset(
 )
 
 
-class Place:
-    """Where the cursor stands in an entry, as far as the tokens before it tell.
+class CursorContext:
+    """The tokens before the cursor in an entry.
 
     Attributes:
         kinds, texts: the tokens of the line before the word, of several lines inside brackets.

@@ -10,7 +10,7 @@ from gradcli.explain.blame.causes import name_of, number_text
 from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED
 from gradcli.explain.blame.verification import Cure
 from gradcli.files.json import spelled
-from gradcli.render.diagnostics.findings import finding, place_object, wrapped
+from gradcli.render.diagnostics.findings import finding, span_object, wrapped
 from gradcli.render.diagnostics.snippet import location
 from gradcli.render.style import PLAIN, Style, block, one_line
 
@@ -150,7 +150,7 @@ def _object(blamed: Blamed) -> dict[str, Any]:
         "text": blamed.text,
         "phase": birth.phase,
         "op": name_of(birth),
-        **place_object(birth.place),
+        **span_object(birth.place),
         "element": list(birth.element),
         "value": spelled(_number(birth.value)),
         "operands": [
@@ -159,7 +159,7 @@ def _object(blamed: Blamed) -> dict[str, Any]:
         ],
         "gradient_in": None if birth.incoming is None else _spelled(birth.incoming),
         "spoilt": list(blamed.spoilt),
-        "masked_by": None if blamed.mask is None else place_object(blamed.mask.place),
+        "masked_by": None if blamed.mask is None else span_object(blamed.mask.place),
     }
     if cure is not None:
         found["cure"] = {

@@ -1,4 +1,4 @@
-"""What `check` found as text, and as JSON, schema `gradcli.check/1`."""
+"""The answer of `check` as text, and as JSON, schema `gradcli.check/1`."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
 
 
 def check_document(found: Sequence[Checked], order: int) -> dict[str, Any]:
-    """What the differences told as a JSON object."""
+    """The comparison with differences as a JSON object."""
     return {
         "schema": SCHEMA,
         "order": order,
@@ -128,7 +128,7 @@ def check_document(found: Sequence[Checked], order: int) -> dict[str, Any]:
 
 
 def comparison_document(found: Sequence[Comparison]) -> dict[str, Any]:
-    """What the comparison told as a JSON object."""
+    """The comparison with given gradients as a JSON object."""
     return {
         "schema": SCHEMA,
         "verdict": WRONG if any(each.slip for each in found) else FINE,

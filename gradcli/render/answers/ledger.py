@@ -17,7 +17,7 @@ WIDTH = 80
 """The columns that a line of the ledger keeps to where a tensor does not need more."""
 
 _LARGEST = 24
-"""A tensor of more elements is told by its shape and one worked element."""
+"""A tensor of more elements is shown as its shape and one worked element."""
 
 _INDENT = "    "
 _GAP = "   "

@@ -74,11 +74,11 @@ def paths_text(found: Paths, name: str, operands: Operands) -> str:
         return f"no path leads to {name}"
     lines = [f"{count} path{'s lead' if count > 1 else ' leads'} to {name}:"]
     for position, path in enumerate(found.paths, 1):
-        way = " → ".join(
+        names = " → ".join(
             f"{operands.text(node)} [{edge}]"
             for node, edge in zip(path.nodes, path.edges, strict=False)
         )
-        lines += _wrapped(f"{position}. ".rjust(5), [*way.split(" → "), name])
+        lines += _wrapped(f"{position}. ".rjust(5), [*names.split(" → "), name])
         lines.append(block("     share ", _value(path.share)))
     grad = found.leaf.grad
     agrees = grad is not None and _close(found.total, grad.array)
@@ -94,7 +94,7 @@ def paths_text(found: Paths, name: str, operands: Operands) -> str:
 
 
 def _wrapped(lead: str, words: Sequence[str]) -> list[str]:
-    """A way on lines of 80 columns, if no word is longer."""
+    """A path on lines of 80 columns, if no word is longer."""
     lines = [lead + words[0]]
     for word in words[1:]:
         if len(lines[-1]) + len(word) + 3 > WIDTH:

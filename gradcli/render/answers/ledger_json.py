@@ -8,7 +8,7 @@ from typing import Any
 from gradcli.explain.ledger.ledger import Row, Share, Sum, Visit
 from gradcli.explain.ledger.worked_element import worked_element
 from gradcli.explain.result import Result
-from gradcli.render.result_json import number, output_object, place_object
+from gradcli.render.result_json import number, output_object, span_object
 
 SCHEMA = "gradcli.ledger/1"
 
@@ -49,7 +49,7 @@ def _visit(visit: Visit, element: tuple[int, ...] | None) -> list[dict[str, Any]
             "node": node.id,
             "name": node.name,
             "variable": node.variable,
-            **place_object(node.place),
+            **span_object(node.place),
             "gradients_in": [_number(grad) for grad in visit.grads],
         }
     ]

@@ -6,7 +6,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.why.why import Why
-from gradcli.render.diagnostics.findings import finding, place_object, wrapped
+from gradcli.render.diagnostics.findings import finding, span_object, wrapped
 from gradcli.render.diagnostics.snippet import location
 from gradcli.render.graph.nodes import leaf_text, source_of, title
 from gradcli.render.result_json import number
@@ -19,7 +19,7 @@ _LONGEST_PATH = 20
 
 
 def why_text(why: Why, style: Style = PLAIN) -> str:
-    """The value asked about, why it is so, and the places or the path that prove it."""
+    """The value asked about, why it is so, and the spans or the path that show it."""
     lead = f"{style.paint(why.question, 'variable')} = "
     value = block(f"{why.question} = ", repr(why.value))[len(why.question) + 3 :]
     parts = [f"{lead}{value}\n{wrapped(f'because {why.reason}')}"]
@@ -62,16 +62,14 @@ def why_document(why: Why) -> dict[str, Any]:
         "cuts": [
             {
                 "text": cut.text,
-                **place_object(cut.place),
+                **span_object(cut.place),
                 "help": cut.help,
-                "labels": [
-                    {"text": label.text, **place_object(label.span)} for label in cut.labels
-                ],
+                "labels": [{"text": label.text, **span_object(label.span)} for label in cut.labels],
             }
             for cut in why.cuts
         ],
         "path": [
-            {"name": node.name, "variable": node.variable, **place_object(node.place)}
+            {"name": node.name, "variable": node.variable, **span_object(node.place)}
             for node in why.path
         ],
     }

@@ -1,4 +1,4 @@
-"""Findings of an explanation, each at its place, in the layout of diagnostics."""
+"""Findings of an explanation, each at its span, in the layout of diagnostics."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gradcli.render.style import PLAIN, Style, block, escaped
 
 def finding(
     text: str,
-    place: Span | None,
+    span: Span | None,
     help: str | None,
     labels: Sequence[Label] = (),
     style: Style = PLAIN,
 ) -> str:
-    """What is found at a place, with carets below it, and the mend."""
+    """A finding at a span, with carets below it, and the fix."""
     lines = [style.paint(wrapped(escaped(text)), "strong")]
     margin = " "
-    if place is not None:
-        marks = [Mark(place, "", True), *(Mark(each.span, each.text, False) for each in labels)]
+    if span is not None:
+        marks = [Mark(span, "", True), *(Mark(each.span, each.text, False) for each in labels)]
         lines += snippet(marks, style)
         margin = " " * max(len(str(mark.span.line)) for mark in marks) + " "
     if help:
@@ -38,13 +38,13 @@ def wrapped(text: str, indent: int = 0) -> str:
     return "\n".join(wrap(text, 80 - indent)) or text
 
 
-def place_object(place: Span | None) -> dict[str, Any]:
-    """A place in JSON."""
-    if place is None:
+def span_object(span: Span | None) -> dict[str, Any]:
+    """A span in JSON."""
+    if span is None:
         return {"source": None, "file": None, "line": None, "column": None}
     return {
-        "source": place.text,
-        "file": place.source.name,
-        "line": place.line,
-        "column": place.column,
+        "source": span.text,
+        "file": span.source.name,
+        "line": span.line,
+        "column": span.column,
     }

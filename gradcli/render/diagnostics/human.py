@@ -16,7 +16,7 @@ WITHOUT_CLASS = ("E104", "E105", "E5", "E603", "E9")
 
 
 def diagnostic(error: GradcliError, style: Style = PLAIN) -> str:
-    """An error with its place, notes and the mend; all of them where a text has several syntax
+    """An error with its span, notes and the fix; all of them where a text has several syntax
     errors.
     """
     if isinstance(error, SyntaxErrors):
@@ -49,7 +49,7 @@ def _marks(diagnosed: GradcliError | Warned) -> list[Mark]:
 
 
 def warning(warned: Warned, style: Style = PLAIN) -> str:
-    """A warning with its place and the mend."""
+    """A warning with its span and the fix."""
     lines = [_headline(f"warning[{warned.code}]", "warning", warned.message, style)]
     return "\n".join([*lines, *_body(_marks(warned), (), warned.help, style)])
 
@@ -90,17 +90,17 @@ def _calls(error: GradcliError) -> Iterator[str]:
     """The functions of the program that were open, outermost first."""
     stack = error.stack
     left_out = len(stack) - _MOST_CALLS
-    for number, (name, place) in enumerate(stack):
+    for number, (name, span) in enumerate(stack):
         if left_out > 0 and number == _MOST_CALLS // 2:
             yield f"… {left_out:,} more calls"
         if left_out > 0 and _MOST_CALLS // 2 <= number < _MOST_CALLS // 2 + left_out:
             continue
-        if place is None:
+        if span is None:
             yield f"in {name}()"
         else:
-            yield f"in {name}(), called at {location(place)}: {_shortened(place)}"
+            yield f"in {name}(), called at {location(span)}: {_shortened(span)}"
 
 
-def _shortened(place: Span) -> str:
-    text = one_line(place.text)
+def _shortened(span: Span) -> str:
+    text = one_line(span.text)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -51,23 +51,23 @@ def error_object(error: GradcliError) -> dict[str, Any]:
         "notes": list(error.notes),
         "help": error.help,
         "stack": [
-            {"function": name, "call": None if place is None else _place(place)}
-            for name, place in error.stack
+            {"function": name, "call": None if span is None else _position(span)}
+            for name, span in error.stack
         ],
     }
 
 
 def _spans(diagnosed: GradcliError | Warned) -> list[dict[str, Any]]:
-    """The primary place first, then those with a label."""
+    """The primary span first, then those with a label."""
     found = []
     if diagnosed.span is not None:
-        found.append({**_place(diagnosed.span), "primary": True, "label": None})
+        found.append({**_position(diagnosed.span), "primary": True, "label": None})
     for label in diagnosed.labels:
-        found.append({**_place(label.span), "primary": False, "label": label.text})
+        found.append({**_position(label.span), "primary": False, "label": label.text})
     return found
 
 
-def _place(span: Span) -> dict[str, Any]:
+def _position(span: Span) -> dict[str, Any]:
     end_line, end_column = span.source.position(span.end)
     return {
         "file": span.source.name,

@@ -32,6 +32,6 @@ def note(text: str, style: Style = PLAIN) -> str:
 
 
 def _line(diagnosed: GradcliError | Warned, kind: str, message: str, style: Style) -> str:
-    place = "" if diagnosed.span is None else f"{location(diagnosed.span)}: "
+    position = "" if diagnosed.span is None else f"{location(diagnosed.span)}: "
     role = kind.partition("[")[0]
-    return f"{place}{style.paint(kind, role)}: {one_line(message)}"
+    return f"{position}{style.paint(kind, role)}: {one_line(message)}"

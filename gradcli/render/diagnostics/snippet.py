@@ -13,7 +13,7 @@ _TAB = 4
 
 
 class Mark:
-    """A place to mark: with carets where it is the primary one, with dashes otherwise."""
+    """A span to mark: with carets where it is the primary one, with dashes otherwise."""
 
     __slots__ = ("primary", "span", "text")
 
@@ -35,7 +35,7 @@ def snippet(marks: Sequence[Mark], style: Style = PLAIN) -> list[str]:
     """The lines that hold the marks, file by file; the first mark's file comes first.
 
     Args:
-        marks: the places, the primary one first.
+        marks: the spans, the primary one first.
         style: where the text goes.
     """
     sources: dict[Source, list[Mark]] = {}

@@ -15,21 +15,21 @@ def source_of(node: GraphNode) -> str:
     """The source text of a node: of its assignment where that is what made it, of its expression
     otherwise.
     """
-    place = node.place
-    if place is None:
+    span = node.place
+    if span is None:
         return ""
-    text = one_line(place.text)
+    text = one_line(span.text)
     if node.variable is None:
         return text
-    return f"{node.variable} = {text}" if _is_assigned(place, node.variable) else text
+    return f"{node.variable} = {text}" if _is_assigned(span, node.variable) else text
 
 
-def _is_assigned(place: Span, variable: str) -> bool:
-    """Whether `variable =` stands right before a place, brackets aside."""
-    text = place.source.text
-    line_start = text.rfind("\n", 0, place.start) + 1
+def _is_assigned(span: Span, variable: str) -> bool:
+    """Whether `variable =` stands right before a span, brackets aside."""
+    text = span.source.text
+    line_start = text.rfind("\n", 0, span.start) + 1
     # A line may be long, and the target of an assignment is short.
-    before = text[max(line_start, place.start - 200) : place.start].rstrip(" \t(")
+    before = text[max(line_start, span.start - 200) : span.start].rstrip(" \t(")
     return before.endswith("=") and before[:-1].rstrip().endswith(variable)
 
 

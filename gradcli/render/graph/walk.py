@@ -21,11 +21,11 @@ q           leave
 
 
 def stop_text(walk: Walk, style: Style = PLAIN) -> str:
-    """The step at hand with its place: the gradient that came in, and what was passed on."""
+    """The current step with its span: the gradient that came in, and what was passed on."""
     texts = event_texts(walk.graph, walk.events, style)
     shown = "\n".join(texts[number] for number in walk.stops[walk.at])
-    place = walk.event().node.place
-    where = "" if place is None else f", {location(place)}"
+    span = walk.event().node.place
+    where = "" if span is None else f", {location(span)}"
     return f"step {walk.at + 1} of {len(walk.stops)}{where}\n{shown}\n"
 
 

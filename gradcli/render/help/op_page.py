@@ -213,7 +213,7 @@ def _saved(op: Op) -> list[str]:
 
 
 def _forms(found: Found) -> str:
-    """The other ways to write it, aliases and the in-place form among them."""
+    """The other names of the function, aliases and the in-place form among them."""
     name = found.name.removesuffix("_") if found.inplace else found.name
     others = [(TENSOR, f"{name}_")] if f"{name}_" in catalogue.methods else []
     forms = [
