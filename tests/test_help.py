@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
+from gradcli.cli import group
 from gradcli.cli.group import gradcli
 from gradcli.codes import CODES
 from gradcli.ops.lookup import Found
@@ -151,10 +153,17 @@ def test_every_option_is_documented() -> None:
     for name in gradcli.list_commands(context):
         command = gradcli.get_command(context, name)
         assert command is not None
+        assert command.name == name
         assert command.help, name
         for parameter in command.params:
             if isinstance(parameter, click.Option):
                 assert parameter.help, (name, parameter.opts)
+
+
+def test_every_module_of_a_command_is_in_the_table() -> None:
+    folder = Path(group.__file__).parent / "commands"
+    declared = [path.stem for path in folder.glob("*.py") if "def command(" in path.read_text()]
+    assert sorted(declared) == sorted(group.COMMANDS.values())
 
 
 # --- the list -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Dot-commands that look at the session: `.help .vars .grads .trace`, and `name?`."""
+"""Dot-commands that look at the session: `.help .vars .grads .trace .why .blame .check`, `x?`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradcli.cli.arguments.options import TRACES
 from gradcli.cli.dot_commands.describe import answer, kind_of, preview
 from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.errors import GradcliError
-from gradcli.language.events import Traced
+from gradcli.language.events import Asked, Traced
 from gradcli.language.library.namespace import unknown_name
 from gradcli.render.help.pages import page
 from gradcli.render.help.topics import SUMMARIES
@@ -112,3 +112,25 @@ def trace(run: Run, line: Line) -> None:
             help=f"sum it first: s = {name}.sum()",
         )
     run.session.emit(Traced(tensor, style))
+
+
+# --- questions: the events that `why("x.grad")`, `blame()` and `check()` emit in a program --------
+
+
+def why(run: Run, line: Line) -> None:
+    """Say why a tensor has a gradient, requires one or is a leaf."""
+    try:
+        run.session.emit(Asked("why", line.argument(1) or ""))
+    except GradcliError as error:
+        error.span = error.span or line.words[1]
+        raise
+
+
+def blame(run: Run, _line: Line) -> None:
+    """Find the first NaN or infinity."""
+    run.session.emit(Asked("blame"))
+
+
+def check(run: Run, _line: Line) -> None:
+    """Check the gradients of the tensor assigned last."""
+    run.session.emit(Asked("check"))

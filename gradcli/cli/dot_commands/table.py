@@ -8,8 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradcli.cli.arguments.options import FORMATS, TRACES
-from gradcli.cli.dot_commands.ask import blame, check, why
-from gradcli.cli.dot_commands.inspect import explain, grads, help, trace, variables
+from gradcli.cli.dot_commands.inspect import (
+    blame,
+    check,
+    explain,
+    grads,
+    help,
+    trace,
+    variables,
+    why,
+)
 from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.cli.dot_commands.session import backward, mode, quit, read, reset, save, timer
 from gradcli.cli.dot_commands.step import step
