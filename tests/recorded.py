@@ -6,6 +6,7 @@ Before each program stand a few names: `s`, `v`, `m` and `b` are leaves of 0 to 
 
 from __future__ import annotations
 
+from tests.exactness import Printed
 from tests.running import run
 
 SETUP = """import torch
@@ -33,12 +34,14 @@ def graph(tensor):
 """
 
 
-def printed(program: str) -> str:
-    """What the program prints, without the last line end; it must not fail."""
+def printed(program: str) -> Printed:
+    """What the program prints, without the last line end; it must not fail. It equals a text that
+    was recorded where the contract of exactness says so.
+    """
     outcome = run(SETUP + program)
     if outcome.error is not None:
         raise outcome.error
-    return outcome.stdout.removesuffix("\n")
+    return Printed(outcome.stdout.removesuffix("\n"), SETUP + program)
 
 
 def raised(program: str) -> str | None:

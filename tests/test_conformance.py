@@ -1,4 +1,4 @@
-"""Recorded PyTorch facts: printed text to the byte, graphs exactly, numbers to float rounding."""
+"""Recorded PyTorch facts, compared by the contract of exactness (`tests/exactness.py`)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,6 @@ CASES = [
 def test_three_readings(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     samples, channels, outputs, sizes, kernel, stride, padding, dilation, groups = case
     monkeypatch.setattr(convolution, "_BLOCK", 1000)
-    monkeypatch.setattr(convolution, "_FEW", 0)
     generator = np.random.default_rng(3)
     windows = Windows(kernel, stride, padding, dilation)
     counts = windows.counts(sizes)
@@ -80,3 +79,26 @@ def test_a_choice_keeps_every_bit(dtype: Any) -> None:
             out: Any = np.empty((40, 30), dtype)
             choose_block(condition, chosen, other, out)
             assert out.tobytes() == np.where(condition, chosen, other).astype(dtype).tobytes()
+
+
+def test_float32_stays_near_the_truth() -> None:
+    """Sums of n products of float32 numbers, within the rounding of n terms of the exact sums."""
+    generator = np.random.default_rng(5)
+    windows = Windows((3, 3), (1, 1), (1, 1), (1, 1))
+    for samples, size in ((2, 6), (8, 24)):
+        input = generator.standard_normal((samples, 4, size, size), np.float32)
+        weight = generator.standard_normal((6, 4, 3, 3), np.float32)
+        grad = generator.standard_normal((samples, 6, size, size), np.float32)
+        counts = (size, size)
+        calls: Any = (
+            (convolution.correlated, (input, weight), (windows, 1, counts), 36),
+            (convolution.spread, (grad, weight), (windows, 1, counts), 54),
+            (convolution.paired, (input, grad), (windows, 1), samples * size * size),
+        )
+        for function, operands, settings, terms in calls:
+            found = function(*operands, *settings)
+            wide = [operand.astype(np.float64) for operand in operands]
+            largest = function(*map(np.abs, wide), *settings)
+            assert found.dtype == np.float32
+            error = np.abs(found - function(*wide, *settings))
+            assert (error <= np.sqrt(terms) * np.finfo(np.float32).eps * largest).all()

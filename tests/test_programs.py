@@ -2,7 +2,8 @@
 
 `tests/programs/FEATURE/CASE.grad` is run as `gradcli run CASE.grad` in its folder; beside it stand
 
-- `CASE.out`: what it prints on standard output, nothing if there is no such file;
+- `CASE.out`: what it prints on standard output, nothing if there is no such file; numbers are
+  compared by the contract of exactness (`tests/exactness.py`);
 - `CASE.err`: what it prints on standard error, to the character; such a run ends with the exit code
   of the error named there, any other with 0;
 - `CASE.args`: further words of the command.
@@ -21,6 +22,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.codes import CODES
+from tests.exactness import difference, work_of
 from tests.running import Finished, invoke
 
 FOLDER = Path(__file__).parent / "programs"
@@ -60,7 +62,8 @@ def test_program(case: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finished = _run(case)
     stderr = _read(case.with_suffix(".err"))
     assert finished.stderr == stderr
-    assert finished.stdout == _read(case.with_suffix(".out"))
+    recorded = _read(case.with_suffix(".out"))
+    assert difference(finished.stdout, recorded, lambda: work_of(_read(case))) is None
     code = _code(stderr)
     assert finished.code == (CODES[code].exit_code if code else 0)
 

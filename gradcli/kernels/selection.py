@@ -16,7 +16,8 @@ Before = Callable[[Any, Any], bool]
 
 # Below these lengths the library leaves a range to insertion sort: in a selection, in a sort.
 _SELECTION_END = 3
-_SORT_END = 16
+SORT_END = 16
+"""A range of so many items or fewer is sorted by insertion, which keeps the order of equal ones."""
 
 LONGEST = 20_000
 """In longer slices equal elements keep their order: the steps would take seconds."""
@@ -178,7 +179,7 @@ def _nth_element(items: list[Any], nth: int, before: Before) -> None:
 
 def _sort(items: list[Any], first: int, last: int, depth: int, before: Before) -> None:
     """Bring a range into order but for short stretches, which an insertion sort finishes."""
-    while last - first > _SORT_END:
+    while last - first > SORT_END:
         if depth == 0:
             _heap_select(items, first, last, last, before)
             _sort_heap(items, first, last, before)

@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.session import Session
+from tests.exactness import difference as difference_of_texts
+from tests.exactness import work_of
 from tests.running import Outcome, OutOfTime, run, time_limit
 
 FOLDER = Path(__file__).parent
@@ -100,11 +103,11 @@ def program_of(kind: str, record: Record) -> str:
 
 def _compare_text(kind: str) -> Callable[[Record], str | None]:
     def compare(record: Record) -> str | None:
-        outcome = run(program_of(kind, record))
-        found = _difference_of_error(outcome, record.get("error"))
-        if outcome.masked != record["stdout"]:
-            found = f"{found or ''}\nprinted\n{outcome.masked}\nPyTorch printed\n{record['stdout']}"
-        return found
+        program = program_of(kind, record)
+        outcome = run(program)
+        return _difference_of_error(outcome, record.get("error")) or difference_of_texts(
+            outcome.masked, record["stdout"], lambda: work_of(program)
+        )
 
     return compare
 
@@ -188,8 +191,10 @@ def _wrong_grad_fn(record: Record, session: Session, nodes: list[Node]) -> str |
 
 
 def _wrong_numbers(record: Record, session: Session) -> str | None:
-    """Which value or gradient is not close to the recorded one, if any."""
-    values = session.values
+    """Which value or gradient is not the recorded one, if any."""
+    values, seed = session.values, record["seed"]
+    program = program_of("traces", record)
+    program += "out.backward()" if seed is None else f"out.backward(torch.tensor({seed}))"
     found = {name: values[name].grad for name in record["gradients"]}
     expected = {**record["gradients"], "the output": record["output"]}
     for name, tensor in {**found, "the output": values["out"]}.items():
@@ -197,8 +202,13 @@ def _wrong_numbers(record: Record, session: Session) -> str | None:
         if numbers is None or tensor is None:
             if numbers is not tensor:
                 return f"{name}: {tensor}, PyTorch has {numbers}"
-        elif not np.allclose(tensor.array, numbers, rtol=1e-12, atol=1e-12, equal_nan=True):
-            return f"{name}: {tensor.array}, PyTorch has {numbers}"
+        else:
+            shown = str(forced(tensor.array).tolist())
+            wrong = difference_of_texts(
+                shown, str(numbers), lambda: work_of(program, default_dtype="float64")
+            )
+            if wrong is not None:
+                return f"{name}: {wrong}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""Random programs, run under gradcli and under PyTorch and compared to the byte.
+"""Random programs, run under gradcli and under PyTorch and compared by the contract of exactness.
 
     python -m tests.differential --oracle PYTHON --seed 7 --count 2000    the programs of a seed
     python -m tests.differential --oracle PYTHON --show 7:41              one of them, both outcomes

@@ -49,10 +49,10 @@ def compare(torch: Torch, seed: int, count: int, whole: bool) -> int:
     for number in range(count):
         text = program(seed, number)
         here, there = outcome_here(text), torch.outcome(text)
-        kind = category(here, there)
+        kind = category(text, here, there)
         found[kind] += 1
         if kind not in EXPLAINED:
-            short = text if whole else _shrunk(torch, text, _signature(here, there))
+            short = text if whole else _shrunk(torch, text, _signature(text, here, there))
             print(f"==== {seed}:{number} {kind}\n{short}", end="")
             print(first_difference(outcome_here(short), torch.outcome(short)), flush=True)
     print(f"seed {seed}: {count} programs, {', '.join(f'{n} {k}' for k, n in found.items())}")
@@ -64,7 +64,7 @@ def show(torch: Torch, seed: int, number: int) -> int:
     text = program(seed, number)
     here, there = outcome_here(text), torch.outcome(text)
     print(f"{text}\n--- gradcli\n{here.text()}\n--- PyTorch\n{there.text()}", end="")
-    print(category(here, there))
+    print(category(text, here, there))
     return 0
 
 
@@ -73,7 +73,7 @@ def record(torch: Torch) -> int:
     kept = []
     for text in recorded_programs():
         there = torch.outcome(text)
-        if category(outcome_here(text), there) != "rounding":
+        if category(text, outcome_here(text), there) != "rounding":
             kept.append((text, there))
     write_recorded(kept)
     print(f"{len(kept)} programs")
@@ -92,14 +92,15 @@ def first_difference(here: Outcome, there: Outcome) -> str:
 
 def _shrunk(torch: Torch, text: str, due: tuple[str, ...]) -> str:
     return shrunk(
-        text, lambda shorter: _signature(outcome_here(shorter), torch.outcome(shorter)) == due
+        text,
+        lambda shorter: _signature(shorter, outcome_here(shorter), torch.outcome(shorter)) == due,
     )
 
 
-def _signature(here: Outcome, there: Outcome) -> tuple[str, ...]:
+def _signature(text: str, here: Outcome, there: Outcome) -> tuple[str, ...]:
     """What a difference is about: its kind, and the classes of the errors."""
     classes = [f"{outcome.error}".split(" at line ")[0] for outcome in (here, there)]
-    return (category(here, there), *classes)
+    return (category(text, here, there), *classes)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.exactness import difference, work_of
 from tests.running import OutOfTime, run, time_limit
 
 ORACLE = Path(__file__).parent.parent / "conformance" / "oracle.py"
@@ -18,8 +17,6 @@ SECONDS = 20
 
 CRASH = "PyTorch crashed"
 """The error of a program that ended PyTorch's process."""
-
-_NUMBER = re.compile(r"[+-]?\d+\.\d*(?:e[+-]\d+)?|[+-]?\d+(?:e[+-]\d+)?")
 
 
 class Outcome(NamedTuple):
@@ -83,12 +80,11 @@ def outcome_here(program: str) -> Outcome:
     return Outcome(outcome.masked, f"{error.raises} at line {line}")
 
 
-def category(here: Outcome, there: Outcome) -> str:
-    """How two outcomes compare.
+def category(program: str, here: Outcome, there: Outcome) -> str:
+    """How two outcomes of a program compare.
 
-    `same`; `rounding`, where numbers differ by one in the last printed digit, or by what rounding
-    the larger numbers of the same program leaves where they cancel; else `printed`, `error`, or
-    `broken` where gradcli itself failed, and `crash` where PyTorch's process did.
+    `same`; `rounding`, where numbers differ as the contract of exactness lets them; else `printed`,
+    `error`, or `broken` where gradcli itself failed, and `crash` where PyTorch's process did.
     """
     if there.error == CRASH:
         return "crash"
@@ -98,34 +94,5 @@ def category(here: Outcome, there: Outcome) -> str:
         return "broken"
     if here.error != there.error:
         return "error"
-    return "rounding" if _only_rounding(here.stdout, there.stdout) else "printed"
-
-
-_CANCELLATION = Decimal("2e-6")
-"""What is left of two equal float32 numbers after a few roundings, relative to them."""
-
-_HALF = Decimal("4e-3")
-"""The same for half precision, which PyTorch rounds once where gradcli may round twice."""
-
-
-def _only_rounding(here: str, there: str) -> bool:
-    if "".join(_NUMBER.sub("", here).split()) != "".join(_NUMBER.sub("", there).split()):
-        return False
-    mine, theirs = _NUMBER.findall(here), _NUMBER.findall(there)
-    if len(mine) != len(theirs):
-        return False
-    relative = _HALF if "float16" in there else _CANCELLATION
-    noise = relative * max(Decimal(1), *(abs(Decimal(number)) for number in theirs))
-    return all(
-        first == second or ("." in first and "." in second and _close(first, second, noise))
-        for first, second in zip(mine, theirs, strict=True)
-    )
-
-
-def _close(mine: str, theirs: str, noise: Decimal) -> bool:
-    """Whether two numbers differ by noise, or by one in the last digit that both have."""
-    first, second = Decimal(mine), Decimal(theirs)
-    ends = [int(number.as_tuple().exponent) for number in (first, second)]
-    # A number without digits behind its point is exact: the other's digits count.
-    last = min(ends) if mine.endswith(".") or theirs.endswith(".") else max(ends)
-    return abs(first - second) <= max(noise, Decimal(1).scaleb(last))
+    found = difference(here.stdout, there.stdout, lambda: work_of(program))
+    return "rounding" if found is None else "printed"

@@ -16,12 +16,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.kernels.windows.small_convolution import (
-    correlated_in_order,
-    is_ordered,
-    paired_in_order,
-    spread_in_order,
-)
 from gradcli.ops.spatial.unfold import Sizes, Windows
 
 _BLOCK = 1 << 19
@@ -152,8 +146,6 @@ def correlated(
     """
     samples, channels = input.shape[:2]
     outputs = weight.shape[0]
-    if is_ordered(input, (samples, outputs, *counts), prod(weight.shape[1:])):
-        return correlated_in_order(input, weight, windows, groups, counts, bias)
     columns = Columns(windows, input.shape[2:], counts)
     matrices = _weights(weight, groups)
     output = module_of(input).empty((samples, outputs, *counts), input.dtype)
@@ -167,11 +159,8 @@ def correlated(
 
 def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) -> Any:
     """The transpose of `correlated` in its input, whose last sizes are given."""
-    samples, outputs, *counts = grad.shape
+    samples = len(grad)
     channels = weight.shape[1] * groups
-    reach = windows.reach(sizes, tuple(counts))
-    if is_ordered(grad, (samples, channels, *reach), outputs // groups * prod(windows.kernel)):
-        return spread_in_order(grad, weight, windows, groups, sizes)
     columns = Columns(windows, sizes, grad.shape[2:])
     matrices = _weights(weight, groups).swapaxes(1, 2)
     output = module_of(grad).empty((samples, channels, *sizes), grad.dtype)
@@ -181,35 +170,25 @@ def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) 
     return output
 
 
-_FEW = 4096
-"""So many products that are not added in PyTorch's order are added line by line, and not by the
-BLAS: what is left where they cancel is then the same on every machine.
-"""
-
-
 def paired(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
     """The transpose of `correlated` in its weights."""
     samples, channels = input.shape[:2]
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)
-    if is_ordered(input, shape, samples * prod(counts)):
-        return paired_in_order(input, grad, windows, groups).reshape(shape)
-    if samples * prod(counts) * prod(shape) <= _FEW:
-        return _paired_by_lines(input, grad, windows, groups).reshape(shape)
     columns = Columns(windows, input.shape[2:], counts)
-    total: Any = 0
+    xp, dtype = module_of(input), input.dtype
+    if dtype.char == "f" and input.size + grad.size < _SMALL:
+        input, grad = input.astype(np.float64), grad.astype(np.float64)
+    total = xp.zeros((groups, prod(shape[1:]), outputs // groups), input.dtype)
     for block in columns.blocks(samples, channels):
         made = _grouped(columns.made(input[block]), groups)
         rows = _stacked(columns.placed(grad[block]), groups)
-        total = np.matmul(made, rows.swapaxes(1, 2)) + total
-    return module_of(total).ascontiguousarray(total.swapaxes(1, 2)).reshape(shape)
+        total += np.matmul(made, rows.swapaxes(1, 2))
+    turned = xp.ascontiguousarray(total.swapaxes(1, 2))
+    return turned.astype(dtype, copy=False).reshape(shape)
 
 
-def _paired_by_lines(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
-    samples, channels, *counts = grad.shape
-    columns = windows.columns(input, tuple(counts))
-    columns = columns.reshape(samples, groups, -1, prod(counts))
-    stack = grad.reshape(samples, groups, channels // groups, prod(counts))
-    terms = stack[:, :, :, None] * columns[:, :, None]
-    lines = terms.reshape(*terms.shape[:4], prod(counts[:-1]), counts[-1]).sum(-1)
-    return np.add.reduce(lines, axis=(0, -1))
+_SMALL = 1 << 12
+"""Elements below which sums over all windows are added in float64, since that costs next to nothing
+and a short sum is else what BLAS is less exact in than PyTorch.
+"""

@@ -1,7 +1,8 @@
 """Arrays of matrices: the LU decomposition, triangular substitution, and checks of the arguments.
 
-The arithmetic is done in the arrays' own dtype and in the order of MKL, which PyTorch calls, so
-that small systems round as they do there. The leading dimensions are a batch.
+The arithmetic is done in the arrays' own dtype: by LAPACK, and for small matrices, of which a batch
+holds many, by elimination over the whole batch at once, which needs no scipy. The leading
+dimensions are a batch.
 """
 
 from __future__ import annotations
@@ -132,6 +133,40 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
     count = min(rows, columns)
     total = int(np.prod(batch))
     lu = np.array(matrices, order="C").reshape(total, rows, columns)
+    if count > _SMALL and total and np.isfinite(lu).all():
+        lu, pivots, info = _factored(lu)
+    else:
+        pivots, info = _eliminate(lu)
+    return (
+        lu.reshape(matrices.shape),
+        pivots.reshape(*batch, count),
+        info.reshape(batch),
+    )
+
+
+_SMALL = 16
+"""Rows up to which NumPy's elimination is quick enough that loading scipy does not pay."""
+
+
+def _factored(matrices: Any) -> tuple[Any, Any, Any]:
+    """LAPACK's decomposition of each matrix of (N, m, n)."""
+    import scipy.linalg.lapack  # lazy: scipy
+
+    (getrf,) = scipy.linalg.lapack.get_lapack_funcs(("getrf",), (matrices,))
+    found = [getrf(matrix) for matrix in matrices]
+    pivots = np.stack([each for _, each, _ in found]).astype(np.int32) + np.int32(1)
+    info = np.array([each for *_, each in found], np.int32)
+    return np.stack([each for each, *_ in found]), pivots, info
+
+
+def _eliminate(lu: Any) -> tuple[Any, Any]:
+    """Decompose the matrices of (N, m, n) in their place; the pivots and `info`.
+
+    What is divided and what is multiplied by a reciprocal is as in PyTorch: whether the last pivot
+    of a singular matrix is 0, and so an error, depends on it.
+    """
+    total, rows, columns = lu.shape
+    count = min(rows, columns)
     pivots = np.empty((total, count), np.int32)
     info = np.zeros(total, np.int32)
     each = np.arange(total)
@@ -151,15 +186,11 @@ def lu_arrays(matrices: Any) -> tuple[Any, Any, Any]:
             info[zero & (info == 0)] = k + 1
             divisor = np.where(zero, 1, pivot)[:, None]
             if rows <= 4 and k == rows - 2:
-                lu[:, k + 1 :, k] /= divisor  # as MKL does for small matrices
+                lu[:, k + 1 :, k] /= divisor
             else:
                 lu[:, k + 1 :, k] *= 1 / divisor
             lu[:, k + 1 :, k + 1 :] -= lu[:, k + 1 :, k, None] * lu[:, k, None, k + 1 :]
-    return (
-        lu.reshape(matrices.shape),
-        pivots.reshape(*batch, count),
-        info.reshape(batch),
-    )
+    return pivots, info
 
 
 @on_the_host
@@ -195,25 +226,25 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
     batch = np.broadcast_shapes(triangle.shape[:-2], right.shape[:-2])
     size = triangle.shape[-1]
     solution = np.broadcast_to(right, (*batch, *right.shape[-2:])).copy()
-    # MKL sums up what is to be subtracted, and multiplies by reciprocals, in small systems only.
-    small = size < 8
-    sums = np.zeros_like(solution)
+    if size > _SMALL and solution.size:
+        _solve_triangles(np.broadcast_to(triangle, (*batch, size, size)), solution, upper, unit)
+        return solution
     with np.errstate(all="ignore"):
         for k in reversed(range(size)) if upper else range(size):
-            pivot = triangle[..., k, k, None]
             rest = slice(0, k) if upper else slice(k + 1, size)
-            if small:
-                solution[..., k, :] -= sums[..., k, :]
-            if not unit and small:
-                solution[..., k, :] *= 1 / pivot
-            elif not unit:
-                solution[..., k, :] /= pivot
-            step = triangle[..., rest, k, None] * solution[..., k, None, :]
-            if small:
-                sums[..., rest, :] += step
-            else:
-                solution[..., rest, :] -= step
+            if not unit:
+                solution[..., k, :] /= triangle[..., k, k, None]
+            solution[..., rest, :] -= triangle[..., rest, k, None] * solution[..., k, None, :]
     return solution
+
+
+def _solve_triangles(triangles: Any, solution: Any, upper: bool, unit: bool) -> None:
+    """Put the solutions in the place of the right sides, one after the other."""
+    import scipy.linalg.blas  # lazy: scipy
+
+    (trsm,) = scipy.linalg.blas.get_blas_funcs(("trsm",), (triangles, solution))
+    for place in np.ndindex(solution.shape[:-2]):
+        solution[place] = trsm(1, triangles[place], solution[place], lower=not upper, diag=unit)
 
 
 def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
@@ -236,7 +267,33 @@ def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
     return substituted(lu, substituted(lu, ordered, upper=False, unit=True), upper=True)
 
 
+@on_the_host
 def solved(matrices: Any, right: Any) -> tuple[Any, Any]:
     """The solution X of `matrices @ X = right`, and the LU decomposition's `info`."""
+    solution = _solution(matrices, right) if right.size else None
+    if solution is not None:
+        return solution, np.zeros(matrices.shape[:-2], np.int32)
     lu, pivots, info = lu_arrays(matrices)
     return lu_solved(lu, pivots, right), info
+
+
+def _solution(matrices: Any, right: Any) -> Any:
+    """LAPACK's solution; None where a matrix is singular, or nearly so.
+
+    Whether a pivot is 0 depends there on how it was rounded, so the elimination is asked, which
+    rounds alike on every machine.
+    """
+    batch = np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2])
+    try:
+        wide = np.broadcast_to(right, (*batch, *right.shape[-2:]))
+        solution = np.linalg.solve(matrices, wide)
+    except np.linalg.LinAlgError:
+        return None
+    dims = (-2, -1)
+    given, found = (np.max(np.abs(each), axis=dims) for each in (wide, solution))
+    growth = np.max(np.abs(matrices), axis=dims) * found * _NEARLY * np.finfo(matrices.dtype).eps
+    return solution if (growth < given).all() else None
+
+
+_NEARLY = 64
+"""A system may magnify its right side by so much less than the rounding unit's inverse."""

@@ -70,12 +70,6 @@ def _product(left: Any, right: Any) -> Any:
     dtype = left.dtype
     if dtype.itemsize == 2 and dtypes.of_array(left).category == "float":
         return np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(dtype)
-    if dtype.kind == "c" and type(left) is np.ndarray:  # not that of a GPU
-        from gradcli.kernels.complex_product import complex_product
-
-        product = complex_product(left, right)
-        if product is not None:
-            return product
     if left.ndim != 2 or right.ndim != 2:
         return np.matmul(left, right)
     rows, inner = left.shape
@@ -88,25 +82,12 @@ def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> 
     """
     if inner == 1 < columns and rows > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
-    if (
-        1 < columns <= _NARROW
-        and type(left) is np.ndarray  # not that of a GPU
-        and left.dtype.char == "f"
-        and rows * inner * columns <= _FEW
-        and right.flags.c_contiguous
-    ):
-        return np.einsum("ij,jk->ik", left, right)
     # The same product twice: `dot` has less ado, and fills the result with zeros first.
     return (np.matmul if rows * columns >= _LARGE else np.dot)(left, right)
 
 
 _LARGE = 1 << 14
 """Elements of a product whose memory takes longer to fill than `matmul` to begin."""
-
-_NARROW, _FEW = 10, 8192
-"""Columns of the right operand, and multiplications, up to which PyTorch's library adds one product
-after the other, each rounded; a larger product is added before it is rounded, as BLAS does here.
-"""
 
 
 # --- the primitive products ---------------------------------------------------------------------

@@ -11,8 +11,6 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels.sums.cascade_sum import LARGEST
-from gradcli.kernels.sums.norms import sum_in_turn, sum_of_squares
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.codegen.runtime import check_subtraction, type_name
@@ -28,7 +26,6 @@ from gradcli.ops.reduction.sum import (
     cast_array,
     check_reduced,
     fold,
-    kept_sizes,
     reduced_count,
     reduction,
     sum_all,
@@ -52,8 +49,6 @@ def _norm_array(
             f"vector_norm(): the {ord:g} norm of no elements does not exist",
             raises="RuntimeError",
         )
-    if _adds_in_order(self, ord):
-        return _ordered_norm(self, ord, dims, keepdim)
     magnitude = np.abs(wide(self))
     if ord == math.inf:
         result = fold(np.maximum, magnitude, dims, keepdim)
@@ -69,32 +64,6 @@ def _norm_array(
         total = fold(np.add, np.power(magnitude, ord), dims, keepdim)
         result = np.power(total, 1 / ord)
     return result.astype(self.real.dtype)
-
-
-def _adds_in_order(self: Any, ord: float) -> bool:
-    """Whether a norm is a sum of few enough elements to add them up in PyTorch's order."""
-    return (
-        type(self) is np.ndarray
-        and self.dtype.kind == "f"
-        and self.dtype.itemsize > 2
-        and 0 < self.size < LARGEST
-        and ord != 0
-        and not math.isinf(ord)
-    )
-
-
-def _ordered_norm(self: Any, ord: float, dims: Axes, keepdim: bool) -> Any:
-    if ord == 2:
-        result = np.sqrt(sum_of_squares(self, dims))
-    elif ord == 1:
-        result = sum_in_turn(np.abs(self), dims)
-    else:
-        # Each power is rounded once.
-        double = np.abs(self).astype(np.float64)
-        total = sum_in_turn((double**ord).astype(self.dtype), dims)
-        inverse = self.dtype.type(1 / ord)
-        result = np.power(total, inverse, dtype=np.float64).astype(self.dtype)
-    return result.reshape(kept_sizes(self.shape, dims))[()] if keepdim else result
 
 
 def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepdim: bool) -> Any:

@@ -14,7 +14,6 @@ from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.row_reductions import picked, scattered
-from gradcli.kernels.sums.level_sum import level_sum
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import (
     check_constants,
@@ -28,7 +27,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
 from gradcli.ops.nn.softmax import along, log_softmax_
-from gradcli.ops.reduction.sum import sum_all, sum_dims
+from gradcli.ops.reduction.sum import sum_all, sum_dims, wide
 from gradcli.ops.shape.views import view
 from gradcli.state import active
 
@@ -65,7 +64,7 @@ def _weights(counted: Any, target: Any, weight: Any, dtype: Any) -> Any:
 def _count(counted: Any, target: Any, weight: Any, weights: Any, dtype: Any) -> Any:
     """What a mean is divided by: how many targets count, or their weights' sum."""
     if weight is not None:
-        return dtype.type(_added(weights, counted))
+        return np.add.reduce(wide(weights), axis=None).astype(dtype)
     return dtype.type(target.size if counted is None else np.count_nonzero(counted))
 
 
@@ -85,17 +84,10 @@ def _nll_array(
     losses = losses[()]
     if reduction == NONE:
         return losses
-    total = _added(losses, counted)
+    total = np.add.reduce(wide(losses), axis=None).astype(self.dtype)  # what is left out is 0
     if reduction == MEAN:
         total = total / _count(counted, target, weight, weights, self.dtype)
     return total
-
-
-def _added(values: Any, counted: Any) -> Any:
-    """The sum of the losses or weights of what is counted."""
-    if type(values) is np.ndarray and values.ndim:
-        return level_sum(values.reshape(-1) if counted is None else values[counted])
-    return np.add.reduce(values, axis=None)
 
 
 def _nll_backward_array(

@@ -19,7 +19,7 @@ from gradcli.kernels.row_reductions import (
     powers_of,
     weights,
 )
-from gradcli.kernels.sums.cascade_sum import LARGEST, in_turn
+from gradcli.kernels.sums.cascade_sum import LARGEST
 from gradcli.ops.arithmetic.arithmetic import neg
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -32,9 +32,6 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.reduction.sum import sum_dims, wide
 from gradcli.state import active
-
-_REGISTER = 64
-"""Bytes of a register."""
 
 # --- softmax ------------------------------------------------------------------------------------
 
@@ -118,34 +115,13 @@ def _is_last(array: Any, dim: int) -> bool:
 
 
 def _total(powers: Any, dim: int) -> Any:
-    """The sum along the dimension, which stays, in the order of PyTorch's kernel: in lanes along
-    the last dimension, one after another along any other.
-    """
-    if powers.size >= LARGEST or not powers.size or type(powers) is not np.ndarray:
-        few = powers.shape[dim] <= LONG and _is_last(powers, dim)
-        if few and type(powers) is np.ndarray and powers.dtype.itemsize > 2:
+    """The sum along the dimension, which stays."""
+    if type(powers) is np.ndarray and powers.size >= LARGEST and powers.dtype.itemsize > 2:
+        if powers.shape[dim] <= LONG and _is_last(powers, dim):
             return np.einsum("...i->...", powers)[..., None]  # in a third of the time
-        return np.add.reduce(powers, axis=dim, keepdims=True)
-    if _is_last(powers, dim):
-        powers = _lanes(powers)
-    return in_turn(_turned(powers, dim))[None].swapaxes(0, dim)
-
-
-def _lanes(powers: Any) -> Any:
-    """What is left to add along the last dimension after a register took as many at a time as it
-    holds; float32's is folded in halves.
-    """
-    *others, length = powers.shape
-    lanes = _REGISTER // powers.dtype.itemsize
-    whole = length // lanes * lanes
-    if not whole:
-        return powers
-    sums = np.add.reduce(powers[..., :whole].reshape(*others, -1, lanes), axis=-2)
-    sums[..., : length - whole] += powers[..., whole:]
-    while lanes == 16 and sums.shape[-1] > 2:
-        half = sums.shape[-1] // 2
-        sums = sums[..., :half] + sums[..., half:]
-    return sums
+    elif type(powers) is np.ndarray and powers.shape[dim] < _SHORT and not _is_last(powers, dim):
+        return np.add.reduce(_turned(powers, dim), keepdims=True).swapaxes(0, dim)
+    return np.add.reduce(powers, axis=dim, keepdims=True)
 
 
 def _softmax_array(self: Any, dim: int) -> Any:

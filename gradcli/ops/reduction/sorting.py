@@ -36,7 +36,13 @@ def _order(self: Any, dim: int, descending: bool) -> Any:
 
 
 def _as_pytorch(
-    self: Any, order: Any, dim: int, count: int, largest: bool, named: Callable[..., list[int]]
+    self: Any,
+    order: Any,
+    dim: int,
+    count: int,
+    largest: bool,
+    named: Callable[..., list[int]],
+    start: int = 0,
 ) -> Any:
     """The sorting indices, in slices with equal elements the first ones as PyTorch names them.
 
@@ -48,9 +54,12 @@ def _as_pytorch(
         largest: whether larger elements come first.
         named: gives the first indices from a list of all and from a function that tells whether one
             index comes before another.
+        start: the first index that counts.
     """
     values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
-    following, leading = values[..., 1 : count + 1], values[..., :-1][..., :count]
+    before_start = max(start - 1, 0)
+    following = values[..., before_start + 1 : count + 1]
+    leading = values[..., :-1][..., before_start:count]
     equal = (following == leading) | ((following != following) & (leading != leading))
     tied = np.argwhere(equal.any(-1))
     if not len(tied):
@@ -80,7 +89,7 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
         return self[()], np.int64(0)
     order = _order(self, dim, descending)
     count = self.shape[dim]
-    if not stable and count <= selection.LONGEST:
+    if not stable and selection.SORT_END < count <= selection.LONGEST:
         order = _as_pytorch(self, order, dim, count, descending, selection.order)
     values, indices = picked(self, order, dim, True)
     return laid_out_like(self, values), laid_out_like(self, indices)
@@ -188,7 +197,13 @@ def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, An
     order = _order(self, dim, False)
     if self.shape[dim] <= selection.LONGEST:
         order = _as_pytorch(
-            self, order, dim, k, False, lambda items, before: selection.first(items, k, before)
+            self,
+            order,
+            dim,
+            k,
+            False,
+            lambda items, before: selection.first(items, k, before),
+            start=k - 1,
         )
     return picked(self, order[(*(slice(None),) * dim, slice(k - 1, k))], dim, keepdim)
 

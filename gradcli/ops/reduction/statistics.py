@@ -284,19 +284,23 @@ def _most_frequent(self: Any) -> Any:
     """The places along the last dimension of the most frequent value: the smallest of several,
     and of its places the one that PyTorch's sort leaves last.
     """
-    flat = np.reshape(self, (-1, self.shape[-1]))
-    places = np.empty((len(flat), 1), np.int64)
-    for row, values in enumerate(flat):
-        if (values != values).any():
-            places[row] = _most_frequent_beside_nan(values)
-            continue
-        unique, counts = np.unique(values, return_counts=True)
-        value, most = unique[np.argmax(counts)], np.max(counts)
-        if most == 1 or len(values) > selection.LONGEST:
-            places[row] = np.flatnonzero(values == value)[-1:]
-            continue
-        order = selection.order(list(range(len(values))), selection.rising(values.tolist()))
-        places[row] = order[np.sum(values < value) + most - 1]
+    length = self.shape[-1]
+    flat = np.reshape(self, (-1, length))
+    values = np.sort(flat, axis=-1)
+    begins = np.ones(values.shape, bool)
+    begins[:, 1:] = values[:, 1:] != values[:, :-1]
+    numbers = np.arange(length)
+    runs = numbers - np.maximum.accumulate(np.where(begins, numbers, 0), axis=-1)
+    ends = np.argmax(runs, axis=-1)[:, None]  # of the first of the longest runs
+    equal = flat == np.take_along_axis(values, ends, -1)
+    places = length - 1 - np.argmax(equal[:, ::-1], axis=-1)[:, None]
+    if selection.SORT_END < length <= selection.LONGEST:
+        for row in np.flatnonzero(np.take_along_axis(runs, ends, -1)):
+            given = flat[row].tolist()
+            order = selection.order(list(range(length)), selection.rising(given))
+            places[row] = order[ends[row, 0]]
+    for row in np.flatnonzero((values != values).any(-1)):
+        places[row] = _most_frequent_beside_nan(flat[row])
     return np.reshape(places, (*self.shape[:-1], 1))
 
 

@@ -16,9 +16,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels.sums.cascade_sum import LARGEST, ordered_sum
 from gradcli.kernels.windows.convolution import correlated, paired, spread
-from gradcli.kernels.windows.small_convolution import channel_sums_in_order
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
@@ -81,23 +79,10 @@ def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
     return output.astype(grad.dtype, copy=False)
 
 
-def _channel_sums(grad: Any, input: Any, geometry: Geometry) -> Any:
-    """The sum of each channel. A small one is added in the order in which PyTorch adds: rounding
-    then leaves the same noise where terms cancel.
-    """
-    values = wide(grad)
-    dims = (0, *range(2, values.ndim))
-    if not 0 < values.size < LARGEST or type(values) is not np.ndarray:
-        total = np.add.reduce(values, axis=dims)
-    elif grad.dtype.char == "f":
-        channels, groups = input.shape[1], geometry.groups
-        windows, transposed = geometry.windows, geometry.transposed
-        total = channel_sums_in_order(values, windows, channels, groups, transposed)
-    elif values.dtype.kind == "f":
-        total = ordered_sum(values, dims)
-    else:
-        total = np.add.reduce(values, axis=dims)
-    return total.astype(grad.dtype, copy=False)
+def _channel_sums(grad: Any) -> Any:
+    """The sum of each channel."""
+    dims = (0, *range(2, grad.ndim))
+    return np.add.reduce(wide(grad), axis=dims).astype(grad.dtype, copy=False)
 
 
 # --- convolution --------------------------------------------------------------------------------
@@ -133,7 +118,7 @@ def _convolution_backward_array(
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
         grads[1] = _paired(read, placed, geometry)
     if output_mask[2]:
-        grads[2] = _channel_sums(grad_output, input, geometry).copy()
+        grads[2] = _channel_sums(grad_output)
     of_input, of_weight = [_in_format(each, input, weight) for each in grads[:2]]
     return of_input, of_weight, grads[2]
 

@@ -122,17 +122,14 @@ class Windows:
         )
         return shown.reshape(*padded.shape[:outer], prod(self.kernel), prod(counts))
 
-    def folded(self, columns: Any, sizes: Sizes, counts: Sizes, reverse: bool = False) -> Any:
-        """The reverse of `columns`: every element of the windows added where it was read, in the
-        order of the elements in a window, or in the reverse order.
-        """
+    def folded(self, columns: Any, sizes: Sizes, counts: Sizes) -> Any:
+        """The reverse of `columns`: every element of the windows added where it was read."""
         leading = columns.shape[:-2]
         columns = columns.reshape(*leading, *self.kernel, *counts)
         xp = module_of(columns)
         padded = xp.zeros((*leading, *self.reach(sizes, counts)), columns.dtype)
         skip = (slice(None),) * len(leading)
-        elements = list(self.elements(counts))
-        for place, where in reversed(elements) if reverse else elements:
+        for place, where in self.elements(counts):
             padded[where] += columns[(*skip, *place)]
         return xp.ascontiguousarray(padded[self.inner(sizes)])
 
