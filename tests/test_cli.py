@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
-import time
 from pathlib import Path
 
 import numpy as np
@@ -537,19 +535,6 @@ def test_a_closed_pipe_ends_quietly(here: Path) -> None:
         running.stdout.close()
         assert running.wait(30) == 141
         assert running.stderr.read() == b""
-
-
-def test_interrupt() -> None:
-    words = ("--max-steps", str(10**12), "-e", "print('on')", "-e", "while True: pass")
-    with start(*words, preexec_fn=_interruptible) as running:
-        time.sleep(1)
-        running.send_signal(signal.SIGINT)
-        out, err = running.communicate(timeout=30)
-    assert (running.returncode, out, err) == (130, b"on\n", b"")
-
-
-def _interruptible() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")

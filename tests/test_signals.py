@@ -64,9 +64,19 @@ def test_signals_at_any_moment(words: list[str], number: signal.Signals, tmp_pat
         assert path.read_text().rstrip().endswith(("}", "]"))
 
 
-def test_what_was_printed_is_kept_when_interrupted() -> None:
-    with start("-e", "print('on')", "-e", "while True: pass", preexec_fn=_attended) as running:
-        time.sleep(0.5)
+BEGUN = ["-e", "save(ones(1), 'begun.npy')"]
+"""A statement that shows from outside that the program has come so far."""
+
+
+def _wait_until_begun(running: subprocess.Popen[bytes], folder: Path) -> None:
+    while running.poll() is None and not (folder / "begun.npy").exists():
+        time.sleep(0.001)
+
+
+def test_what_was_printed_is_kept_when_interrupted(tmp_path: Path) -> None:
+    words = ["-e", "print('on')", *BEGUN, "-e", "while True: pass", "--max-steps", str(10**12)]
+    with start(*words, cwd=tmp_path, preexec_fn=_attended) as running:
+        _wait_until_begun(running, tmp_path)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=20)
     assert (running.returncode, out, err) == (130, b"on\n", b"")
@@ -76,11 +86,11 @@ LONG_CALL = ["-e", "x = torch.linalg.svd(ones(3000, 3000))"]
 """A call into LAPACK that takes many seconds and does not heed signals."""
 
 
-def test_a_long_call_is_interrupted() -> None:
-    with start(*LONG_CALL, preexec_fn=_attended) as running:
-        time.sleep(1)
+def test_a_long_call_is_interrupted(tmp_path: Path) -> None:
+    with start(*BEGUN, *LONG_CALL, cwd=tmp_path, preexec_fn=_attended) as running:
+        _wait_until_begun(running, tmp_path)
         running.send_signal(signal.SIGINT)
-        _, err = running.communicate(timeout=5)
+        _, err = running.communicate(timeout=20)
     assert (running.returncode, err) == (130, b"")
 
 
