@@ -21,8 +21,11 @@ if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph
     from gradcli.autograd.recording.recorder import Event
     from gradcli.autograd.tensor import Tensor
+    from gradcli.language.compiler.base import Compiler, HotLoop
+    from gradcli.language.functions.control_flow import Run
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree import For, Statement, While
+    from gradcli.language.tree.scopes import Scope
     from gradcli.limits import Limits
 
 
@@ -103,6 +106,7 @@ class Session:
             from gradcli.language.interpreter import Interpreter
 
             self._interpreter = Interpreter(self.state, self.emit)
+            self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
                 from gradcli.autograd.recording.recorder import Recorder
 
@@ -112,7 +116,9 @@ class Session:
                     keeps=self.record == "all",
                 )
                 if self.record == "values":
-                    self._interpreter.follow()
+                    from gradcli.language.provenance import record_provenance  # lazy: start-up
+
+                    record_provenance(self._interpreter)
         return self._interpreter
 
     @property
@@ -282,6 +288,15 @@ class Session:
 
             recorder = self.state.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
+
+
+def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop | None:
+    """What compiles a loop's iterations, None for a loop that is always interpreted."""
+    from gradcli.language.loops.hot_loop import TracedLoop  # lazy: start-up
+    from gradcli.language.loops.loop_carried import admit  # lazy: start-up
+
+    plan = admit(loop)
+    return None if plan is None else TracedLoop(compiler, plan, scope, body)
 
 
 def no_commands(command: Command) -> None:

@@ -16,7 +16,7 @@ from gradcli.language import tree
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Operation, Recorder
     from gradcli.errors import Span
-    from gradcli.language.provenance import Evaluation, Followed
+    from gradcli.language.provenance import Evaluation, Provenance
 
 # fmt: off
 _WITHOUT_VALUES = frozenset((
@@ -79,7 +79,7 @@ class Dataflow:
 
     __slots__ = ("_produced", "back", "onward", "values")
 
-    def __init__(self, recorder: Recorder, followed: Followed) -> None:
+    def __init__(self, recorder: Recorder, provenance: Provenance) -> None:
         self.onward: dict[int, list[Flow]] = {}
         self.back: dict[int, list[Flow]] = {}
         self.values: dict[int, Any] = {}
@@ -90,7 +90,7 @@ class Dataflow:
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
-        for evaluation in followed.evaluations:
+        for evaluation in provenance.evaluations:
             self._evaluation(evaluation)
 
     def _add(self, flow: Flow) -> None:

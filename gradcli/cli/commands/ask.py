@@ -133,8 +133,8 @@ def recorded(
     from gradcli.explain.recorded_run import Recorded
 
     session = run.session
-    recorder, followed = session.state.recorder, session.interpreter.followed
-    assert followed is not None
+    recorder, provenance = session.state.recorder, session.interpreter.provenance
+    assert provenance is not None
     name, output = None, None
     if differentiates and not recorder.passes:
         result = run.result(value)
@@ -145,7 +145,7 @@ def recorded(
         if found is not None:
             name, output = found
     with session.running():
-        return Recorded(statements, session.values, recorder, followed, output, name)
+        return Recorded(statements, session.values, recorder, provenance, output, name)
 
 
 def write_why(run: Run, question: Question, found: Recorded) -> None:

@@ -164,7 +164,7 @@ def _tensor_at(found: Recorded, place: Span) -> Any:
     from gradcli.autograd.tensor import Tensor
     from gradcli.explain.why.detachments import holds
 
-    for evaluation in reversed(found.followed.evaluations):
+    for evaluation in reversed(found.provenance.evaluations):
         value = evaluation.value
         if type(value) is Tensor and not value.requires_grad and holds(place, evaluation.node.span):
             return value

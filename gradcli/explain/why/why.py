@@ -241,7 +241,7 @@ class _Gradients:
         place = node.place
         earlier = self._leaf_of_this_name(node)
         if earlier is not None:
-            statement = self.run.followed.last_assignment(name)
+            statement = self.run.provenance.last_assignment(name)
             at = place if statement is None else statement.span
             value = "None" if earlier.grad is None else "a gradient"
             cut = Cut(
@@ -274,7 +274,7 @@ class _Gradients:
         return self._none("cleared", "a gradient arrived, and was cleared afterwards", [cut])
 
     def _clearing(self) -> Span | None:
-        for evaluation in reversed(self.run.followed.evaluations):
+        for evaluation in reversed(self.run.provenance.evaluations):
             node = evaluation.node
             if isinstance(node, tree.Call) and node.function.span.text.endswith(".zero_grad"):
                 return node.span
@@ -302,7 +302,7 @@ class _Gradients:
             return self._cut([id(output)], self.output)
         place, help = None, "call `.backward()` on the output"
         if self.run.output_name is not None:
-            statement = self.run.followed.last_assignment(self.run.output_name)
+            statement = self.run.provenance.last_assignment(self.run.output_name)
             place = None if statement is None else statement.span
             help = f"call `{self.run.output_name}.backward()`"
         cut = Cut(place, "the last tensor that is computed; nothing differentiates it", help)
@@ -317,7 +317,7 @@ class _Gradients:
                     leaf = node.leaf
                     if leaf is None or leaf is self.tensor or leaf.name != name:
                         continue
-                    statement = self.run.followed.last_assignment(name)
+                    statement = self.run.provenance.last_assignment(name)
                     cut = Cut(
                         None if statement is None else statement.span,
                         f"from here on `{name}` is another tensor",

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_delete, name_store
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
@@ -19,9 +20,6 @@ from gradcli.language.objects.types import type_name
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding.catalogue import inplace_operators, setters
 from gradcli.state import State
-
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
 def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
@@ -146,6 +144,7 @@ def _wrong_number(targets: int, values: int) -> GradcliError:
     return GradcliError("E303", f"{targets} values are needed, and there are {found}")
 
 
+@compiles(tree.AugmentedAssign)
 def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
     """`target op= value`: container and index of the target are evaluated once."""
     state, span, symbol = c.state, node.span, node.operator
@@ -223,6 +222,7 @@ def _augmenting(
     return augment
 
 
+@compiles(tree.NamedExpression)
 def named_expression(c: Compiler, node: tree.NamedExpression, scope: Scope) -> Evaluate:
     """`(name := value)`."""
     value = c.expression(node.value, scope)
@@ -236,6 +236,7 @@ def named_expression(c: Compiler, node: tree.NamedExpression, scope: Scope) -> E
     return run
 
 
+@compiles(tree.Del)
 def del_statement(c: Compiler, node: tree.Del, scope: Scope) -> Run:
     """`del` of names and items."""
     deletes = [_deletion(c, target, scope) for target in node.targets]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.names import Store
 from gradcli.language.limits import enter_host_call, too_many_steps
@@ -16,7 +17,6 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler.base import Compiler, Evaluate
     from gradcli.limits import Steps
 
 
@@ -34,6 +34,7 @@ class _Clause:
         self.span = span
 
 
+@compiles(tree.Comprehension)
 def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evaluate:
     """`[element for …]` and its relatives; only a generator waits until it is drawn from."""
     inner = comprehension_scope(scope, node.clauses)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import GradcliError
 from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
 from gradcli.language.functions.control_flow import Run
@@ -20,7 +21,6 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
 class _Handler:
@@ -43,6 +43,7 @@ class _Handler:
         self.body = body
 
 
+@compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
     run = c.block(node.body, scope)
@@ -121,6 +122,7 @@ def _finally(c: Compiler, body: Run, final: Run) -> Run:
     return run
 
 
+@compiles(tree.Raise)
 def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
     """`raise exception from cause`; alone, it raises again what is being handled."""
     state, span, handled = c.state, node.span, c.interpreter.handled
@@ -159,6 +161,7 @@ def _exception(value: Any) -> GradcliError:
     return value
 
 
+@compiles(tree.Assert)
 def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     """`assert test, message`; E701 if it does not hold."""
     state, span = c.state, node.test.span
@@ -178,6 +181,7 @@ def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     return run
 
 
+@compiles(tree.With)
 def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     """`with context as target, …`: contexts are left in reverse, whatever happens."""
     run = c.block(node.body, scope)

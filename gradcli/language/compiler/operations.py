@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects.operators import (
     HOST_OPERATORS,
@@ -23,10 +24,8 @@ from gradcli.language.objects.operators import binary as apply_binary
 from gradcli.language.objects.operators import unary as apply_unary
 from gradcli.language.tree.scopes import Scope, Variables
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
-
+@compiles(tree.Unary)
 def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
     """`-x`, `+x`, `~x`, `not x`; a signed number is a constant."""
     state, span, symbol = c.state, node.span, node.operator
@@ -52,6 +51,7 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
     return apply
 
 
+@compiles(tree.Binary)
 def binary(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     """`left op right`, or a chain of operators of one precedence; specialised for names and
     constants.
@@ -220,6 +220,7 @@ def _end(text: str, end: int, limit: int) -> int:
     return end
 
 
+@compiles(tree.Comparison)
 def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
     """`a < b`, `a < b <= c`, `in`, `is`: a chain stops at the first that does not hold."""
     state, span = c.state, node.span
@@ -268,6 +269,7 @@ _COMPARISONS: dict[str, Operation] = {
 }
 
 
+@compiles(tree.Logical)
 def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     """`a and b`, `a or b`: the first operand that decides is the value."""
     state = c.state
@@ -286,6 +288,7 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     return run
 
 
+@compiles(tree.Conditional)
 def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     """`body if test else orelse`."""
     state, span = c.state, node.test.span
