@@ -23,7 +23,7 @@ from gradcli.language.objects.instances import (
     set_instance_attribute,
 )
 from gradcli.language.objects.instances import attribute_names as names_of_class
-from gradcli.language.objects.methods import METHODS, VALUES
+from gradcli.language.objects.methods import METHODS, VALUES, formatting
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
@@ -123,6 +123,9 @@ def get_attribute(value: Any, name: str) -> Any:
         if found is not MISSING:
             return found
     raise no_attribute(value, name)
+
+
+METHODS[str]["format"] = formatting(get_attribute)
 
 
 def _object_attribute(value: Any, kind: type, name: str) -> Any:
