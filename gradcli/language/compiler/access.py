@@ -54,9 +54,9 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
                 return operators["[]"](value, at)
             return get_item(value, at)
         except GradcliError as error:
-            from gradcli.language.compiler.operand_labels import label_operands
+            from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-            label_operands(error, ((node.value, value), (node.index, at)), "[]")
+            operand_labels.label_operands(error, ((node.value, value), (node.index, at)), "[]")
             raise
 
     return read

@@ -87,9 +87,11 @@ def target_store(
         try:
             set_item(receiver, at, value)
         except GradcliError as error:
-            from gradcli.language.compiler.operand_labels import label_operands
+            from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-            label_operands(error, ((target.value, receiver), (target.index, at)), "[]=")
+            operand_labels.label_operands(
+                error, ((target.value, receiver), (target.index, at)), "[]="
+            )
             raise
 
     return store_item
@@ -166,9 +168,11 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
                     change = binary if type(left) in NUMBERS else augmented
                     new = change(symbol, left, right)
             except GradcliError as error:
-                from gradcli.language.compiler.operand_labels import label_operands
+                from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-                label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
+                operand_labels.label_operands(
+                    error, ((target, left), (node.value, right)), f"{symbol}="
+                )
                 raise
             store(variables, new)
 

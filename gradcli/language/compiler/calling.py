@@ -92,9 +92,9 @@ def _not_callable(function: tree.Expression, called: Any) -> str | None:
 def _label(
     error: GradcliError, node: tree.Call, operands: Iterable[tuple[tree.Expression, Any]]
 ) -> None:
-    from gradcli.language.compiler.operand_labels import label_operands
+    from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-    label_operands(error, operands, node.function.span.text)
+    operand_labels.label_operands(error, operands, node.function.span.text)
 
 
 def _positional(arguments: list[Evaluate]) -> Evaluate:

@@ -165,9 +165,9 @@ def _otherwise(
     if not isinstance(error, GradcliError):
         failure = operator_failed(symbol, left[1], right[1], error)
     if isinstance(failure, GradcliError):
-        from gradcli.language.compiler.operand_labels import label_operands
+        from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-        label_operands(failure, (left, right), symbol)
+        operand_labels.label_operands(failure, (left, right), symbol)
     if failure is error:
         raise error
     raise failure from error

@@ -12,6 +12,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
+from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.descriptors import BoundMethod
@@ -224,8 +225,6 @@ def misfit(name: str, problem: str, parameters: str) -> GradcliError:
 
 def unknown_keyword(name: str, keyword: str, known: list[str], parameters: str) -> GradcliError:
     """The error of a keyword that a function does not have."""
-    from gradcli.language.hints.spelling import closest
-
     error = misfit(name, f"has no argument {keyword!r}", parameters)
     near = closest(keyword, known)
     if near is not None:
@@ -270,9 +269,9 @@ _FLAGS = frozenset(
 def _check_flag(function: Any, name: str, value: Any) -> None:
     """Raise E202 for a flag of an op that is no bool."""
     if _is_catalogue(function):
-        from gradcli.language.hints.argument_types import wrong_flag
+        from gradcli.language.hints import argument_types  # lazy: start-up
 
-        wrong = wrong_flag(_name(function), function, name, value)
+        wrong = argument_types.wrong_flag(_name(function), function, name, value)
         if wrong is not None:
             raise wrong
 
@@ -324,13 +323,13 @@ def _by_arguments(
         function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
-    from gradcli.language.hints.argument_types import lacks_attribute, wrong_argument
+    from gradcli.language.hints import argument_types  # lazy: start-up
 
     if error.code == "E202":
-        if error.raises == "TypeError" and lacks_attribute(function, args, kwargs):
+        if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
             error.raises = "AttributeError"
         return error
-    return wrong_argument(_name(function), function, args, kwargs) or error
+    return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
 
 
 _FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302", "E405"})
@@ -359,7 +358,7 @@ def _name(function: Any) -> str:
 
 def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> GradcliError | None:
     """The error of arguments that a host function has no parameters for, None if they fit."""
-    import inspect
+    import inspect  # lazy: start-up
 
     host: Any = function.construct if isinstance(function, LanguageType) else function
     try:

@@ -60,7 +60,7 @@ def _name_classes(table: dict[str, Any]) -> None:
 
 def _load_collections() -> None:
     """Fill the table of `collections`, which has the dictionary of states only."""
-    from gradcli.nn.state_dict import OrderedDict
+    from gradcli.nn.state_dict import OrderedDict  # lazy: family
 
     def ordered(*values: Any, **named: Any) -> OrderedDict:
         return OrderedDict(dict_of(*values, **named))
@@ -71,7 +71,7 @@ def _load_collections() -> None:
 
 def _load_functools() -> None:
     """Fill the tables of `functools` and `time`."""
-    from gradcli.language.library import functools_time
+    from gradcli.language.library import functools_time  # lazy: family
 
     MODULES["functools"].names.update(partial=functools_time.Partial, reduce=functools_time.reduce)
     _name_classes(MODULES["functools"].names)
@@ -80,7 +80,7 @@ def _load_functools() -> None:
 
 def _load_type_forms() -> None:
     """Fill the tables of the modules that programs import names for annotations from."""
-    from gradcli.language.library import typing
+    from gradcli.language.library import typing  # lazy: family
 
     MODULES["typing"].names.update(typing.TYPING)
     MODULES["collections.abc"].names.update(typing.ABSTRACT)
@@ -89,28 +89,28 @@ def _load_type_forms() -> None:
 
 def _load_copy() -> None:
     """Fill the table of `copy`."""
-    from gradcli.language.library import copy
+    from gradcli.language.library import copy  # lazy: family
 
     MODULES["copy"].names.update(copy=copy.copy, deepcopy=copy.deepcopy)
 
 
 def _load_data() -> None:
     """Fill the table of `torch.utils.data`."""
-    import gradcli.data.load  # noqa: F401
+    import gradcli.data.load  # noqa: F401  # lazy: family
 
     _name_classes(catalogue.modules["torch.utils.data"])
 
 
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
-    import gradcli.nn.load  # noqa: F401
+    import gradcli.nn.load  # noqa: F401  # lazy: family
 
     _name_classes(catalogue.modules["torch.nn"])
 
 
 def _load_optim() -> None:
     """Fill the table of `torch.optim` and the one inside it."""
-    import gradcli.optim.load  # noqa: F401
+    import gradcli.optim.load  # noqa: F401  # lazy: family
 
     _name_classes(catalogue.modules["torch.optim"])
     _name_classes(catalogue.modules["torch.optim.lr_scheduler"])
@@ -118,7 +118,7 @@ def _load_optim() -> None:
 
 def _load_functions() -> None:
     """Complete the tables of custom functions, which few programs need."""
-    from gradcli.autograd.custom import context, function
+    from gradcli.autograd.custom import context, function  # lazy: family
 
     base = define(host_name(function.Function), function.Function)
     catalogue.modules["torch.autograd"]["Function"] = base
@@ -131,7 +131,7 @@ def _load_functions() -> None:
 
 def _load_transforms() -> None:
     """Fill the tables of functions of functions, which few programs need."""
-    import gradcli.functional.load  # noqa: F401
+    import gradcli.functional.load  # noqa: F401  # lazy: family
 
     for name in _TRANSFORMS:
         _name_classes(catalogue.modules[name])

@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
 from gradcli.language.objects.exceptions import arguments_of
 from gradcli.language.objects.instances import (
@@ -283,11 +284,9 @@ _PICKLING = {
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
-    from gradcli.language.hints.spelling import suggestion
-
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
     if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
-        from gradcli.language.hints.unsupported import reason_left_out
+        from gradcli.language.hints.unsupported import reason_left_out  # lazy: start-up
 
         reason = reason_left_out(name)
         if reason is not None:

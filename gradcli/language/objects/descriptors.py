@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
 
 MISSING: Any = object()
@@ -41,8 +42,6 @@ class BoundMethod:
         return hash((id(self.receiver), id(self.function)))
 
     def __repr__(self) -> str:
-        from gradcli.language.objects.repr import display
-
         owner = self.receiver if isinstance(self.receiver, LanguageType) else None
         name = owner.name if owner is not None else type_name(self.receiver)
         return f"<bound method {name}.{self.__name__} of {display(self.receiver)}>"

@@ -304,7 +304,7 @@ def _host_of(base: Any) -> type:
     if base is OBJECT:
         return Instance
     if isinstance(base, ExceptionType):
-        from gradcli.language.objects.exception_instances import exception_base
+        from gradcli.language.objects.exception_instances import exception_base  # lazy: start-up
 
         return exception_base(base)
     if not isinstance(base, (LanguageType, type)):

@@ -243,7 +243,7 @@ def parse_program(source: Source) -> list[Statement]:
             program += automaton.statement(source, tokens)
             failed = False
         except Rejected as rejected:
-            from gradcli.language.parser.errors.explain import explain, recover
+            from gradcli.language.parser.errors.explain import explain, recover  # lazy: start-up
 
             errors.append(explain(source, tokens, rejected.at, rejected.expected))
             patience -= recover(tokens, errors[-1])
@@ -266,7 +266,7 @@ def parse_expression(source: Source) -> Expression:
     try:
         return parser().expression(source, tokens)
     except Rejected as rejected:
-        from gradcli.language.parser.errors.explain import explain
+        from gradcli.language.parser.errors.explain import explain  # lazy: start-up
 
         raise explain(source, tokens, rejected.at, rejected.expected) from None
 
