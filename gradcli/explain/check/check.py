@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.explain.check.diagnosis import slip
+
 Values = Mapping[str, Any]
 """The arrays of the inputs, by name."""
 
@@ -244,8 +246,6 @@ class Comparison:
     __slots__ = ("element", "given", "name", "right", "slip")
 
     def __init__(self, name: str, given: Any, right: Any, factors: Mapping[str, Any]) -> None:
-        from gradcli.explain.check.diagnosis import slip
-
         self.name = name
         self.given = np.asarray(given, float)
         self.right = np.asarray(right, float)

@@ -35,6 +35,9 @@ def text_of(symbol: Symbol) -> str:
     return _written(symbol)[0]
 
 
+Symbol.written = text_of
+
+
 def number_text(value: Any) -> str:
     """A constant as the language reads it."""
     if isinstance(value, float) and not math.isfinite(value):

@@ -26,6 +26,8 @@ class Symbol:
     """
 
     __slots__ = ("decide",)
+    written: ClassVar[Callable[[Symbol], str]]
+    """The text of a symbol, for `str` and `repr`: `symbols/text.py` sets it."""
     # NumPy's arrays and scalars leave mixed operations to the symbol.
     __array_ufunc__: ClassVar[None] = None
     __hash__ = object.__hash__
@@ -45,9 +47,7 @@ class Symbol:
             yield from part.walk()
 
     def __repr__(self) -> str:
-        from gradcli.explain.symbols.text import text_of
-
-        return text_of(self)
+        return Symbol.written(self)
 
     # --- what functions of arrays ask ------------------------------------------------------------
 
