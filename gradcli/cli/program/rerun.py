@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source
-from gradcli.explain.blame.verification import Outcome
+from gradcli.explain.blame.finding import Outcome
 
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor

@@ -2,67 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from gradcli.explain.blame.causes import kind_of
+from gradcli.autograd.tensor import Tensor
+from gradcli.explain.blame.finding import Blame, Blamed, Mask
 from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED, Birth, Watch, is_finite
 from gradcli.explain.recorded_run import Recorded
-
-if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.errors import Span
-    from gradcli.explain.blame.verification import Cure
-
-
-class Mask:
-    """A `where` that hides a number that is not finite from the value, and not from the gradient.
-
-    Attributes:
-        place: its source text.
-    """
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: Span) -> None:
-        self.place = place
-
-
-class Blamed:
-    """A birth that spoils what comes out.
-
-    Attributes:
-        birth: where it happened.
-        kind: a word for machines.
-        text: a sentence.
-        mask: the `where` that hides it in the forward pass, None without one.
-        spoilt: what is not finite because of it: `x.grad`, `y`.
-        cure: a change of the program that keeps it finite, None where none was found.
-    """
-
-    __slots__ = ("birth", "cure", "kind", "mask", "spoilt", "text")
-
-    def __init__(self, birth: Birth, mask: Mask | None, spoilt: Sequence[str]) -> None:
-        self.birth = birth
-        self.kind, self.text = kind_of(birth)
-        self.mask = mask
-        self.spoilt = spoilt
-        self.cure: Cure | None = None
-
-
-class Blame:
-    """What was found.
-
-    Attributes:
-        first: what is to blame, None where all that comes out is finite.
-        others: the births after it, and those that spoil nothing.
-    """
-
-    __slots__ = ("first", "others")
-
-    def __init__(self, first: Blamed | None, others: Sequence[Blamed]) -> None:
-        self.first = first
-        self.others = others
 
 
 def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Tensor]]) -> Blame:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import Label
-from gradcli.explain.blame.blame import Blame, Blamed
 from gradcli.explain.blame.causes import name_of, number_text
+from gradcli.explain.blame.finding import Blame, Blamed, Cure
 from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED
-from gradcli.explain.blame.verification import Cure
 from gradcli.files.json import spelled
 from gradcli.render.diagnostics.findings import finding, place_object, wrapped
 from gradcli.render.diagnostics.snippet import location
