@@ -215,12 +215,12 @@ def blame(
         if first is not None and result is not None:
             from gradcli.cli.program.rerun import Rerun, outcome_of
             from gradcli.explain.blame.rewrites import rewrites
-            from gradcli.explain.blame.verification import find_cure
+            from gradcli.explain.blame.verification import find_fix
 
             rerun = Rerun(terminal, program.text(), program.name, arguments, options)
             exact = rerun(dtype="float64")
             changes = rewrites(first, found.others, statements)
-            first.cure = find_cure(changes, outcome_of(result), exact, rerun)
+            first.fix = find_fix(changes, outcome_of(result), exact, rerun)
         with run.session.running():
             if options.json:
                 from gradcli.render.answers.blame import blame_document
@@ -239,7 +239,7 @@ def blame(
 
     def after_error(run: Run, statements: Sequence[Statement]) -> None:
         # A program that checks its numbers fails of what is to be found.
-        if watch.births:
+        if watch.nonfinites:
             tell(run, statements, None)
 
     return asked(

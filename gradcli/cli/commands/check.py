@@ -206,7 +206,7 @@ def _by_hand(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) 
 
         shown = comparison_text(found, terminal.style)
     terminal.write(shown)
-    return int(any(each.slip for each in found))
+    return int(any(each.diagnosis for each in found))
 
 
 def _factors(executed: Executed) -> dict[str, Any]:

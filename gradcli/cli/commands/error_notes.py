@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.values import Argument
     from gradcli.cli.program.run import Run
     from gradcli.explain.recorded_run import Recorded
-    from gradcli.explain.why.detachments import Cut
+    from gradcli.explain.why.detachments import Detachment
     from gradcli.explain.why.why import Why
     from gradcli.language.tree import Statement
 
@@ -53,10 +53,15 @@ def prove(
     from gradcli.explain.why.detachments import holds
 
     error.notes = (*error.notes, proof.reason)
-    if proof.cuts:
-        outside = [c for c in proof.cuts if c.place is not None and not holds(error.span, c.place)]
-        error.labels = (*error.labels, *_labels(proof.cuts if proof.kind == "cut" else outside))
-        error.help = proof.cuts[0].help or error.help
+    if proof.detachments:
+        outside = [
+            c for c in proof.detachments if c.place is not None and not holds(error.span, c.place)
+        ]
+        error.labels = (
+            *error.labels,
+            *_labels(proof.detachments if proof.kind == "cut" else outside),
+        )
+        error.help = proof.detachments[0].help or error.help
 
 
 def _missing_gradient(error: GradcliError) -> str | None:
@@ -111,7 +116,9 @@ def note_missing(run: Run, statements: Sequence[Statement], arguments: Sequence[
             proof = why(found, name, tensor, "grad")
         if proof.kind == "cut":
             places = [
-                f"\n  {location(cut.place)}: {cut.text}" for cut in proof.cuts[:_MOST] if cut.place
+                f"\n  {location(cut.place)}: {cut.text}"
+                for cut in proof.detachments[:_MOST]
+                if cut.place
             ]
             run.terminal.note(f"{name}.grad is None: {proof.reason}{''.join(places)}")
 
@@ -171,5 +178,5 @@ def _tensor_at(found: Recorded, place: Span) -> Any:
     return None
 
 
-def _labels(cuts: Sequence[Cut]) -> tuple[Label, ...]:
+def _labels(cuts: Sequence[Detachment]) -> tuple[Label, ...]:
     return tuple([Label(cut.place, cut.text) for cut in cuts[:_MOST] if cut.place is not None])

@@ -16,7 +16,7 @@ from gradcli.errors import GradcliError
 if TYPE_CHECKING:
     from gradcli.autograd.tensor import Tensor
     from gradcli.explain.derive.program import Derivation
-    from gradcli.explain.ledger.kinks import Tie
+    from gradcli.explain.ledger.kinks import Kink
     from gradcli.explain.ledger.paths import Paths
     from gradcli.explain.ledger.saved import SavedValues
     from gradcli.explain.result import Result
@@ -214,13 +214,13 @@ def _ledger_json(run: Run, result: Result, widening: Widening, leaf: Tensor | No
 
 def _widened(
     run: Run, result: Result, widening: Widening, leaf: Tensor | None
-) -> tuple[list[Tie] | None, Paths | None, SavedValues | None]:
+) -> tuple[list[Kink] | None, Paths | None, SavedValues | None]:
     """The ties, the paths and the saved values, where they are asked for."""
     from gradcli.autograd.tensor import Tensor
 
     ties = paths = saved = None
     if widening.ties:
-        from gradcli.explain.ledger.kinks import ties as ties_of
+        from gradcli.explain.ledger.kinks import kinks as ties_of
 
         recorder = run.session.state.recorder
         assert recorder is not None

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.errors import Span
-from gradcli.explain.blame.causes import kind_of
-from gradcli.explain.blame.nonfinite import Birth, is_finite
+from gradcli.explain.blame.causes import cause_of
+from gradcli.explain.blame.nonfinite import FirstNonFinite, is_finite
 
 
 class Rewrite:
@@ -56,7 +56,7 @@ class Rewrite:
 
 
 class Outcome:
-    """What a program came to.
+    """The results of a run: its output and the gradients of its inputs.
 
     Attributes:
         output: the array of its output, None without one.
@@ -82,7 +82,7 @@ class Outcome:
         return all(is_finite(array) for array in self.arrays().values())
 
 
-class Cure:
+class Fix:
     """A rewrite that was run.
 
     Attributes:
@@ -116,25 +116,25 @@ class Mask:
 
 
 class Blamed:
-    """A birth that spoils what comes out.
+    """A NaN or infinity that reaches the output or a gradient.
 
     Attributes:
-        birth: where it happened.
-        kind: a word for machines.
+        nonfinite: the operation that made it.
+        cause: a word for machines.
         text: a sentence.
         mask: the `where` that hides it in the forward pass, None without one.
         spoilt: what is not finite because of it: `x.grad`, `y`.
-        cure: a change of the program that keeps it finite, None where none was found.
+        fix: a change of the program that keeps it finite, None where none was found.
     """
 
-    __slots__ = ("birth", "cure", "kind", "mask", "spoilt", "text")
+    __slots__ = ("cause", "fix", "mask", "nonfinite", "spoilt", "text")
 
-    def __init__(self, birth: Birth, mask: Mask | None, spoilt: Sequence[str]) -> None:
-        self.birth = birth
-        self.kind, self.text = kind_of(birth)
+    def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
+        self.nonfinite = nonfinite
+        self.cause, self.text = cause_of(nonfinite)
         self.mask = mask
         self.spoilt = spoilt
-        self.cure: Cure | None = None
+        self.fix: Fix | None = None
 
 
 class Blame:
@@ -142,7 +142,7 @@ class Blame:
 
     Attributes:
         first: what is to blame, None where all that comes out is finite.
-        others: the births after it, and those that spoil nothing.
+        others: those after it, and those that reach neither output nor gradient.
     """
 
     __slots__ = ("first", "others")

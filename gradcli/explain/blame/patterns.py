@@ -1,4 +1,4 @@
-"""Expressions of a program as functions of other expressions, however they are spelled."""
+"""Reads expressions of a program as operations on operands, however they are spelled."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Changes of a program that keep a number finite, the best first; each is tried before it is
-offered.
+"""Proposes changes of a program that keep a number finite, the best first.
+
+`verification` runs each of them before `blame` offers it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from gradcli.errors import Span
 from gradcli.explain.blame.causes import name_of
 from gradcli.explain.blame.finding import Blamed, Rewrite
-from gradcli.explain.blame.nonfinite import DATA, Birth
+from gradcli.explain.blame.nonfinite import DATA, FirstNonFinite
 from gradcli.explain.blame.patterns import (
     Applied,
     Expression,
@@ -27,20 +28,20 @@ from gradcli.language import tree
 def rewrites(
     blamed: Blamed, others: Sequence[Blamed], program: Sequence[tree.Statement]
 ) -> list[Rewrite]:
-    """What may cure a birth, the best first.
+    """What may fix a first NaN or infinity, the best first.
 
     Args:
-        blamed: the birth.
-        others: the further births of the run: one change may not be enough.
+        blamed: the NaN or infinity.
+        others: the further ones of the run: one change may not be enough.
         program: the statements.
     """
-    place = blamed.birth.place
+    place = blamed.nonfinite.place
     if place is None:
         return []
     chain = around(program, place)
     if not chain:
         return []
-    if blamed.birth.phase == DATA:
+    if blamed.nonfinite.phase == DATA:
         return list(_without_nan(blamed, chain))
     # The widest formula first: what stands for a part of it may not stand for the whole.
     found = [
@@ -51,17 +52,17 @@ def rewrites(
     ]
     if blamed.mask is not None:
         found += _masked(blamed, program, chain[0])
-    name = name_of(blamed.birth)
-    if blamed.kind == "overflow" or (blamed.kind == "0*inf" and name in ("exp", "mul", "pow")):
-        found += _wider(chain[0], name, blamed.birth.dtype.char)
+    name = name_of(blamed.nonfinite)
+    if blamed.cause == "overflow" or (blamed.cause == "0*inf" and name in ("exp", "mul", "pow")):
+        found += _wider(chain[0], name, blamed.nonfinite.dtype.char)
     else:
         for guard in _guarded(blamed, chain[0]):
             guard.guards = True
             found.append(guard)
         if found:
             found += _together(found[-1], blamed, others, program)
-    if blamed.kind in ("overflow", "0*inf"):
-        wider = "float32" if blamed.birth.dtype.char in "eV" else "float64"
+    if blamed.cause in ("overflow", "0*inf"):
+        wider = "float32" if blamed.nonfinite.dtype.char in "eV" else "float64"
         span, reason = chain[0].span, f"{wider} has room for the results: --dtype {wider}"
         found.append(Rewrite(span, span.text, reason, wider))
     return found
@@ -70,11 +71,11 @@ def rewrites(
 def _together(
     guard: Rewrite, blamed: Blamed, others: Sequence[Blamed], program: Sequence[tree.Statement]
 ) -> Iterator[Rewrite]:
-    """A guard, together with those of the further births of its kind."""
+    """A guard, together with those for the other operations with the same cause."""
     also = []
     for other in others:
-        place = other.birth.place
-        if other.kind == blamed.kind and place is not None:
+        place = other.nonfinite.place
+        if other.cause == blamed.cause and place is not None:
             chain = around(program, place)
             also += list(_guarded(other, chain[0]))[:1] if chain else []
     if also and guard.guards:
@@ -167,10 +168,10 @@ _POSITIVE = ("sqrt", "rsqrt", "pow", "log", "log2", "log10", "reciprocal")
 
 def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     """Arguments kept where the op is defined and has a slope."""
-    birth = blamed.birth
-    name = name_of(birth)
-    tiny = _TINY.get(birth.dtype.char, "1e-12")
-    if blamed.kind.endswith(("of a negative", "out of range")) and not _just_outside(birth):
+    nonfinite = blamed.nonfinite
+    name = name_of(nonfinite)
+    tiny = _TINY.get(nonfinite.dtype.char, "1e-12")
+    if blamed.cause.endswith(("of a negative", "out of range")) and not _just_outside(nonfinite):
         return  # what goes in is wrong, and a bound would only hide that
     ratio = _ratio(node)
     if ratio is not None:
@@ -190,7 +191,7 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     elif name == "atan2":
         yield from _off_origin(node)
     elif name in ("softmax", "log_softmax"):
-        low = "-1e4" if birth.dtype.char == "e" else "-1e9"
+        low = "-1e4" if nonfinite.dtype.char == "e" else "-1e9"
         yield Rewrite(
             target.span,
             f"torch.nan_to_num({inner(target)}, neginf={low})",
@@ -234,10 +235,10 @@ def _off_origin(node: Expression) -> Iterator[Rewrite]:
         )
 
 
-def _just_outside(birth: Birth) -> bool:
+def _just_outside(nonfinite: FirstNonFinite) -> bool:
     """Whether an argument left the domain by a rounding error."""
-    x = birth.operands[0].value if birth.operands else None
-    edge = 1.0 if name_of(birth) in ("acos", "asin", "atanh") else 0.0
+    x = nonfinite.operands[0].value if nonfinite.operands else None
+    edge = 1.0 if name_of(nonfinite) in ("acos", "asin", "atanh") else 0.0
     return x is not None and abs(abs(float(x)) - edge) < 1e-5
 
 
@@ -290,7 +291,7 @@ def _biased(node: Expression) -> Iterator[Rewrite]:
 
 def _without_nan(blamed: Blamed, chain: list[Expression]) -> Iterator[Rewrite]:
     """What is read without its NaN."""
-    name = blamed.birth.called
+    name = blamed.nonfinite.called
     for each in tree.nodes_of(chain[0]):
         if isinstance(each, tree.Name) and each.name == name:
             yield Rewrite(each.span, f"torch.nan_to_num({name})", "NaN is read as 0")

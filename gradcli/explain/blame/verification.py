@@ -1,4 +1,4 @@
-"""The proof of a rewrite: the changed program is run, and its numbers are compared."""
+"""Verifies a rewrite by running the changed program and comparing its numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.explain.blame.finding import Cure, Outcome, Rewrite
+from gradcli.explain.blame.finding import Fix, Outcome, Rewrite
 
 Rerun = Callable[..., Outcome | None]
 """Runs the program again: `rerun(text=None, values={}, dtype=None)` takes another text, arrays for
@@ -17,9 +17,9 @@ its names, and a dtype; None where that is an error.
 _CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
 
 
-def find_cure(
+def find_fix(
     rewrites: Sequence[Rewrite], former: Outcome, exact: Outcome | None, rerun: Rerun
-) -> Cure | None:
+) -> Fix | None:
     """The first rewrite whose numbers are finite, and right wherever the right number is known.
 
     Args:
@@ -43,7 +43,7 @@ def find_cure(
             there = rerun(rewrite.program(), tame, "float64")
             if there is None or _compared(there, reference, None) is None:
                 continue
-        return Cure(rewrite, *compared, reference is not None)
+        return Fix(rewrite, *compared, reference is not None)
     return None
 
 

@@ -1,4 +1,4 @@
-"""A walk through a backward pass, forth and back."""
+"""Steps through a recorded backward pass, forward and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the catalogue called with symbols.
+"""Reads the formula of an op: its functions are called with symbols instead of arrays.
 
 A rule is called as it stands, but what its names mean is replaced: an entry of the catalogue, NumPy
 and `math` write themselves down where they are given a symbol. The rule is not touched, so reading

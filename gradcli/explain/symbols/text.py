@@ -1,4 +1,4 @@
-"""Expressions in the language itself, with no more parentheses than they need."""
+"""Writes expressions in the language itself, with no more parentheses than they need."""
 
 from __future__ import annotations
 
