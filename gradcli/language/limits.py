@@ -1,4 +1,4 @@
-"""How much work one operation of a program may ask for.
+"""Limits the work that one operation of a program may ask for.
 
 Whatever the host would do in one go, without a chance to stop it, is measured before it starts:
 the length of a sequence, the bits of an integer, the nesting of a container. Everything beyond is

@@ -122,7 +122,7 @@ class ProvenanceCompiler(Compiler):
             parts: list[Evaluation] = []
             provenance.open.append(parts)
             try:
-                signal = run(variables)
+                ended = run(variables)
             finally:
                 provenance.open.pop()
             value = next((each for each in parts if each.node is node.value), None)
@@ -135,7 +135,7 @@ class ProvenanceCompiler(Compiler):
             if isinstance(node, tree.AugmentedAssign):
                 provenance.evaluations.append(value)
             provenance.assignments.append((node, value))
-            return signal
+            return ended
 
         return run_and_record
 

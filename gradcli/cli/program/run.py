@@ -317,7 +317,7 @@ def explain_missing(
         return
     from gradcli.cli.arguments.name_uses import ASSIGNED, BOUND, mentions
     from gradcli.language.hints.spelling import ADVICE, SPELLINGS
-    from gradcli.language.library.namespace import REFUSED, table_of
+    from gradcli.language.library.namespace import UNSUPPORTED, table_of
 
     known = {argument.name for argument in arguments}
     missing: dict[str, None] = {}
@@ -329,7 +329,7 @@ def explain_missing(
                 known.add(name)
             elif name not in known and table_of(name) is None:
                 missing.setdefault(name)
-    if error.span.text not in missing or error.span.text in {*REFUSED, *ADVICE, *SPELLINGS}:
+    if error.span.text not in missing or error.span.text in {*UNSUPPORTED, *ADVICE, *SPELLINGS}:
         return
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
         return  # a slip in one of the program's own names

@@ -1,4 +1,4 @@
-"""Attributes, items and slices as values."""
+"""Compiles attributes, items and slices as values."""
 
 from __future__ import annotations
 

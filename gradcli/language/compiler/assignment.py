@@ -1,4 +1,4 @@
-"""Assignment: plain, unpacking, augmented, `:=` and `del`."""
+"""Compiles assignment: plain, unpacking, augmented, `:=` and `del`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli.language import tree
-from gradcli.language.functions.control_flow import Run, signals
+from gradcli.language.functions.control_flow import Run, control_flow
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class Compiler:
         statements = [self.statement(statement, scope) for statement in body]
         if len(statements) == 1:
             return statements[0]
-        if not signals(body):
+        if not control_flow(body):
 
             def run(variables: Variables) -> None:
                 for statement in statements:
@@ -93,14 +93,14 @@ class Compiler:
 
             return run
 
-        def run_until_signal(variables: Variables) -> Any:
+        def run_until_ended(variables: Variables) -> Any:
             for statement in statements:
-                signal = statement(variables)
-                if signal is not None:
-                    return signal
+                ended = statement(variables)
+                if ended is not None:
+                    return ended
             return None
 
-        return run_until_signal
+        return run_until_ended
 
     def loop_body(self, loop: tree.For | tree.While, scope: Scope) -> Run:
         """The closure of a loop's body."""

@@ -1,4 +1,4 @@
-"""Calls, specialised for few positional arguments and for methods of tensors and modules."""
+"""Compiles calls, with fast paths for few arguments and for methods of tensors and modules."""
 
 from __future__ import annotations
 

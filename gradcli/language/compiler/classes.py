@@ -1,4 +1,4 @@
-"""`class` and `super()`."""
+"""Compiles `class` and `super()`."""
 
 from __future__ import annotations
 

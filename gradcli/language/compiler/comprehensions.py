@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions: their variables are their own."""
+"""Compiles comprehensions and generator expressions, each with a scope of its own."""
 
 from __future__ import annotations
 

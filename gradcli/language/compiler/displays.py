@@ -1,4 +1,4 @@
-"""Tuples, lists, sets and dicts as they are written, and f-strings."""
+"""Compiles the displays of tuples, lists, sets and dicts, and f-strings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`def` and `lambda`."""
+"""Compiles `def` and `lambda`."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
 
     def run(variables: Variables) -> Any:
         try:
-            signal = body(variables)
+            ended = body(variables)
         except GradcliError as raised:
             error = locate(raised, state)
         except (MemoryError, RecursionError) as raised:
             error = locate(converted(raised), state)
         else:
-            return orelse(variables) if signal is None else signal
+            return orelse(variables) if ended is None else ended
         for handler in handlers:
             if handler.classes is not None:
                 classes = handler.classes(variables)
@@ -104,20 +104,21 @@ def _handler(c: Compiler, node: tree.Handler, scope: Scope) -> _Handler:
 def _finally(c: Compiler, body: Run, final: Run) -> Run:
     state = c.state
 
-    # A signal of `finally` takes the place of an error or a signal of the body, as in Python.
+    # A `return`, `break` or `continue` in `finally` replaces an error or a `return` of the body, as
+    # in Python.
     def run(variables: Variables) -> Any:
         try:
-            signal = body(variables)
+            ended = body(variables)
         except BaseException as error:
             if isinstance(error, GradcliError):
                 locate(error, state)
-            signal = final(variables)
+            ended = final(variables)
             # Ctrl-C and the end of time are no errors that a `return` here could take back.
-            if signal is not None and isinstance(error, Exception):
-                return signal
+            if ended is not None and isinstance(error, Exception):
+                return ended
             raise
         override = final(variables)
-        return signal if override is None else override
+        return ended if override is None else override
 
     return run
 
@@ -209,7 +210,7 @@ def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body
         try:
             if store is not None:
                 store(variables, entered)
-            signal = body(variables)
+            ended = body(variables)
         except GradcliError as error:
             locate(error, state)
             state.place = span
@@ -224,6 +225,6 @@ def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body
             leave(None, None, None)
         else:
             call(leave, (None, None, None), {})
-        return signal
+        return ended
 
     return run

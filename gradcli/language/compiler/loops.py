@@ -62,12 +62,12 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
                     store(variables, value)
                 else:
                     variables[direct] = value
-                signal = run_round(variables)
-                if signal is not None:
-                    if signal is BREAK:
+                ended = run_round(variables)
+                if ended is not None:
+                    if ended is BREAK:
                         return None
-                    if signal is not CONTINUE:
-                        return signal
+                    if ended is not CONTINUE:
+                        return ended
                 state.place = span
         finally:
             leave(variables)
@@ -154,12 +154,12 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                     if rounds > _MANY:
                         waits = False
                         run_round, leave = begin_traced(variables, None)
-                signal = run_round(variables)
-                if signal is not None:
-                    if signal is BREAK:
+                ended = run_round(variables)
+                if ended is not None:
+                    if ended is BREAK:
                         return None
-                    if signal is not CONTINUE:
-                        return signal
+                    if ended is not CONTINUE:
+                        return ended
         finally:
             leave(variables)
         return orelse(variables)

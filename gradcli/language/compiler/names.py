@@ -1,4 +1,4 @@
-"""Names: reading, binding and deleting them, constants, and imports."""
+"""Compiles names: reading, binding and deleting them; constants; imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators: arithmetic, comparisons, logic, and the conditional."""
+"""Compiles operators: arithmetic, comparisons, logic, and the conditional."""
 
 from __future__ import annotations
 

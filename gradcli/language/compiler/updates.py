@@ -1,4 +1,4 @@
-"""Assignments in loops that replace a leaf instead of changing it: `w = w - lr * w.grad`."""
+"""Warns of an assignment in a loop that replaces a leaf: `w = w - lr * w.grad`."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ class Function:
             raise _too_many_calls(self.name)
         stack.append((self.name, place))
         try:
-            signal = self.body(variables)
+            ended = self.body(variables)
         except GradcliError as error:
             locate(error, state)
             raise
@@ -130,7 +130,7 @@ class Function:
         finally:
             stack.pop()
             state.place = place
-        return None if signal is None else signal[0]
+        return None if ended is None else ended[0]
 
     def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in the order of the positional parameters, defaults included;

@@ -1,4 +1,4 @@
-"""What was likely meant by a name that does not exist: a spelling of another tool, or a slip."""
+"""Suggests the name that was likely meant by one that does not exist."""
 
 from __future__ import annotations
 

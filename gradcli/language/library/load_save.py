@@ -1,4 +1,4 @@
-"""`load` and `save`: tensors from files of data and to them."""
+"""`load` and `save`: read tensors from data files, and write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From names to what they mean: builtins, modules and the catalogue's ops."""
+"""Resolves names to builtins, modules and ops."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ _TABLES = (
 # `e` is a variable's name in every other program, so the constant is torch.e and math.e only.
 _NOT_PLAIN = frozenset({"e"})
 
-REFUSED = {
+UNSUPPORTED = {
     "__import__": "modules are imported with `import`: torch, numpy and math",
     "breakpoint": "the language has no debugger of the host's",
     "compile": "a program cannot run text as code",
@@ -261,11 +261,9 @@ def table_of(name: str) -> dict[str, Any] | None:
 
 def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     """The error of a name that nothing gives a value, with the one that was likely meant."""
-    refusal = REFUSED.get(name)
-    if refusal is not None:
-        return GradcliError(
-            "E101", f"`{name}` is not part of the language", span=span, help=refusal
-        )
+    reason = UNSUPPORTED.get(name)
+    if reason is not None:
+        return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     words = ("True", "False", "None")
     help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
     return GradcliError("E101", f"`{name}` has no value", span=span, help=help)

@@ -286,9 +286,9 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
     if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
-        from gradcli.language.hints.unsupported import reason_left_out  # lazy: start-up
+        from gradcli.language.hints.unsupported import reason_unsupported  # lazy: start-up
 
-        reason = reason_left_out(name)
+        reason = reason_unsupported(name)
         if reason is not None:
             shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
             return GradcliError("E205", f"`{shown}` is left out: {reason}", raises="AttributeError")

@@ -1,4 +1,4 @@
-"""Going through values: what a loop, an unpacking or a call draws from.
+"""Iterates over values for loops, unpackings and calls, within limits.
 
 A program's iterators (`map`, `zip`, generator expressions) are `Iterator`s of ours around the
 host's. Whatever draws from an iterator to its end counts, since an iterator need not have one.

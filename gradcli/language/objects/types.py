@@ -1,4 +1,4 @@
-"""The classes of the language: what `type(x)` gives and `isinstance` takes.
+"""The classes of the language: what `type(x)` returns and `isinstance` takes.
 
 A class is an object of ours that stands for one or several host classes, so no host class is ever
 a program's value.

@@ -1,4 +1,4 @@
-"""Cuts a text into tokens, one top-level statement at a time.
+"""Splits a text into tokens, one top-level statement at a time.
 
 A `Lexer` never fails: what it cannot read becomes a token of a kind in `BAD_KINDS`, which no rule
 of the grammar accepts, so that the parser stops there. It keeps its state between lines, so the

@@ -1,4 +1,4 @@
-"""Text to syntax tree: runs the grammar's tables over the lexer's tokens and builds the tree.
+"""Parses a text: runs the grammar's tables over the lexer's tokens and builds the syntax tree.
 
 The unit of parsing is one top-level statement: an error ends the reading of its statement only, so
 all the errors of a text are found at once.

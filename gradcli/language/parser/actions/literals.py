@@ -1,4 +1,4 @@
-"""The values of numbers and strings."""
+"""Computes the values of number and string literals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the grammar alone cannot tell: statements out of place, and trees that are too deep."""
+"""Checks what the grammar cannot: statements out of place, and trees that are too deep."""
 
 from __future__ import annotations
 
