@@ -2,7 +2,7 @@
 
 One-shot, batch, REPL and the Python interface all run programs through `Session.run`. Reading a
 program needs neither NumPy nor the catalogue: they are imported when its first statement runs, so a
-slip of the pen is answered at once.
+syntax error is answered at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class StatementResult:
-    """What one top-level statement came to.
+    """The result of one top-level statement.
 
     Attributes:
         statement: the statement.

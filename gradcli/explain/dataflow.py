@@ -220,7 +220,7 @@ def _ignores_values(node: tree.Expression) -> bool:
 
 
 def _in_order(flows: list[Flow]) -> list[Flow]:
-    """Steps in the order of the program's text, each place once."""
+    """Steps in the order of the program's text, each span once."""
     seen = set()
     kept = []
     for flow in sorted(flows, key=_position):

@@ -79,7 +79,7 @@ def _has_slope(graph: Graph, target: GraphNode) -> bool:
 def flat(node: GraphNode, number: int) -> bool:
     """Whether the derivative of an input is zero whatever the values are.
 
-    A rule that asks for nothing but the gradient is a fixed linear map, so one probe tells.
+    A rule that asks for nothing but the gradient is a fixed linear map, so one probe decides.
     """
     op: Any = getattr(node.node, "op", None)
     if op is None or number >= len(op.inputs) or op.inputs[number] not in op.rules:

@@ -85,9 +85,9 @@ class Interpreter:
         keep_freed_memory()
 
     def execute(self, statement: tree.Statement) -> Any:
-        """Run one top-level statement; gives the value of an expression statement, None otherwise.
+        """Run one top-level statement; returns the value of an expression statement, else None.
 
-        Raises a GradcliError with its place and the calls that were open.
+        Raises a GradcliError with its span and the calls that were open.
         """
         if isinstance(statement, tree.ExpressionStatement):
             return self._run(statement.value)

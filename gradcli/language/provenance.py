@@ -55,7 +55,7 @@ class Provenance:
         self.open: list[list[Evaluation]] = [[]]
 
     def last_assignment(self, name: str) -> tree.Statement | None:
-        """The statement that gave a name its value last."""
+        """The statement that assigned to a name last."""
         for statement, _ in reversed(self.assignments):
             if name in _targets(statement):
                 return statement
@@ -150,7 +150,7 @@ def _operands(node: tree.Expression) -> list[Any]:
 
 
 def _targets(node: tree.Statement) -> list[str]:
-    """The names that an assignment gives a value as they stand."""
+    """The plain names that an assignment binds."""
     targets = node.targets if isinstance(node, tree.Assign) else []
     if isinstance(node, tree.AugmentedAssign):
         targets = [node.target]

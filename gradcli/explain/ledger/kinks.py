@@ -64,21 +64,21 @@ def kinks(graph: Graph, events: Sequence[Event], operations: Sequence[Operation]
     for event in last_pass(graph, events):
         node, operation = graph.find(event.node), called.get(event.node)
         if isinstance(event, Step) and node is not None and operation is not None:
-            look = _KINKS.get(operation.op.name)
-            if look is not None:
-                found += list(look(node, operation, event))[:_MOST]
+            find = _KINKS.get(operation.op.name)
+            if find is not None:
+                found += list(find(node, operation, event))[:_MOST]
     return found
 
 
 _EVENLY = "equal elements share the gradient evenly"
 
-Look = Callable[[GraphNode, Operation, Step], Iterator[Kink]]
+Find = Callable[[GraphNode, Operation, Step], Iterator[Kink]]
 
 
-def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slopes: Any) -> Look:
+def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slopes: Any) -> Find:
     """An elementwise function of `self` with a kink at given values, and the slopes beside it."""
 
-    def look(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
+    def find(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
         given = operation.given
         array = _array(given["self"])
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
@@ -92,7 +92,7 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
             others = [gradient * slope for slope in choices if gradient * slope != used]
             yield Kink(node, "self", place, float(array[place]), convention, used, others)
 
-    return look
+    return find
 
 
 def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
@@ -111,10 +111,10 @@ def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
                 yield Kink(node, parameter, place, value, words, used, [0.0, gradient])
 
 
-def _largest(is_split: bool) -> Look:
+def _largest(is_split: bool) -> Find:
     """A maximum or minimum over elements, of which several are equal."""
 
-    def look(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
+    def find(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
         array, output = _array(operation.given["self"]), operation.output
         result = _array(output[0] if isinstance(output, tuple) else output)
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
@@ -138,7 +138,7 @@ def _largest(is_split: bool) -> Look:
             others = sorted(choices - {used})
             yield Kink(node, "self", place, float(array[place]), words, used, others)
 
-    return look
+    return find
 
 
 def _sorted(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
@@ -169,7 +169,7 @@ def _zero(_given: dict[str, Any]) -> Sequence[Any]:
     return (0,)
 
 
-_KINKS: dict[str, Look] = {
+_KINKS: dict[str, Find] = {
     "abs": _kink("the slope of abs at 0 is 0", _zero, -1, 1),
     "sgn": _kink("the slope of sgn at 0 is 0", _zero),
     "relu": _kink("the slope of relu at 0 is 0", _zero, 1),

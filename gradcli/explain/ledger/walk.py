@@ -10,7 +10,7 @@ from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
 
 
 class Walk:
-    """A place in a backward pass that has been recorded.
+    """A position in a recorded backward pass.
 
     Args:
         graph: what it ran through.

@@ -135,7 +135,7 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
 
 
 def _parts(value: Any) -> Any:
-    """What an unpacking draws from; raises E202 for what cannot be unpacked."""
+    """An iterator over a value that is unpacked; raises E202 for what cannot be unpacked."""
     if not hasattr(type(value), "__iter__"):
         raise GradcliError("E202", f"a value of type {type_name(value)} cannot be unpacked")
     return iterate(value)

@@ -60,7 +60,7 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
         return lambda variables: set(members(variables))
     if len(clauses) == 1:
         return _single(c, clauses[0], element)
-    return lambda variables: [element(inside) for inside in _rounds(c, clauses, variables)]
+    return lambda variables: [element(inside) for inside in _iterations(c, clauses, variables)]
 
 
 def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
@@ -94,16 +94,16 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
     return collect
 
 
-def _rounds(
+def _iterations(
     c: Compiler, clauses: list[_Clause], variables: Variables
 ) -> Generator[Variables, None, None]:
-    """The comprehension's variables, once for each round."""
+    """The comprehension's variables, once for each iteration."""
     first = clauses[0].iterable(variables)
     c.state.place = clauses[0].span
-    return _inner_rounds(c, clauses, 0, {PARENT: variables}, iterate(first))
+    return _inner_iterations(c, clauses, 0, {PARENT: variables}, iterate(first))
 
 
-def _inner_rounds(
+def _inner_iterations(
     c: Compiler,
     clauses: list[_Clause],
     number: int,
@@ -124,7 +124,7 @@ def _inner_rounds(
                 following = clauses[number + 1]
                 more = following.iterable(inside)
                 state.place = following.span
-                yield from _inner_rounds(c, clauses, number + 1, inside, iterate(more))
+                yield from _inner_iterations(c, clauses, number + 1, inside, iterate(more))
         state.place = clause.span
 
 
@@ -135,7 +135,7 @@ def _dict(
 
     def collect(variables: Variables) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
-        for inside in _rounds(c, clauses, variables):
+        for inside in _iterations(c, clauses, variables):
             at = key(inside)
             new = value(inside)
             state.place = span
@@ -151,20 +151,20 @@ def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evalua
     def start(variables: Variables) -> Any:
         first = clauses[0].iterable(variables)
         state.place = clauses[0].span
-        rounds = _inner_rounds(c, clauses, 0, {PARENT: variables}, iterate(first))
-        return drawing("generator", _drawn(rounds, element, steps), first)
+        iterations = _inner_iterations(c, clauses, 0, {PARENT: variables}, iterate(first))
+        return drawing("generator", _drawn(iterations, element, steps), first)
 
     return start
 
 
 def _drawn(
-    rounds: HostIterator[Variables], element: Evaluate, steps: Steps
+    iterations: HostIterator[Variables], element: Evaluate, steps: Steps
 ) -> Generator[Any, None, None]:
     """The elements of a generator expression."""
     while True:
         enter_host_call(steps)
         try:
-            value = element(next(rounds))
+            value = element(next(iterations))
         except StopIteration:
             return
         finally:

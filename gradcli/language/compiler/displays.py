@@ -17,7 +17,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 
 def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Evaluate:
-    """The closure that gives a new list of the elements, with `*values` opened."""
+    """The closure that returns a new list of the elements, with `*values` unpacked."""
     if not any(type(element) is tree.Starred for element in elements):
         parts = [c.expression(element, scope) for element in elements]
         return lambda variables: [part(variables) for part in parts]

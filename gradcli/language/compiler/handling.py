@@ -1,6 +1,4 @@
-"""`try`, `raise`, `assert` and `with`: what deals with errors, and what must be undone whatever
-happens.
-"""
+"""Compiles `try`, `raise`, `assert` and `with`."""
 
 from __future__ import annotations
 
@@ -154,7 +152,7 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
 
 
 def _exception(value: Any) -> GradcliError:
-    """A value as an exception; a class gives an instance without arguments."""
+    """A value as an exception; a class is called without arguments."""
     if is_exception(value):
         value = value()
     if not isinstance(value, GradcliError):

@@ -38,7 +38,7 @@ def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
 
 
 def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
-    """A name in a class's body, which stands for one outside until the body binds it."""
+    """A name in a class's body, which means the one outside until the body binds it."""
     return lambda variables: own(variables) if name in variables else outer(variables[PARENT])
 
 

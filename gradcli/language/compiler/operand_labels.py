@@ -34,7 +34,7 @@ def label_operands(
     fit.
 
     Args:
-        error: it is left alone if it has a place: it came out of an operation further in.
+        error: it is left alone if it has a span: it was raised by an inner operation.
         operands: the syntax and the value of each operand.
         operation: the operator, or the text of the function that was called.
     """

@@ -228,7 +228,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     first = c.expression(node.first, scope)
     start = node.span.start
     source = node.span.source
-    # Each step's place reaches from the start of the chain to the end of its right operand.
+    # Each step's span reaches from the start of the chain to the end of its right operand.
     steps = [
         (
             symbol,

@@ -1,6 +1,4 @@
-"""Calling: the functions that a program defines, how arguments find their parameters, and what
-goes wrong.
-"""
+"""Calls the functions of a program and of the library, and explains calls that fail."""
 
 from __future__ import annotations
 
@@ -206,7 +204,7 @@ def _too_many_calls(name: str) -> GradcliError:
 
 
 def locate(error: GradcliError, state: State) -> GradcliError:
-    """The error with the place of the operation at hand and the open calls, unless it has them
+    """The error with the span of the running operation and the open calls, unless it has them
     already.
     """
     if error.span is None:
@@ -311,7 +309,7 @@ def call_failed(
 def _by_arguments(
     error: GradcliError, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> GradcliError:
-    """The error itself, or that of an argument of a wrong type which an op of the catalogue met
+    """The error itself, or that of an argument of a wrong type which an op of the catalogue found
     further in.
     """
     if type(function) in (BoundMethod, Method):
@@ -384,7 +382,7 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
 
 
 def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str:
-    """The host's words on arguments that do not fit, in ours."""
+    """The host's message on arguments that do not fit, in our words."""
     _, quoted, name = problem.rstrip("'").rpartition("'")
     if problem.startswith("missing") and quoted:
         return f"needs a value for {name!r}"
@@ -397,7 +395,7 @@ def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str
 
 
 def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliError:
-    """The error of a built-in function, which offers the op of the same name if it met a tensor."""
+    """The error of a built-in function; where an argument is a tensor, it names the op instead."""
     if name in catalogue.modules["torch"] and any(type(value) is Tensor for value in args):
         error.help = f"this is Python's {name}(); the op on tensors is torch.{name}()"
     return error

@@ -22,7 +22,7 @@ def _is_flag(value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether it is an integer, or a 0-dim tensor, which stands for its number."""
+    """Whether it is an integer, or a 0-dim tensor, which counts as its number."""
     return type(value) in (bool, int) or _stands_for_a_number(value)
 
 

@@ -211,7 +211,7 @@ PREDEFINED: dict[str, Any] = {
     "np": MODULES["numpy"],
     "torch": MODULES["torch"],
 }
-"""Names that need no import: modules, and what tells that the file is run."""
+"""Names that need no import: modules, and `__name__`."""
 
 _TABLES = (
     BUILTINS,
@@ -239,18 +239,16 @@ UNSUPPORTED = {
     "quit": "a program ends with its last statement",
     "vars": "the host's objects cannot be looked into",
 }
-"""Well-known names that are no part of the language, and why."""
+"""Names of Python that are not supported, and why."""
 
 
 def plain_names() -> set[str]:
-    """The names that have a meaning where the program gives them none."""
+    """The names that are defined before a program assigns any."""
     return {name for table in _TABLES for name in table} - _NOT_PLAIN
 
 
 def table_of(name: str) -> dict[str, Any] | None:
-    """The table that gives a name its meaning where the program gives it none, None for an
-    unknown name.
-    """
+    """The table that defines a name which the program does not assign, None for an unknown name."""
     if name in _NOT_PLAIN:
         return None
     for table in _TABLES:
@@ -260,7 +258,7 @@ def table_of(name: str) -> dict[str, Any] | None:
 
 
 def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
-    """The error of a name that nothing gives a value, with the one that was likely meant."""
+    """The error of an undefined name, with the one that was likely meant."""
     reason = UNSUPPORTED.get(name)
     if reason is not None:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)

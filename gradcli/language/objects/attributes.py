@@ -1,4 +1,4 @@
-"""What can be read from a value with a dot, and what can be set: one table per type.
+"""Reads and sets attributes, by one table of allowed names per type.
 
 Nothing that is missing from these tables is reachable, whatever the host's objects have.
 """
@@ -75,7 +75,7 @@ define("module", Module)
 
 
 class Method:
-    """A method of a value, which it remembers: what `x.exp` gives."""
+    """A bound method of a value: the value of `x.exp`."""
 
     __slots__ = ("function", "name", "number", "receiver")
 
@@ -279,7 +279,7 @@ _PICKLING = {
     "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
     " csv, json and safetensors",
 }
-"""What of torch is refused, and what to use instead."""
+"""Names of torch that are not supported, and what to use instead."""
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:

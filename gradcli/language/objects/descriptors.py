@@ -1,6 +1,4 @@
-"""What a class of the program's holds besides plain values: methods, properties, and what reading
-them gives.
-"""
+"""Descriptors in a program's classes: methods, properties, and how they are read."""
 
 from __future__ import annotations
 
@@ -10,7 +8,7 @@ from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
 
 MISSING: Any = object()
-"""What a lookup gives for a name that is not there."""
+"""The result of a lookup of a name that does not exist."""
 
 
 class BoundMethod:
@@ -111,7 +109,7 @@ class Property:
 
 
 def bound(found: Any, instance: Any, owner: LanguageType) -> Any:
-    """What reading a class's attribute gives, from an instance or (None) from the class."""
+    """The value of a class's attribute, read from an instance or (None) from the class."""
     get = getattr(type(found), "language_get", None)
     if get is not None:
         return get(found, instance, owner)

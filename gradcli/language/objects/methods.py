@@ -1,6 +1,4 @@
-"""The methods and data attributes of Python's own types that programs can reach, each with its
-limits.
-"""
+"""The methods and data attributes of Python's own types that programs can reach, with limits."""
 
 from __future__ import annotations
 

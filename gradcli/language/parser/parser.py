@@ -36,7 +36,7 @@ Follow = dict[str, dict[int, int]]
 
 
 class Rejected(Exception):
-    """No rule accepts the token at this place; a token of one of the kinds `expected` would fit."""
+    """No rule accepts the token at `at`; a token of one of the kinds `expected` would fit."""
 
     def __init__(self, at: int, expected: set[str]) -> None:
         super().__init__(at)

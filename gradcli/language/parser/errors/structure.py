@@ -56,7 +56,7 @@ def block(location: Location) -> GradcliError | None:
 
 
 def block_start(location: Location, word: str) -> int:
-    """The last token `word` before the place that is indented as the place is."""
+    """The last token `word` before the location, at the indentation of the location."""
     depth = 0
     at = location.at - 1
     while at and not (location.kinds[at] == word and depth == 0):
