@@ -158,6 +158,15 @@ CODES: dict[str, Code] = {
         " `torch.ones(2) + torch.ones(2, device='cuda')` does not.",
         "",
     ),
+    "E209": Code(
+        "a value that was not expected",
+        "SystemError",
+        "evaluating",
+        "An operation failed on a value that none of its checks refused. The message is the host's,"
+        " and so is the class, which `except` can catch. Where the program is right, this is a bug"
+        " of gradcli: please report it with the output of `gradcli info`.",
+        "",
+    ),
     "E301": Code(
         "shapes do not fit",
         "RuntimeError",

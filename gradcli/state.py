@@ -151,6 +151,16 @@ class _Active(threading.local):
 active = _Active()
 
 
+def charge(parts: int) -> None:
+    """Count an operation that makes so many objects, each a step; raises E605 where the steps are
+    used up, before any is made.
+    """
+    steps = active.state.steps
+    steps.left -= parts
+    if steps.left < 0:
+        raise active.state.limits.too_many_steps()
+
+
 def look(check: Any, *operands: Any) -> None:
     """Tell the recorder that something beside an op depended on values: a check that raised
     nothing, or, where that is None, the number that was taken out of an array.

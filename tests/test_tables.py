@@ -182,3 +182,25 @@ def test_reading_is_fast_enough() -> None:
         parse_program(Source("test", text))
         best = min(best, time.perf_counter() - start)
     assert best / (1_000 * 31) < 20e-6
+
+
+def test_a_damaged_file_is_made_again(cache: Path, built: tables.Tables) -> None:
+    tables.load()
+    (file,) = cache.iterdir()
+    content = file.read_bytes()
+    damages = [content[:100], b"", content + b"x"]
+    for place in range(0, len(content), len(content) // 50):
+        damages.append(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+    for damage in damages:
+        file.write_bytes(damage)
+        assert tables.load().rules == built.rules
+        assert file.read_bytes() == content
+
+
+def test_a_failed_write_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(source: str, target: str) -> None:
+        raise OSError
+
+    monkeypatch.setattr("os.replace", fail)
+    tables.load()
+    assert not [*cache.iterdir()]

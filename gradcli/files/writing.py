@@ -74,12 +74,13 @@ def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
             with open(target, "wb") as device:  # nothing to move: a pipe, or /dev/null
                 write(device)
             return
-        temporary = f"{target}.{os.getpid()}.part"
-        unfinished.add(temporary)  # what a signal in the middle of it has to remove
-        with open(temporary, "xb") as file:
+        temporary, file = _beside(target, unfinished)
+        with file:
             if os.path.exists(target):
                 os.chmod(temporary, os.stat(target).st_mode & 0o7777)
             write(file)
+            file.flush()
+            os.fsync(file.fileno())  # else a crash of the machine may leave an empty file
         os.replace(temporary, target)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
@@ -88,3 +89,20 @@ def replace(path: str, write: Callable[[IO[bytes]], object]) -> None:
         unfinished.discard(temporary)
         with suppress(OSError):  # moved into place, or never made
             os.unlink(temporary)
+
+
+def _beside(target: str, unfinished: set[str]) -> tuple[str, IO[bytes]]:
+    """A new file beside the target: its name, which a signal in the middle of writing has to
+    remove, and the file, open. What a killed process of the same number left is not touched.
+    """
+    number = 0
+    while True:
+        name = f"{target}.{os.getpid()}.{number}.part"
+        unfinished.add(name)
+        try:
+            return name, open(name, "xb")
+        except OSError as error:
+            unfinished.discard(name)
+            if not isinstance(error, FileExistsError):
+                raise
+        number += 1

@@ -61,6 +61,8 @@ class SavedTensorsHooks:
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise GradcliError("E202", "saved_tensors_hooks() needs two functions")
         self._listener = PackingListener(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:

@@ -67,13 +67,10 @@ def vmap(
             what = f"of different sizes {sorted(sizes)}" if sizes else "none: all in_dims are None"
             raise _wrong(f"the inputs must have one batch dimension; they have {what}")
         (size,) = sizes
-        function = getattr(func, "__self__", None)
-        if isinstance(function, type) and issubclass(function, CustomFunction):
-            rule = function.vmap
-            plain = [id(leaf) for leaf in flat] == [id(value) for value in args]
-            if rule is not CustomFunction.vmap and plain and not kwargs:
-                returned, moved = rule(VmapInfo(size, randomness), tuple(dims), *args)
-                return _moved(returned, moved, out_dims)
+        rule = _own_rule(func)
+        plain = [id(leaf) for leaf in flat] == [id(value) for value in args]
+        if rule is not None and plain and not kwargs:
+            return _moved(*rule(VmapInfo(size, randomness), tuple(dims), *args), out_dims)
         results = []
         drawing, batch = _Drawing(randomness), Batch(empty=not size)
         for number in range(size or 1):
@@ -87,6 +84,30 @@ def vmap(
         return _stacked(results, out_dims, batch, empty=not size)
 
     return batched
+
+
+def _own_rule(func: Any) -> Callable[..., tuple[Any, Any]] | None:
+    """The `vmap` that a custom function defines, where `func` is its `apply`; its answer is
+    checked.
+    """
+    function = getattr(func, "__self__", None)
+    if not (isinstance(function, type) and issubclass(function, CustomFunction)):
+        return None
+    rule = function.vmap
+    if rule is CustomFunction.vmap:
+        return None
+
+    def checked(*args: Any) -> tuple[Any, Any]:
+        answer = rule(*args)
+        if type(answer) is not tuple or len(answer) != 2:
+            raise GradcliError(
+                "E204",
+                "vmap(): the vmap staticmethod has to return an output and its out_dims",
+                raises="RuntimeError",
+            )
+        return answer
+
+    return checked
 
 
 class VmapInfo:

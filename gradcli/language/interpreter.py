@@ -26,7 +26,7 @@ from gradcli.language.compiler import (  # noqa: F401  each handler registers it
 )
 from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
-from gradcli.language.objects.exceptions import converted
+from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
@@ -110,8 +110,8 @@ class Interpreter:
         except GradcliError as error:
             locate(error, state)
             raise
-        except (MemoryError, RecursionError) as error:
-            raise locate(converted(error), state) from error
+        except Exception as error:
+            raise locate(caught(error), state) from error
         finally:
             state.place = None
             state.stack.clear()

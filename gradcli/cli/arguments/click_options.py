@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,6 +33,15 @@ def _size(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> 
     return size
 
 
+def _seconds(
+    _ctx: click.Context, parameter: click.Parameter, seconds: float | None
+) -> float | None:
+    """A length of time; a range lets NaN through."""
+    if seconds is not None and math.isnan(seconds):
+        raise click.BadParameter("nan is no number of seconds", param=parameter)
+    return seconds
+
+
 def _device(_ctx: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
     """A device's name."""
     if text is not None and not is_device(text):
@@ -43,6 +53,7 @@ _LIMITS: list[Decorator] = [
     click.option(
         "--timeout",
         type=click.FloatRange(0, 10**6, min_open=True),
+        callback=_seconds,
         metavar="SECONDS",
         help="The longest that a program may run; no limit by default.",
     ),

@@ -246,11 +246,14 @@ def taking_kind(argument: Argument, value: Any, old: Any, differentiable: bool) 
             raise argument.wrong(f"`{argument.name}` is True or False in the script")
         return bool(value)
     if type(old) is int and isinstance(value, (int, float)):
-        if value != int(value):
+        if type(value) is float and not value.is_integer():
             raise argument.wrong(f"`{argument.name}` is an integer in the script")
         return int(value)
     if type(old) is float and isinstance(value, (int, float)):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise argument.wrong(f"`{argument.name}` is larger than any float") from None
     return value if isinstance(value, type(old)) else as_input(argument, value, differentiable)
 
 

@@ -181,7 +181,10 @@ def _by_hand(terminal: Terminal, rerun: Rerun, options: Options, wanted: Check) 
     if options.seed is not None:
         seed = _seed(here, options, None)
     right = here.gradients(seed)
-    given = _from_file(wanted.against, right) if wanted.against is not None else {}
+    given = {}
+    if wanted.against is not None:
+        with here.run.session.running():  # whose limits say whether files may be read
+            given = _from_file(wanted.against, right)
     for name, expression in wanted.equals:
         if name is None and len(right) > 1:
             names = ", ".join(f"{each}=…" for each in right)
@@ -248,13 +251,26 @@ def _from_file(path: str, right: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(found, Mapping):
         if len(right) > 1:
             raise click.UsageError(f"--against: {path} holds one array, and there are several")
-        return {next(iter(right)): found}
+        return {next(iter(right)): _numbers(path, found)}
     keys = list(found)
     given = {}
     for name in right:
         key = f"{name}.grad" if f"{name}.grad" in keys else name
         if key in keys:
-            given[name] = found[key]
+            given[name] = _numbers(f"{path}:{key}", found[key])
     if not given:
         raise click.UsageError(f"--against: {path} holds {', '.join(keys)}, and none of the inputs")
     return given
+
+
+def _numbers(place: str, value: Any) -> Any:
+    """What a file holds as an array of numbers; raises E505 where it is none."""
+    import numpy as np
+
+    try:
+        array = np.asarray(value)
+    except (ValueError, OverflowError):  # lists of unequal length; an integer beyond all dtypes
+        array = np.empty(0, object)
+    if array.dtype.kind not in "biufc":
+        raise GradcliError("E505", f"{place}: it holds no array of numbers")
+    return array

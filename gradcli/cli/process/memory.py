@@ -9,6 +9,7 @@ libraries and the stacks of their threads are there by then. Where the host has 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -53,7 +54,7 @@ def memory_ceiling(limits: Limits) -> Iterator[None]:
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
     soft, hard = before
-    ceiling = used + limits.memory + _RESERVE
+    ceiling = min(used + limits.memory + _RESERVE, sys.maxsize)
     for other in (soft, hard):
         if other != resource.RLIM_INFINITY:
             ceiling = min(ceiling, other)

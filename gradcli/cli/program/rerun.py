@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.run import Run
-from gradcli.errors import GradcliError, Source
+from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.finding import Outcome
 
 if TYPE_CHECKING:
@@ -171,13 +171,26 @@ class Rerun:
 
 
 def evaluate(executed: Executed, expression: str) -> Any:
-    """The array of an expression in the names of a program that has run."""
+    """The array of an expression in the names of a program that has run.
+
+    Raises:
+        GradcliError: E202 for a value that is no tensor of real numbers, and what the expression
+            runs into.
+    """
     import numpy as np
 
     from gradcli.autograd.tensor import Tensor
 
-    value = executed.run.session.evaluate(Source("option --equals", expression))
-    return np.asarray(value.array if isinstance(value, Tensor) else value, float)
+    source = Source("option --equals", expression)
+    value = executed.run.session.evaluate(source)
+    try:
+        array = np.asarray(value.array if isinstance(value, Tensor) else value)
+        if array.dtype.kind in "biuf":
+            return array.astype(float)
+    except (ValueError, TypeError, OverflowError):
+        pass
+    whole = Span(source, 0, len(expression))
+    raise GradcliError("E202", "the expression of --equals gives no real numbers", span=whole)
 
 
 def held(name: str, array: Any) -> Argument:

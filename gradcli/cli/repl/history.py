@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterable
 
 from prompt_toolkit.history import History
@@ -87,7 +88,8 @@ class EntryHistory(History):
         os.makedirs(os.path.dirname(self._path) or ".", mode=0o700, exist_ok=True)
         file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            os.fchmod(file, 0o600)
+            if stat.S_ISREG(os.fstat(file).st_mode):  # a device keeps the mode that it has
+                os.fchmod(file, 0o600)
         finally:
             os.close(file)
 

@@ -12,7 +12,7 @@ from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.objects.exceptions import Raised, converted, handles
+from gradcli.language.objects.exceptions import Raised, caught, handles
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
 from gradcli.language.tree.scopes import Scope, Variables
@@ -59,10 +59,8 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
     def run(variables: Variables) -> Any:
         try:
             ended = body(variables)
-        except GradcliError as raised:
-            error = locate(raised, state)
-        except (MemoryError, RecursionError) as raised:
-            error = locate(converted(raised), state)
+        except Exception as raised:
+            error = locate(caught(raised), state)
         else:
             return orelse(variables) if ended is None else ended
         for handler in handlers:

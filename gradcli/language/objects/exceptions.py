@@ -79,6 +79,29 @@ def converted(error: Exception) -> GradcliError:
     raise error
 
 
+def caught(error: Exception) -> GradcliError:
+    """Any exception that leaves a statement, as the language's own: `except` can catch it, and it
+    has a place.
+
+    One that no operation was expected to raise is E209: its class is the host's, and either the
+    program gave a value that no check refused, or gradcli has a bug.
+
+    Raises:
+        OSError: as it is; whoever reads the output has gone, or the host has failed.
+    """
+    if isinstance(error, GradcliError):
+        return error
+    if isinstance(error, OSError):
+        raise error
+    if isinstance(error, (MemoryError, RecursionError)):
+        return converted(error)
+    kind = next(each for each in type(error).__mro__ if each.__module__ == "builtins")
+    made = GradcliError("E209", _message(error) or kind.__name__, raises=kind.__name__)
+    made.help = "if the program is right here, this is a bug of gradcli: please report it"
+    made.__cause__ = error
+    return made
+
+
 def _out_of_memory(error: MemoryError) -> GradcliError:
     """The error of an allocation that failed; NumPy says what it was for."""
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)

@@ -12,11 +12,12 @@ import marshal
 import os
 import sys
 from typing import Any
+from zlib import crc32
 
 import gradcli
 
 # Raise it when what `Tables` holds changes.
-FORMAT = 1
+FORMAT = 2
 
 # How the value of a rule is made: by a builder, as one of its parts, as the list of its parts.
 BUILD, PASS, LIST = range(3)
@@ -94,20 +95,36 @@ def read_beside_grammar(grammar: str) -> Tables | None:
     """The tables of an installation; None where there are none, or those of another grammar."""
     try:
         with open(path_beside_grammar(), "rb") as file:
-            *key, rows, rules, gotos, starts = marshal.loads(file.read())
+            found, *content = unpacked(file.read())
     except (OSError, ValueError, EOFError, TypeError):
         return None
-    return Tables(rows, rules, gotos, starts) if key == [FORMAT, grammar] else None
+    return Tables(*content) if found == (FORMAT, grammar) else None
 
 
 def write_beside_grammar() -> None:
     """Make the tables that a wheel carries; raises OSError where they cannot be written."""
     with open(grammar_path(), encoding="utf-8") as file:
         grammar = file.read()
-    tables = build(grammar)
-    content: Any = (FORMAT, grammar, tables.rows, tables.rules, tables.gotos, tables.starts)
+    content = packed((FORMAT, grammar), build(grammar))
     with open(path_beside_grammar(), "wb") as file:
-        file.write(marshal.dumps(content, _PORTABLE))
+        file.write(content)
+
+
+# ---- what a file holds ----
+
+
+def packed(key: tuple[Any, ...], tables: Tables) -> bytes:
+    """The content of a file of tables: a checksum, then what they were made from and they."""
+    content: Any = (key, tables.rows, tables.rules, tables.gotos, tables.starts)
+    data = marshal.dumps(content, _PORTABLE)
+    return crc32(data).to_bytes(4, "big") + data
+
+
+def unpacked(content: bytes) -> Any:
+    """What `packed` was given; raises ValueError for a damaged file."""
+    if crc32(content[4:]) != int.from_bytes(content[:4], "big"):
+        raise ValueError("the checksum does not fit")
+    return marshal.loads(content[4:])
 
 
 # ---- the cache ----
@@ -126,8 +143,6 @@ def lark_stamp() -> str:
 
 def cache_path(key: Key) -> str:
     """The cache file of a key, in `$XDG_CACHE_HOME/gradcli` or `~/.cache/gradcli`."""
-    from zlib import crc32
-
     folder = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(folder):
         folder = os.path.join(os.path.expanduser("~"), ".cache")
@@ -143,7 +158,7 @@ def read_cache(path: str, key: Key) -> Tables | None:
             status = os.fstat(descriptor)
             if status.st_mode & 0o022 or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
                 return None
-            found, *content = marshal.loads(file.read())
+            found, *content = unpacked(file.read())
         return Tables(*content) if found == key else None
     except (OSError, ValueError, EOFError, TypeError):
         return None
@@ -152,16 +167,17 @@ def read_cache(path: str, key: Key) -> Tables | None:
 def write_cache(path: str, key: Key, tables: Tables) -> None:
     """Writes a cache file under another name and moves it into place; gives up without a word."""
     temporary = f"{path}.{os.getpid()}"
-    content: Any = (key, tables.rows, tables.rules, tables.gotos, tables.starts)
+    content = packed(key, tables)
     try:
         os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with open(descriptor, "wb") as file:
-                file.write(marshal.dumps(content))
+                file.write(content)
             os.replace(temporary, path)
-        except OSError:
+        except BaseException:
             os.unlink(temporary)
+            raise
     except OSError:
         return
 
@@ -195,7 +211,7 @@ def build(grammar: str) -> Tables:
     rules: dict[int, Rule] = {}
     for identity, entry in memo.items():
         if entry["__type__"] == "TerminalDef":
-            kinds[entry["name"]] = entry["pattern"]["value"]
+            kinds[entry["name"]] = str(entry["pattern"]["value"])
         else:
             symbol = symbols.setdefault(entry["origin"]["name"], len(symbols))
             rules[identity] = convert(entry, symbol)
@@ -216,7 +232,8 @@ def build(grammar: str) -> Tables:
             if name in symbols:
                 gotos[symbols[name]][numbers[state]] = numbers[argument]
             else:
-                row[kinds.get(name, name)] = (
+                # Lark 1.2 has tokens for names, which `marshal` does not take.
+                row[kinds.get(name, str(name))] = (
                     indices[argument["@"]] if reduces else numbers[argument]
                 )
         # Many states do the same; `marshal` writes an object once however often it is met.
@@ -244,7 +261,7 @@ def convert(rule: dict[str, Any], symbol: int) -> Rule:
         part = expansion[place]
         if options["keep_all_tokens"] or not part.get("filter_out"):
             kept.append((place, part["__type__"] == "NonTerminal" and is_list(part["name"])))
-    name = rule["alias"] or rule["origin"]["name"]
+    name = str(rule["alias"] or rule["origin"]["name"])
     passes = kept[0][1] if is_list(name) else options["expand1"] and rule["alias"] is None
     if len(kept) == 1 and passes:
         return symbol, length, PASS, "", (kept[0][0],)

@@ -63,7 +63,8 @@ def unpad_sequence(
     rows = padded_sequences
     if not batch_first:
         rows = methods["transpose"](rows, 0, 1)
+    counts = lengths.array.reshape(-1).tolist()
     return [
         methods["narrow"](row, 0, 0, int(length))
-        for row, length in zip(methods["unbind"](rows, 0), lengths.array.tolist(), strict=True)
+        for row, length in zip(methods["unbind"](rows, 0), counts, strict=False)
     ]

@@ -133,9 +133,14 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
     elif dtype.category == "float" and any(isinstance(value, complex) for value in flat):
         raise GradcliError("E202", f"tensor(): a complex number does not fit {dtype}")
     numpy_dtype = dtype.numpy_dtype
-    if dtype.itemsize == 2 and dtype.category == "float":
-        return np.array(flat, np.float32).astype(numpy_dtype).reshape(shape)[()]
-    return np.array(flat, numpy_dtype).reshape(shape)[()]
+    try:
+        if dtype.itemsize == 2 and dtype.category == "float":
+            return np.array(flat, np.float32).astype(numpy_dtype).reshape(shape)[()]
+        return np.array(flat, numpy_dtype).reshape(shape)[()]
+    except OverflowError:
+        raise GradcliError(
+            "E204", f"tensor(): an integer lies outside {dtype}", raises="OverflowError"
+        ) from None
 
 
 # --- what programs call ---------------------------------------------------------------------------

@@ -231,6 +231,10 @@ def is_neg(input: Tensor) -> bool:
 def neg_view_(input: Tensor) -> Tensor:
     """A view that shows the tensor's elements negated."""
     check_tensors("_neg_view", input=input)
+    if input.dtype.category == "bool":
+        raise GradcliError(
+            "E202", "_neg_view(): a bool has no negative", raises="NotImplementedError"
+        )
     return negated(input)
 
 

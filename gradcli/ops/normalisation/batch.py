@@ -94,6 +94,8 @@ def _over_planes(values: Any) -> Any:
 
 def _update(running: Tensor, value: Any, momentum: float) -> None:
     """Move a running mean or variance towards the batch's."""
+    if isinstance(momentum, Tensor):
+        momentum = momentum.item()
     moved = wide(running.array) * (1 - momentum) + momentum * value
     write(running, Tensor(moved.astype(running.array.dtype)))
 

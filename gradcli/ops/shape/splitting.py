@@ -16,7 +16,7 @@ from gradcli.ops.binding.dims import normal_dim, sizes_of
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
-from gradcli.state import active
+from gradcli.state import charge
 
 Parts = tuple[Tensor, ...]
 
@@ -87,6 +87,7 @@ def _equal_sizes(name: str, extent: int, size: int) -> list[int]:
         )
     if not extent:
         return [0]
+    charge(-(-extent // size))
     return [min(size, extent - start) for start in range(0, extent, size)]
 
 
@@ -127,6 +128,7 @@ def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list
     if chunks <= 0:
         raise GradcliError("E204", f"{name}(): {chunks} parts are no parts", raises="RuntimeError")
     if not extent:
+        charge(chunks)
         return [0] * chunks, at
     return _equal_sizes(name, extent, -(-extent // chunks)), at
 
@@ -159,7 +161,9 @@ def unbind_(input: Tensor, dim: int = 0) -> Parts:
     """
     if not input.array.ndim:
         raise GradcliError("E302", "unbind(): a 0-dim tensor has no dimension to unbind")
-    return unbind.apply(input, normal_dim("unbind", dim, input.array.ndim))
+    at = normal_dim("unbind", dim, input.array.ndim)
+    charge(input.array.shape[at])
+    return unbind.apply(input, at)
 
 
 tensors.iterate = unbind_
@@ -178,7 +182,7 @@ def _tensor_split(name: str, input: Tensor, where: Any, dim: int) -> Parts:
     elif where <= 0:
         raise GradcliError("E204", f"{name}(): {where} parts are no parts", raises="RuntimeError")
     else:
-        active.state.limits.check_elements(where, "parts")
+        charge(where)
         size, larger = divmod(extent, where)
         bounds = [i * size + min(i, larger) for i in range(where + 1)]
     return tuple(

@@ -1,0 +1,161 @@
+"""Values that nobody writes on purpose: each ends in an error with a place, none in E901."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gradcli.cli.repl.history import EntryHistory
+from tests.command_line import CommandLine
+from tests.running import run as run_program
+
+HUGE = "10**400"
+
+COMMANDS = {
+    "a binding": (["y = x*2", f"x={HUGE}"], 4, "E501"),
+    "a seed": (["y = x*2", "x=2", "--seed", HUGE], 4, "E501"),
+    "no time": (["y = x*2", "x=2", "--timeout", "nan"], 2, "nan is no number of seconds"),
+    "all memory": (["y = x*2", "x=2", "--max-memory", "99999999999TB"], 0, ""),
+    "a text for a gradient": (["check", "y = x*2", "x=2", "--equals", '"a"'], 3, "E202"),
+    "a huge gradient": (["check", "y = x*2", "x=2", "--equals", HUGE], 3, "E202"),
+    "a text in a file": (["check", "y = x*2", "x=2", "--against", "text.json"], 4, "E505"),
+    "uneven lists in a file": (["check", "y = x*2", "x=2", "--against", "uneven.json"], 4, "E505"),
+    "half a file": (["check", "y = x*2", "x=2", "--against", "half.npz"], 4, "E504"),
+    "a file in the sandbox": (
+        ["check", "y = x*2", "x=2", "--against", "text.json", "--sandbox"], 5, "E606",
+    ),
+    "a record": (["y = x*2", "--inputs", "records.jsonl"], 4, "E501"),
+    "infinity for an integer": (["run", "count.grad", "n=inf"], 4, "E501"),
+    "nan for an integer": (["run", "count.grad", "n=nan"], 4, "E501"),
+    "an integer for a float": (["run", "rate.grad", f"rate={HUGE}"], 4, "E501"),
+}  # fmt: skip
+
+FILES = {
+    "text.json": '"abc"',
+    "uneven.json": '{"x": [[1, 2], [3]]}',
+    "half.npz": "PK\x03\x04 and no more",
+    "records.jsonl": '{"x": 1' + "0" * 400 + "}\n",
+    "count.grad": "n = 3\nprint(n)\n",
+    "rate.grad": "rate = 0.5\nprint(rate)\n",
+}
+
+
+@pytest.mark.parametrize("case", COMMANDS)
+def test_command_line(
+    case: str,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    words, code, text = COMMANDS[case]
+    finished = CommandLine(capsys)(*words)
+    assert finished.code == code, finished.err
+    assert text in finished.err + finished.out
+
+
+PROGRAMS = {
+    "nn.Linear(1, 1).get_submodule(1)": "AttributeError",
+    "A().p": "TypeError",
+    "O().step()": "AttributeError",
+    "O().state_dict()": "AttributeError",
+    "ones(1)[(None,) * 100]": "IndexError",
+    "torch.sum(ones(3)[10**5000])": "ValueError",
+    "torch.autograd.graph.saved_tensors_hooks(1, 1)": "TypeError",
+    "torch.vmap(V.apply)(ones(3))": "RuntimeError",
+    "tensor([True])._neg_view()": "NotImplementedError",
+}
+"""What a program asks for that no check refuses, and the class that it can catch."""
+
+BEFORE = """
+class A:
+    p = property(1)
+
+class O(torch.optim.Optimizer):
+    def __init__(self):
+        pass
+
+class V(torch.autograd.Function):
+    @staticmethod
+    def forward(x):
+        return x * 2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return 3
+
+"""
+
+
+@pytest.mark.parametrize("expression", PROGRAMS)
+def test_what_escapes_can_be_caught(expression: str) -> None:
+    outcome = run_program(
+        f"{BEFORE}try:\n    {expression}\nexcept {PROGRAMS[expression]} as error:\n"
+        "    print('caught', len(str(error)) > 0)\n"
+    )
+    assert outcome.error is None
+    assert outcome.stdout == "caught True\n"
+    failed = run_program(BEFORE + expression).error
+    assert failed is not None
+    assert failed.code != "E901"
+    assert failed.span is not None
+
+
+ENDLESS = [
+    "for i in zeros(10**9, 0):\n    pass",
+    "zeros(10**9, 0).unbind()",
+    "zeros(10**9, 0).split(1)",
+    "zeros(10**9, 0).chunk(10**9)",
+    "zeros(0, 0).chunk(10**9)",
+    "zeros(10**9, 0).tensor_split(10**9)",
+    "nn.RNN(1, 1, 10**9)",
+]
+
+
+@pytest.mark.parametrize("program", ENDLESS)
+def test_work_is_counted_before_it_is_done(program: str) -> None:
+    error = run_program(program).error
+    assert error is not None
+    assert error.code == "E605"
+
+
+def test_what_pytorch_takes() -> None:
+    outcome = run_program(
+        "norm = nn.BatchNorm1d(3, momentum=tensor(0.1))\n"
+        "norm(torch.arange(6.).view(2, 3))\n"
+        "print(norm.running_mean, norm.running_var)\n"
+        "print(nn.utils.rnn.unpad_sequence(ones(3, 2), tensor([[1], [2]])))\n"
+    )
+    assert outcome.error is None
+    assert outcome.stdout == (
+        "tensor([0.1500, 0.2500, 0.3500]) tensor([1.3500, 1.3500, 1.3500])\n"
+        "[tensor([1.]), tensor([1., 1.])]\n"
+    )
+
+
+def test_what_another_process_left_stays(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Process ids come again, in containers above all."""
+    monkeypatch.chdir(tmp_path)
+    left = tmp_path / f"g.npz.{os.getpid()}.0.part"
+    left.write_text("another's", encoding="utf-8")
+    finished = CommandLine(capsys)("y = x*2", "x=2", "-o", "g.npz")
+    assert finished.code == 0, finished.err
+    assert left.read_text(encoding="utf-8") == "another's"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["g.npz", left.name]
+
+
+def test_a_history_on_a_device_leaves_its_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: list[int] = []
+    monkeypatch.setattr("os.fchmod", lambda file, mode: changed.append(mode))
+    EntryHistory("/dev/null", lambda note: None)
+    assert not changed
