@@ -2,7 +2,7 @@
 
 One-shot, batch, REPL and the Python interface all run programs through `Session.run`. Reading a
 program needs neither NumPy nor the catalogue: they are imported when its first statement runs, so a
-slip of the pen is answered at once.
+syntax error is answered at once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph
     from gradcli.autograd.recording.recorder import Event
     from gradcli.autograd.tensor import Tensor
+    from gradcli.language.compiler.base import Compiler, HotLoop
+    from gradcli.language.functions.control_flow import Run
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree import For, Statement, While
+    from gradcli.language.tree.scopes import Scope
     from gradcli.limits import Limits
 
 
 class StatementResult:
-    """What one top-level statement came to.
+    """The result of one top-level statement.
 
     Attributes:
         statement: the statement.
@@ -100,11 +103,12 @@ class Session:
     def interpreter(self) -> Interpreter:
         """The interpreter, made when it is first needed."""
         if self._interpreter is None:
-            from gradcli.language.interpreter import Interpreter
+            from gradcli.language.interpreter import Interpreter  # lazy: start-up
 
             self._interpreter = Interpreter(self.state, self.emit)
+            self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
-                from gradcli.autograd.recording.recorder import Recorder
+                from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
 
                 self.state.recorder = Recorder(
                     operations=self.record in ("all", "values"),
@@ -112,7 +116,9 @@ class Session:
                     keeps=self.record == "all",
                 )
                 if self.record == "values":
-                    self._interpreter.follow()
+                    from gradcli.language.provenance import record_provenance  # lazy: start-up
+
+                    record_provenance(self._interpreter)
         return self._interpreter
 
     @property
@@ -127,7 +133,7 @@ class Session:
         A failure of ours leaves as E901 with the original as its cause, at `place`.
         """
         interpreter = self.interpreter
-        import numpy as np
+        import numpy as np  # lazy: start-up
 
         before, active.state = active.state, interpreter.state
         try:
@@ -140,7 +146,7 @@ class Session:
         except BrokenPipeError:
             raise  # whoever received what was emitted has gone
         except MemoryError as error:
-            from gradcli.language.objects.exceptions import converted
+            from gradcli.language.objects.exceptions import converted  # lazy: start-up
 
             made = converted(error)
             made.span = place
@@ -215,7 +221,7 @@ class Session:
 
     def bind(self, name: str, value: Any) -> None:
         """Give a name a value; a tensor gets the name too."""
-        from gradcli.autograd.tensor import Tensor
+        from gradcli.autograd.tensor import Tensor  # lazy: start-up
 
         if type(value) is Tensor:
             value.set_name(name)
@@ -231,7 +237,7 @@ class Session:
 
     def last_tensor(self) -> tuple[str, Tensor] | None:
         """The tensor that was assigned last at top level, and its name."""
-        from gradcli.autograd.tensor import Tensor
+        from gradcli.autograd.tensor import Tensor  # lazy: start-up
 
         name = self.interpreter.last_assigned
         value = None if name is None else self.values.get(name)
@@ -243,45 +249,33 @@ class Session:
         """Run backward from an output, as `output.backward(seed)` does in a program."""
         place = None if output.grad_fn is None else output.grad_fn.place
         with self.running(place):
-            from gradcli.autograd.engine.backward import backward
+            from gradcli.autograd.engine.backward import backward  # lazy: start-up
 
             backward(output, seed)
 
     def rehearse(self, output: Tensor, seed: Tensor | None = None) -> list[Event]:
-        """The events of a backward pass from an output, run without a trace: the graph is kept and
-        every `.grad` is put back.
-        """
+        """The events of a backward pass from an output, which leaves no trace."""
         with self.running():
-            from gradcli.arrays.storage import own
-            from gradcli.autograd.engine.backward import backward
-            from gradcli.autograd.graph import Graph
-            from gradcli.autograd.recording.recorder import Recorder
-            from gradcli.autograd.tensor import Tensor, meta_of
+            from gradcli.autograd.engine.rehearsal import rehearse  # lazy: start-up
 
-            written: list[Any] = []
-            for node in Graph(output).nodes:
-                written.append(node.leaf)
-                if node.node.extra is not None:
-                    written += [retained() for retained in node.node.extra.retained.values()]
-            before = [(meta_of(each), each.grad) for each in written if each is not None]
-            recorder, self.state.recorder = self.state.recorder, Recorder(operations=False)
-            try:
-                for meta, gradient in before:
-                    meta.grad = None if gradient is None else Tensor(own(gradient.array))
-                backward(output, seed, retain_graph=True)
-                return self.state.recorder.events or []
-            finally:
-                self.state.recorder = recorder
-                for meta, gradient in before:
-                    meta.grad = gradient
+            return rehearse(output, seed)
 
     def graph(self, tensor: Tensor) -> Graph:
         """The backward graph of a tensor as data."""
         with self.running():
-            from gradcli.autograd.graph import Graph
+            from gradcli.autograd.graph import Graph  # lazy: start-up
 
             recorder = self.state.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
+
+
+def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop | None:
+    """What compiles a loop's iterations, None for a loop that is always interpreted."""
+    from gradcli.language.loops.hot_loop import TracedLoop  # lazy: start-up
+    from gradcli.language.loops.loop_carried import admit  # lazy: start-up
+
+    plan = admit(loop)
+    return None if plan is None else TracedLoop(compiler, plan, scope, body)
 
 
 def no_commands(command: Command) -> None:

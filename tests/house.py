@@ -43,7 +43,7 @@ INSIDE = {
     "arrays": "gpu fusion random",
     "autograd": "custom inplace engine recording",
     "cli": "commands repl dot_commands program arguments process",
-    "explain": "check why blame derive ledger symbols",
+    "explain": "ledger derive blame why check symbols",
     "kernels": "windows linalg sums",
     "language": "loops compiler library functions objects parser hints tree",
     "nn": "layers utils",

@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from gradcli.errors import GradcliError, Source
+from gradcli.language import tree
+from gradcli.language.compiler.base import HANDLERS
 from gradcli.language.events import Traced
 from gradcli.session import Session
 from tests.running import run
@@ -202,3 +204,22 @@ def test_a_keyboard_interrupt_is_no_exception() -> None:
     error = run("try:\n    raise KeyboardInterrupt\nexcept Exception:\n    pass").error
     assert error is not None
     assert error.raises == "KeyboardInterrupt"
+
+
+IN_THE_HANDLER_OF_ITS_PARENT = {
+    tree.Argument,
+    tree.Command,  # which the session hands on: no part of a program
+    tree.ComprehensionFor,
+    tree.Handler,
+    tree.Parameter,
+    tree.Parameters,
+    tree.Replacement,
+    tree.Starred,
+}
+"""The nodes that are compiled as a part of the node around them."""
+
+
+def test_every_node_has_a_handler() -> None:
+    """A node class without one fails here rather than where a program first has such a node."""
+    nodes = {*tree.Expression.__subclasses__(), *tree.Statement.__subclasses__()}
+    assert nodes - IN_THE_HANDLER_OF_ITS_PARENT == set(HANDLERS)

@@ -1,6 +1,6 @@
-"""Which values of a run were made from which, also where the graph was left.
+"""The dataflow of a run: which values were computed from which, also outside the graph.
 
-The backward graph knows only the ways that carry gradients. Here are all of them: through
+The backward graph has only the paths that carry gradients. Here are all of them: through
 operations outside the graph, Python's numbers, copies and writes.
 """
 
@@ -16,7 +16,7 @@ from gradcli.language import tree
 if TYPE_CHECKING:
     from gradcli.autograd.recording.recorder import Operation, Recorder
     from gradcli.errors import Span
-    from gradcli.language.provenance import Evaluation, Followed
+    from gradcli.language.provenance import Evaluation, Provenance
 
 # fmt: off
 _WITHOUT_VALUES = frozenset((
@@ -25,7 +25,7 @@ _WITHOUT_VALUES = frozenset((
     "shape", "size", "stride", "type",
 ))
 # fmt: on
-"""Attributes and methods that tell nothing of a tensor's values."""
+"""Attributes and methods that do not depend on a tensor's values."""
 
 _WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
 """Functions that do the same."""
@@ -79,7 +79,7 @@ class Dataflow:
 
     __slots__ = ("_produced", "back", "onward", "values")
 
-    def __init__(self, recorder: Recorder, followed: Followed) -> None:
+    def __init__(self, recorder: Recorder, provenance: Provenance) -> None:
         self.onward: dict[int, list[Flow]] = {}
         self.back: dict[int, list[Flow]] = {}
         self.values: dict[int, Any] = {}
@@ -90,7 +90,7 @@ class Dataflow:
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
-        for evaluation in followed.evaluations:
+        for evaluation in provenance.evaluations:
             self._evaluation(evaluation)
 
     def _add(self, flow: Flow) -> None:
@@ -122,7 +122,7 @@ class Dataflow:
         key = self._key(evaluation)
         known = key in self._produced
         self._produced.add(key)
-        if isinstance(evaluation.node, tree.Comparison) or _tells_no_value(evaluation.node):
+        if isinstance(evaluation.node, tree.Comparison) or _ignores_values(evaluation.node):
             return
         for part in evaluation.parts:
             # An operation tells of its tensors, and not of an index or of an integer.
@@ -143,21 +143,21 @@ class Dataflow:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def made_from(self, keys: Iterable[int], *, carrying: bool = False) -> set[int]:
+    def computed_from(self, keys: Iterable[int], *, carrying: bool = False) -> set[int]:
         """The values that some values went into, themselves too; with `carrying` only along steps
         that carry gradients.
         """
         return _reached(keys, self.onward, carrying, lambda flow: flow.target)
 
     def ingredients(self, keys: Iterable[int]) -> set[int]:
-        """The values that some values were made from, themselves too."""
+        """The values that some values were computed from, themselves too."""
         return _reached(keys, self.back, False, lambda flow: flow.source)
 
-    def cuts(self, sources: Iterable[int], goals: Iterable[int]) -> list[Flow]:
-        """Where each way from some values to others stops carrying a gradient; empty where no way
-        is left.
+    def detachments(self, sources: Iterable[int], goals: Iterable[int]) -> list[Flow]:
+        """The steps at which each path from some values to others stops carrying a gradient; empty
+        where there is no path.
         """
-        carried = self.made_from(sources, carrying=True)
+        carried = self.computed_from(sources, carrying=True)
         ahead = self.ingredients(goals)
         found = []
         for key in carried & ahead:
@@ -210,8 +210,8 @@ def _is_index(part: Evaluation, whole: Evaluation) -> bool:
     return isinstance(whole.node, tree.Subscript) and part.node is whole.node.index
 
 
-def _tells_no_value(node: tree.Expression) -> bool:
-    """Whether an expression tells nothing of the values of what it is about."""
+def _ignores_values(node: tree.Expression) -> bool:
+    """Whether the value of an expression does not depend on its operand's values."""
     if isinstance(node, tree.Call):
         node = node.function
         if isinstance(node, tree.Name):
@@ -220,7 +220,7 @@ def _tells_no_value(node: tree.Expression) -> bool:
 
 
 def _in_order(flows: list[Flow]) -> list[Flow]:
-    """Steps in the order of the program's text, each place once."""
+    """Steps in the order of the program's text, each span once."""
     seen = set()
     kept = []
     for flow in sorted(flows, key=_position):

@@ -1,4 +1,4 @@
-"""The gradient of each input, and what kind of gradient it is."""
+"""Tells the four kinds of gradient of an input apart: none, structural zero, zero, value."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Gradient:
         tensor: the input.
         node: its number in the graph, None if it is not in it.
         kind: `none` where there is no gradient; `structural zero` where it is zero whatever the
-            values are, since every way to the input crosses an op without slope (`floor`); `zero`
+            values are, since every path to the input crosses an op without slope (`floor`); `zero`
             where the values make it so; `value` otherwise.
         reason: why there is none, or why it is structurally zero; "" otherwise.
     """
@@ -79,7 +79,7 @@ def _has_slope(graph: Graph, target: GraphNode) -> bool:
 def flat(node: GraphNode, number: int) -> bool:
     """Whether the derivative of an input is zero whatever the values are.
 
-    A rule that asks for nothing but the gradient is a fixed linear map, so one probe tells.
+    A rule that asks for nothing but the gradient is a fixed linear map, so one probe decides.
     """
     op: Any = getattr(node.node, "op", None)
     if op is None or number >= len(op.inputs) or op.inputs[number] not in op.rules:

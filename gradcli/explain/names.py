@@ -1,4 +1,4 @@
-"""How explanations call the values of a graph: by variable, by source text, or by number."""
+"""Names the values of a graph in explanations: by variable, by source text, or by number."""
 
 from __future__ import annotations
 

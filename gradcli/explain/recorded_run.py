@@ -14,7 +14,7 @@ from gradcli.language import tree
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.provenance import Followed
+    from gradcli.language.provenance import Provenance
 
 
 class Recorded:
@@ -24,7 +24,7 @@ class Recorded:
         program: its statements.
         values: what its names hold at its end.
         recorder: its operations and backward passes.
-        followed: what its expressions gave.
+        provenance: what its expressions gave.
         output: the tensor whose gradient is meant, None where there is none.
         output_name: its variable.
         inputs: the tensors that arguments were bound to, by name.
@@ -33,11 +33,11 @@ class Recorded:
 
     __slots__ = (
         "flow",
-        "followed",
         "inputs",
         "output",
         "output_name",
         "program",
+        "provenance",
         "recorder",
         "values",
     )
@@ -47,22 +47,22 @@ class Recorded:
         program: Sequence[tree.Statement],
         values: dict[str, Any],
         recorder: Recorder,
-        followed: Followed,
+        provenance: Provenance,
         output: Tensor | None,
         output_name: str | None,
     ) -> None:
         self.program = program
         self.values = values
         self.recorder = recorder
-        self.followed = followed
+        self.provenance = provenance
         self.output = output
         self.output_name = output_name
         self.inputs: dict[str, Tensor] = {}
-        self.flow = Dataflow(recorder, followed)
+        self.flow = Dataflow(recorder, provenance)
 
     def creation(self, tensor: Tensor) -> Span | None:
         """Where a tensor came to be."""
-        for evaluation in self.followed.evaluations:
+        for evaluation in self.provenance.evaluations:
             if evaluation.value is tensor and not isinstance(evaluation.node, tree.Name):
                 return evaluation.node.span
         return None

@@ -1,4 +1,4 @@
-"""What a running program shows, as data: `state.emit` receives one of these at a time."""
+"""The events of a running program, as data: `state.emit` receives one at a time."""
 
 from __future__ import annotations
 

@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING, Any
 from gradcli.arrays.allocator import keep_freed_memory
 from gradcli.errors import GradcliError, Source
 from gradcli.language import tree
-from gradcli.language.compiler.base import Compiler
+from gradcli.language.compiler import (  # noqa: F401  each handler registers itself
+    access,
+    assignment,
+    blocks,
+    calling,
+    classes,
+    comprehensions,
+    displays,
+    functions,
+    handling,
+    loops,
+    names,
+    operations,
+    updates,
+)
+from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression
@@ -17,7 +32,7 @@ from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
 if TYPE_CHECKING:
-    from gradcli.language.provenance import Followed
+    from gradcli.language.provenance import Provenance
 
 _HOST_FRAMES = 20_000
 """The host's recursion limit while a program runs.
@@ -31,22 +46,26 @@ class Interpreter:
     """Runs a session's statements, while the session's state is the active one.
 
     Attributes:
+        compiler: makes the closures of the statements.
+        make_hot_loop: makes what compiles a loop's iterations; while it is None, as until the
+            session sets it, all loops are interpreted.
         state: the session's state.
         values: the program's names.
         overrides: what the next top-level assignment to a name stores, as a function of the value
             assigned.
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
-        steps: the loop rounds and calls that are left.
-        followed: what every expression gave, None unless somebody asked for it.
+        steps: the iterations of loops and the calls that are left.
+        provenance: the value of every expression, None unless `record_provenance` was called.
     """
 
     __slots__ = (
-        "_compiler",
-        "followed",
+        "compiler",
         "handled",
         "last_assigned",
+        "make_hot_loop",
         "overrides",
+        "provenance",
         "state",
         "steps",
         "values",
@@ -60,21 +79,15 @@ class Interpreter:
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
         self.steps = state.steps
-        self.followed: Followed | None = None
-        self._compiler = Compiler(self)
+        self.provenance: Provenance | None = None
+        self.make_hot_loop: MakeHotLoop | None = None
+        self.compiler = Compiler(self)
         keep_freed_memory()
 
-    def follow(self) -> None:
-        """From now on keep what every expression gives, in `followed`."""
-        from gradcli.language.provenance import Followed, FollowingCompiler
-
-        self.followed = Followed()
-        self._compiler = FollowingCompiler(self, self.followed)
-
     def execute(self, statement: tree.Statement) -> Any:
-        """Run one top-level statement; gives the value of an expression statement, None otherwise.
+        """Run one top-level statement; returns the value of an expression statement, else None.
 
-        Raises a GradcliError with its place and the calls that were open.
+        Raises a GradcliError with its span and the calls that were open.
         """
         if isinstance(statement, tree.ExpressionStatement):
             return self._run(statement.value)
@@ -92,8 +105,8 @@ class Interpreter:
         try:
             scope = Scope()
             if isinstance(node, tree.Statement):
-                return self._compiler.statement(node, scope)(self.values)
-            return self._compiler.expression(node, scope)(self.values)
+                return self.compiler.statement(node, scope)(self.values)
+            return self.compiler.expression(node, scope)(self.values)
         except GradcliError as error:
             locate(error, state)
             raise

@@ -1,4 +1,4 @@
-"""How much work one operation of a program may ask for.
+"""Limits the work that one operation of a program may ask for.
 
 Whatever the host would do in one go, without a chance to stop it, is measured before it starts:
 the length of a sequence, the bits of an integer, the nesting of a container. Everything beyond is
@@ -28,7 +28,7 @@ DEEPEST_NESTING = 500
 """Containers inside containers that are compared, hashed or printed."""
 
 MOST_CONTAINERS = 2 * 10**6
-"""Containers inside a container that is compared or hashed, each as often as it is met."""
+"""Containers inside a container that is compared or hashed, each as often as it occurs."""
 
 DEEPEST_ITERATOR = 10
 """Iterators that draw from iterators (`map` of `zip` of …)."""
@@ -40,7 +40,7 @@ Each `sorted(key=…)`, `map` or generator expression takes its share of the C s
 """
 
 _HOST_ROUNDS = 16
-"""Values that the host goes through in the time of one loop round of a program."""
+"""Values that the host goes through in the time of one iteration of a loop of a program."""
 
 
 def enter_host_call(steps: Steps) -> None:

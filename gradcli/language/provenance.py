@@ -1,7 +1,7 @@
-"""Following a run: what every expression gave, and which values each one was made from.
+"""Records the provenance of values: what every expression evaluated to, and from which values.
 
-A following compiler wraps the closures of expressions and assignments. Only explanations use it: a
-program that nobody asks about is compiled without it.
+A `ProvenanceCompiler` wraps the closures of expressions and assignments. Only explanations use it:
+every other program is compiled without it.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language import tree
-from gradcli.language.compiler.base import Compiler
+from gradcli.language.compiler.base import Compiler, Evaluate
+from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Evaluate
-    from gradcli.language.functions.control_flow import Run
     from gradcli.language.interpreter import Interpreter
 
 
@@ -23,7 +22,7 @@ class Evaluation:
 
     Attributes:
         node: the expression.
-        value: what it gave.
+        value: its value.
         parts: the evaluations inside it, those of a called function's body too.
         grad_enabled: whether gradients were on.
     """
@@ -39,7 +38,7 @@ class Evaluation:
         self.grad_enabled = grad_enabled
 
 
-class Followed:
+class Provenance:
     """What a run evaluated and assigned.
 
     Attributes:
@@ -56,83 +55,89 @@ class Followed:
         self.open: list[list[Evaluation]] = [[]]
 
     def last_assignment(self, name: str) -> tree.Statement | None:
-        """The statement that gave a name its value last."""
+        """The statement that assigned to a name last."""
         for statement, _ in reversed(self.assignments):
             if name in _targets(statement):
                 return statement
         return None
 
 
-class FollowingCompiler(Compiler):
-    """Compiles closures that tell `followed` what they gave."""
+def record_provenance(interpreter: Interpreter) -> None:
+    """Record the provenance of everything that the interpreter runs from now on."""
+    interpreter.provenance = Provenance()
+    interpreter.compiler = ProvenanceCompiler(interpreter, interpreter.provenance)
 
-    __slots__ = ("followed",)
 
-    def __init__(self, interpreter: Interpreter, followed: Followed) -> None:
+class ProvenanceCompiler(Compiler):
+    """Compiles closures that record their values in `provenance`."""
+
+    __slots__ = ("provenance",)
+
+    def __init__(self, interpreter: Interpreter, provenance: Provenance) -> None:
         super().__init__(interpreter)
-        self.followed = followed
+        self.provenance = provenance
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         evaluate = super().expression(node, scope)
         if isinstance(node, (tree.Constant, tree.FormattedString, tree.Slice)):
             return evaluate
-        followed, state, is_name = self.followed, self.state, type(node) is tree.Name
+        provenance, state, is_name = self.provenance, self.state, type(node) is tree.Name
         direct = [] if is_name else [n for n in _operands(node) if type(n) is tree.Name]
 
-        def evaluate_and_tell(variables: Variables) -> Any:
+        def evaluate_and_record(variables: Variables) -> Any:
             parts: list[Evaluation] = []
-            followed.open.append(parts)
+            provenance.open.append(parts)
             try:
                 value = evaluate(variables)
             finally:
-                followed.open.pop()
+                provenance.open.pop()
             # A closure may read the variables of its operands by itself.
             met = {part.node for part in parts}
             for name in direct:
                 if name not in met and name.name in variables:
-                    known = followed.latest.get(name.name)
+                    known = provenance.latest.get(name.name)
                     read = Evaluation(name, variables[name.name], [], state.grad_enabled)
                     if known is not None and known.value is read.value:
                         read.parts.append(known)
                     parts.append(read)
             if is_name:
-                known = followed.latest.get(node.name)  # type: ignore[attr-defined]
+                known = provenance.latest.get(node.name)  # type: ignore[attr-defined]
                 if known is not None and known.value is value:
                     parts.append(known)
             ended = Evaluation(node, value, parts, state.grad_enabled)
-            followed.evaluations.append(ended)
-            followed.open[-1].append(ended)
+            provenance.evaluations.append(ended)
+            provenance.open[-1].append(ended)
             return value
 
-        return evaluate_and_tell
+        return evaluate_and_record
 
     def statement(self, node: tree.Statement, scope: Scope) -> Run:
         run = super().statement(node, scope)
         if not isinstance(node, (tree.Assign, tree.AugmentedAssign)):
             return run
-        followed, state = self.followed, self.state
+        provenance, state = self.provenance, self.state
         names = _targets(node)
 
-        def run_and_tell(variables: Variables) -> Any:
+        def run_and_record(variables: Variables) -> Any:
             parts: list[Evaluation] = []
-            followed.open.append(parts)
+            provenance.open.append(parts)
             try:
-                signal = run(variables)
+                ended = run(variables)
             finally:
-                followed.open.pop()
+                provenance.open.pop()
             value = next((each for each in parts if each.node is node.value), None)
             if value is None or isinstance(node, tree.AugmentedAssign):
                 value = Evaluation(node.value, None, parts, state.grad_enabled)
             for name in names:
                 if value.value is None and name in variables:
                     value.value = variables[name]
-                followed.latest[name] = value
+                provenance.latest[name] = value
             if isinstance(node, tree.AugmentedAssign):
-                followed.evaluations.append(value)
-            followed.assignments.append((node, value))
-            return signal
+                provenance.evaluations.append(value)
+            provenance.assignments.append((node, value))
+            return ended
 
-        return run_and_tell
+        return run_and_record
 
 
 def _operands(node: tree.Expression) -> list[Any]:
@@ -145,7 +150,7 @@ def _operands(node: tree.Expression) -> list[Any]:
 
 
 def _targets(node: tree.Statement) -> list[str]:
-    """The names that an assignment gives a value as they stand."""
+    """The plain names that an assignment binds."""
     targets = node.targets if isinstance(node, tree.Assign) else []
     if isinstance(node, tree.AugmentedAssign):
         targets = [node.target]

@@ -66,7 +66,7 @@ def blame(
     def report(run: Run, statements: Sequence[Statement], result: Result | None) -> int:
         from gradcli.cli.program.rerun import Rerun, outcome_of  # lazy: command: its body
         from gradcli.explain.blame.rewrites import rewrites  # lazy: command: its body
-        from gradcli.explain.blame.verification import find_cure  # lazy: command: its body
+        from gradcli.explain.blame.verification import find_fix  # lazy: command: its body
         from gradcli.render.answers.blame import (  # lazy: command: its body
             blame_document,
             blame_text,
@@ -82,7 +82,7 @@ def blame(
             rerun = Rerun(terminal, program.text(), program.name, arguments, options)
             exact = rerun(dtype="float64")
             changes = rewrites(first, found.others, statements)
-            first.cure = find_cure(changes, outcome_of(result), exact, rerun)
+            first.fix = find_fix(changes, outcome_of(result), exact, rerun)
         with run.session.running():
             if options.json:
                 shown = text(blame_document(found), compact=options.format == "jsonl")
@@ -96,7 +96,7 @@ def blame(
 
     def after_error(run: Run, statements: Sequence[Statement]) -> None:
         # A program that checks its numbers fails of what is to be found.
-        if watch.births:
+        if watch.nonfinites:
             report(run, statements, None)
 
     return answer_from_run(

@@ -20,7 +20,7 @@ from gradcli.render.diagnostics.snippet import location
 if TYPE_CHECKING:
     from gradcli.cli.arguments.values import Argument
     from gradcli.explain.recorded_run import Recorded
-    from gradcli.explain.why.detachments import Cut
+    from gradcli.explain.why.detachments import Detachment
     from gradcli.explain.why.why import Why
     from gradcli.language.tree import Statement
 
@@ -56,13 +56,17 @@ def label_detachments(
     if answer is None:
         return
     error.notes = (*error.notes, answer.reason)
-    if answer.cuts:
-        outside = [c for c in answer.cuts if c.place is not None and not holds(error.span, c.place)]
+    if answer.detachments:
+        outside = [
+            each
+            for each in answer.detachments
+            if each.place is not None and not holds(error.span, each.place)
+        ]
         error.labels = (
             *error.labels,
-            *_labels(answer.cuts if answer.kind == "cut" else outside),
+            *_labels(answer.detachments if answer.kind == "cut" else outside),
         )
-        error.help = answer.cuts[0].help or error.help
+        error.help = answer.detachments[0].help or error.help
 
 
 def _missing_gradient(error: GradcliError) -> str | None:
@@ -111,7 +115,9 @@ def report_missing_gradients(
             answer = why(found, name, tensor, "grad")
         if answer.kind == "cut":
             spans = [
-                f"\n  {location(cut.place)}: {cut.text}" for cut in answer.cuts[:_MOST] if cut.place
+                f"\n  {location(each.place)}: {each.text}"
+                for each in answer.detachments[:_MOST]
+                if each.place
             ]
             run.terminal.note(f"{name}.grad is None: {answer.reason}{''.join(spans)}")
 
@@ -156,12 +162,14 @@ def _again(
 
 def _tensor_at(found: Recorded, span: Span) -> Any:
     """The tensor without a graph that an expression at a span was about."""
-    for evaluation in reversed(found.followed.evaluations):
+    for evaluation in reversed(found.provenance.evaluations):
         value = evaluation.value
         if type(value) is Tensor and not value.requires_grad and holds(span, evaluation.node.span):
             return value
     return None
 
 
-def _labels(cuts: Sequence[Cut]) -> tuple[Label, ...]:
-    return tuple([Label(cut.place, cut.text) for cut in cuts[:_MOST] if cut.place is not None])
+def _labels(detachments: Sequence[Detachment]) -> tuple[Label, ...]:
+    return tuple(
+        [Label(each.place, each.text) for each in detachments[:_MOST] if each.place is not None]
+    )

@@ -37,7 +37,7 @@ def note_missing_values(
     if error.code != "E101" or error.span is None:
         return
     from gradcli.language.library.namespace import (  # lazy: start-up: NumPy, for E101 alone
-        REFUSED,
+        UNSUPPORTED,
         table_of,
     )
 
@@ -51,7 +51,7 @@ def note_missing_values(
                 known.add(name)
             elif name not in known and table_of(name) is None:
                 missing.setdefault(name)
-    if error.span.text not in missing or error.span.text in {*REFUSED, *ADVICE, *SPELLINGS}:
+    if error.span.text not in missing or error.span.text in {*UNSUPPORTED, *ADVICE, *SPELLINGS}:
         return
     if error.help is not None and any(f"`{name}`" in error.help for name in known):
         return  # likely a misspelling of one of the program's own names

@@ -8,7 +8,7 @@ import click
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.cli.program.report import output_text
-from gradcli.explain.ledger.kinks import ties as ties_of
+from gradcli.explain.ledger.kinks import kinks as kinks_of
 from gradcli.explain.ledger.ledger import ledger
 from gradcli.explain.ledger.paths import paths_to
 from gradcli.explain.ledger.saved import saved_values
@@ -21,7 +21,7 @@ from gradcli.render.result_json import text
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
-    from gradcli.explain.ledger.kinks import Tie
+    from gradcli.explain.ledger.kinks import Kink
     from gradcli.explain.ledger.paths import Paths
     from gradcli.explain.ledger.saved import SavedValues
 
@@ -115,13 +115,13 @@ def _json(run: Run, result: Result, extras: Extras, leaf: Tensor | None) -> str:
 
 def _extras(
     run: Run, result: Result, extras: Extras, leaf: Tensor | None
-) -> tuple[list[Tie] | None, Paths | None, SavedValues | None]:
+) -> tuple[list[Kink] | None, Paths | None, SavedValues | None]:
     """The ties, the paths and the saved values, where they are asked for."""
     ties = paths = saved = None
     if extras.ties:
         recorder = run.session.state.recorder
         assert recorder is not None
-        ties = ties_of(result.graph, result.events, recorder.operations or ())
+        ties = kinks_of(result.graph, result.events, recorder.operations or ())
     if leaf is not None:
         paths = paths_to(result.graph, result.events, leaf)
     if extras.saved:

@@ -171,7 +171,7 @@ def by_hand(
     else:
         shown = comparison_text(found, terminal.style)
     terminal.write(shown)
-    return int(any(each.slip for each in found))
+    return int(any(each.diagnosis for each in found))
 
 
 def _factors(executed: Executed) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from gradcli.cli.arguments.values import Argument
 from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
-from gradcli.explain.blame.verification import Outcome
+from gradcli.explain.blame.finding import Outcome
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options

@@ -229,8 +229,8 @@ class Run:
         """
         from gradcli.explain.recorded_run import Recorded  # lazy: start-up: NumPy
 
-        recorder, followed = self.session.state.recorder, self.session.interpreter.followed
-        assert followed is not None
+        recorder, provenance = self.session.state.recorder, self.session.interpreter.provenance
+        assert provenance is not None
         name, output = None, None
         if differentiates and not recorder.passes:
             result = self.result(value)
@@ -241,7 +241,7 @@ class Run:
             if found is not None:
                 name, output = found
         with self.session.running():
-            return Recorded(statements, self.session.values, recorder, followed, output, name)
+            return Recorded(statements, self.session.values, recorder, provenance, output, name)
 
     def _report(self, value: Any, compact: bool) -> bool:
         from gradcli.cli.program.report import show  # lazy: start-up: NumPy

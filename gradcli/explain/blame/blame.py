@@ -1,72 +1,17 @@
-"""`blame`: the first NaN or infinity of a run that spoils what comes out, and its cure."""
+"""`blame`: finds the first NaN or infinity that reaches the output or a gradient."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
-from gradcli.explain.blame.causes import kind_of
-from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED, Birth, Watch, is_finite
+from gradcli.autograd.tensor import Tensor
+from gradcli.explain.blame.finding import Blame, Blamed, Mask
+from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED, FirstNonFinite, Watch, is_finite
 from gradcli.explain.recorded_run import Recorded
-
-if TYPE_CHECKING:
-    from gradcli.autograd.tensor import Tensor
-    from gradcli.errors import Span
-    from gradcli.explain.blame.verification import Cure
-
-
-class Mask:
-    """A `where` that hides a number that is not finite from the value, and not from the gradient.
-
-    Attributes:
-        place: its source text.
-    """
-
-    __slots__ = ("place",)
-
-    def __init__(self, place: Span) -> None:
-        self.place = place
-
-
-class Blamed:
-    """A birth that spoils what comes out.
-
-    Attributes:
-        birth: where it happened.
-        kind: a word for machines.
-        text: a sentence.
-        mask: the `where` that hides it in the forward pass, None without one.
-        spoilt: what is not finite because of it: `x.grad`, `y`.
-        cure: a change of the program that keeps it finite, None where none was found.
-    """
-
-    __slots__ = ("birth", "cure", "kind", "mask", "spoilt", "text")
-
-    def __init__(self, birth: Birth, mask: Mask | None, spoilt: Sequence[str]) -> None:
-        self.birth = birth
-        self.kind, self.text = kind_of(birth)
-        self.mask = mask
-        self.spoilt = spoilt
-        self.cure: Cure | None = None
-
-
-class Blame:
-    """What was found.
-
-    Attributes:
-        first: what is to blame, None where all that comes out is finite.
-        others: the births after it, and those that spoil nothing.
-    """
-
-    __slots__ = ("first", "others")
-
-    def __init__(self, first: Blamed | None, others: Sequence[Blamed]) -> None:
-        self.first = first
-        self.others = others
 
 
 def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Tensor]]) -> Blame:
-    """The first birth that spoils the output or a gradient.
+    """The first NaN or infinity that reaches the output or a gradient.
 
     Args:
         run: the run.
@@ -89,41 +34,41 @@ def blame(run: Recorded, watch: Watch, gradients: Iterable[tuple[str | None, Ten
     if bad_output:
         spoilt.insert(0, run.output_name or "the output")
     returned = any(not each.accumulate for each in run.recorder.passes)
-    if not spoilt and returned and any(b.phase in (BACKWARD, SEED) for b in watch.births):
+    if not spoilt and returned and any(b.phase in (BACKWARD, SEED) for b in watch.nonfinites):
         spoilt = bad_grads = ["a gradient that grad() returned"]
     if not spoilt:
-        return Blame(None, [Blamed(each, None, ()) for each in watch.births])
+        return Blame(None, [Blamed(each, None, ()) for each in watch.nonfinites])
     ahead = set() if output is None else flow.ingredients([id(output)])
     chosen = None
-    for birth in watch.births:
-        reaches = birth.output is not None and id(birth.output) in ahead
-        if birth.phase == BACKWARD or birth.phase == SEED:
+    for nonfinite in watch.nonfinites:
+        reaches = nonfinite.output is not None and id(nonfinite.output) in ahead
+        if nonfinite.phase == BACKWARD or nonfinite.phase == SEED:
             if not bad_output and bad_grads:
-                chosen = birth
-        elif birth.phase == DATA:
-            chosen = birth if reaches or bad_output else None
+                chosen = nonfinite
+        elif nonfinite.phase == DATA:
+            chosen = nonfinite if reaches or bad_output else None
         elif bad_output and reaches:
-            chosen = birth
+            chosen = nonfinite
         if chosen is not None:
             break
     if chosen is None:
-        chosen = watch.births[0] if watch.births else None
+        chosen = watch.nonfinites[0] if watch.nonfinites else None
     if chosen is None:
         return Blame(None, [])
-    others = [Blamed(each, _mask(run, each), ()) for each in watch.births if each is not chosen]
+    others = [Blamed(each, _mask(run, each), ()) for each in watch.nonfinites if each is not chosen]
     return Blame(Blamed(chosen, _mask(run, chosen), spoilt), others)
 
 
-def _mask(run: Recorded, birth: Birth) -> Mask | None:
-    """The `where` that a number passes on its way to the output."""
-    if birth.phase in (DATA, SEED) or birth.place is None:
+def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
+    """The first `where` between a number and the output."""
+    if nonfinite.phase in (DATA, SEED) or nonfinite.place is None:
         return None
-    if birth.incoming is not None and birth.incoming != 0:
+    if nonfinite.incoming is not None and nonfinite.incoming != 0:
         return None
-    if birth.phase == BACKWARD:
-        made = [o.output for o in run.recorder.operations or () if o.node is birth.node]
+    if nonfinite.phase == BACKWARD:
+        made = [o.output for o in run.recorder.operations or () if o.node is nonfinite.node]
     else:
-        made = [birth.output]
+        made = [nonfinite.output]
     waiting = [id(each) for each in made]
     seen = set(waiting)
     for key in waiting:

@@ -1,4 +1,4 @@
-"""What makes a number that is not finite, in words."""
+"""Says what made a number non-finite: a cause as one word, and a sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED
 
 if TYPE_CHECKING:
-    from gradcli.explain.blame.nonfinite import Birth
+    from gradcli.explain.blame.nonfinite import FirstNonFinite
 
 _LOGS = ("log", "log2", "log10", "log1p")
 
@@ -18,27 +18,27 @@ _STEEP = ("exp", "pow", "mul", "div")
 _LENGTHS = ("linalg_vector_norm", "norm", "hypot", "dist", "cdist")
 
 
-def kind_of(birth: Birth) -> tuple[str, str]:
-    """A word for machines, and a sentence."""
-    if birth.phase == DATA:
-        return "from the data", f"{birth.called} holds {number_text(birth.value)}"
-    if birth.phase == SEED:
-        return "from the seed", f"the backward pass starts from {number_text(birth.value)}"
-    return _backward(birth) if birth.phase == BACKWARD else _forward(birth)
+def cause_of(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    """The cause of a first NaN or infinity: a word for machines, and a sentence."""
+    if nonfinite.phase == DATA:
+        return "from the data", f"{nonfinite.called} holds {number_text(nonfinite.value)}"
+    if nonfinite.phase == SEED:
+        return "from the seed", f"the backward pass starts from {number_text(nonfinite.value)}"
+    return _backward(nonfinite) if nonfinite.phase == BACKWARD else _forward(nonfinite)
 
 
-def name_of(birth: Birth) -> str:
-    """What the operation of a birth is called."""
-    name = birth.called if birth.op is None else birth.op.name
+def name_of(nonfinite: FirstNonFinite) -> str:
+    """The name of the operation that gave a first NaN or infinity."""
+    name = nonfinite.called if nonfinite.op is None else nonfinite.op.name
     return str(name).partition(".")[0].strip("_")
 
 
 # --- forward ------------------------------------------------------------------------------------
 
 
-def _forward(birth: Birth) -> tuple[str, str]:
-    name = name_of(birth)
-    values = [operand.value for operand in birth.operands]
+def _forward(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    name = name_of(nonfinite)
+    values = [operand.value for operand in nonfinite.operands]
     x = values[0] if values else None
     y = values[1] if len(values) > 1 else None
     found = _undefined(name, x, y)
@@ -46,14 +46,14 @@ def _forward(birth: Birth) -> tuple[str, str]:
         return found
     if not all(_finite(value) for value in values if value is not None):
         return _of_infinities(name, x, y)
-    if np.isnan(birth.value):
+    if np.isnan(nonfinite.value):
         if name in ("std", "var", "std_mean", "var_mean"):
             return "0/0", f"{name} of so few elements divides by 0"
         if name in ("mean", "nanmean"):
             return "0/0", "the mean of nothing divides 0 by 0"
         return "undefined", f"{name} is not defined there"
-    largest = np.finfo(birth.dtype).max if birth.dtype.kind == "f" else None
-    beyond = "" if largest is None else f" {number_text(largest)}, the largest {birth.dtype}"
+    largest = np.finfo(nonfinite.dtype).max if nonfinite.dtype.kind == "f" else None
+    beyond = "" if largest is None else f" {number_text(largest)}, the largest {nonfinite.dtype}"
     return "overflow", f"the result of {name} is beyond{beyond}"
 
 
@@ -108,29 +108,29 @@ def _of_infinities(name: str, x: Any, y: Any) -> tuple[str, str]:
 # --- backward -----------------------------------------------------------------------------------
 
 
-def _backward(birth: Birth) -> tuple[str, str]:
-    name = name_of(birth)
-    singular = _singular(birth, name)
-    nothing = birth.incoming is not None and birth.incoming == 0
+def _backward(nonfinite: FirstNonFinite) -> tuple[str, str]:
+    name = name_of(nonfinite)
+    singular = _singular(nonfinite, name)
+    nothing = nonfinite.incoming is not None and nonfinite.incoming == 0
     if singular:
         if nothing:
             return "0*inf", f"the gradient that arrives is 0, and {singular}: 0 · inf is NaN"
-        if np.isnan(birth.value) and name in ("atan2", "div"):
+        if np.isnan(nonfinite.value) and name in ("atan2", "div"):
             return "0/0", f"{singular}: its formula divides 0 by 0"
         return "infinite slope", singular
-    values = [operand.value for operand in birth.operands if operand.value is not None]
+    values = [operand.value for operand in nonfinite.operands if operand.value is not None]
     overflowed = name in _STEEP or not all(_finite(value) for value in values)
-    if nothing and np.isnan(birth.value) and overflowed:
+    if nothing and np.isnan(nonfinite.value) and overflowed:
         text = f"the gradient that arrives is 0, and {name} overflowed: 0 · inf is NaN"
         return "0*inf", text
-    if np.isinf(birth.value):
-        return "overflow", f"the gradient of {name} is beyond the largest {birth.dtype}"
+    if np.isinf(nonfinite.value):
+        return "overflow", f"the gradient of {name} is beyond the largest {nonfinite.dtype}"
     return "undefined", f"the gradient of {name} has no value there"
 
 
-def _singular(birth: Birth, name: str) -> str:
+def _singular(nonfinite: FirstNonFinite, name: str) -> str:
     """Why the slope is not finite at the operands, "" if it is."""
-    operands = birth.operands
+    operands = nonfinite.operands
     x = operands[0].value if operands else None
     y = operands[1].value if len(operands) > 1 else None
     if x is None:

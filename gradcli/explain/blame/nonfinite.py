@@ -1,7 +1,7 @@
-"""Where numbers that are not finite are born: watched while a program runs.
+"""Finds the operations that make the first non-finite numbers, while a program runs.
 
-An infinity that a program writes itself (a mask of `-inf`) is no fault; a NaN always is one. What
-is computed from a number that was not finite before is no birth but its consequence.
+An infinity that a program writes itself (a mask of `-inf`) is no fault; a NaN always is one. A
+result that is computed from a non-finite number is a consequence, and not reported.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Operand:
         self.high = high
 
 
-class Birth:
-    """A number that is not finite, made from finite ones.
+class FirstNonFinite:
+    """A NaN or infinity that was computed from finite numbers.
 
     Attributes:
         phase: `forward`, `backward`, `data` or `seed`.
@@ -102,18 +102,18 @@ class Birth:
 
 
 class Watch(Listener):
-    """Listens for births.
+    """Listens for the first NaN and infinities.
 
     Attributes:
-        births: all of them, in order.
+        nonfinites: all of them, in order.
         arrived: the leaves whose gradient is not finite.
     """
 
-    __slots__ = ("_calls", "_given", "_known", "arrived", "births")
+    __slots__ = ("_calls", "_given", "_known", "arrived", "nonfinites")
 
     def __init__(self) -> None:
         super().__init__()
-        self.births: list[Birth] = []
+        self.nonfinites: list[FirstNonFinite] = []
         self.arrived: list[Tensor] = []
         # Tensors by identity, kept so that the numbers stay theirs.
         self._known: dict[int, Tensor] = {}
@@ -121,7 +121,7 @@ class Watch(Listener):
         self._calls: dict[Node, tuple[Any, dict[str, Any]]] = {}
 
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
-        """A call of an op: see whether what it gave is finite."""
+        """A call of an op: check that its outputs are finite."""
         super().operation(op, given, out)
         outputs = out if type(out) is tuple else (out,)
         first = outputs[0] if outputs else None
@@ -147,11 +147,13 @@ class Watch(Listener):
             self._given[id(tensor)] = tensor
             return
         self._known[id(tensor)] = tensor
-        if self.births:  # a gradient, or a copy of what was computed
+        if self.nonfinites:  # a gradient, or a copy of what was computed
             return
         name = tensor.name or "the data"
         place = active.state.place
-        self.births.append(Birth(DATA, None, name, place, _held(tensor.array), [], tensor))
+        self.nonfinites.append(
+            FirstNonFinite(DATA, None, name, place, _held(tensor.array), [], tensor)
+        )
 
     def _judge(self, op: Any, given: dict[str, Any], tensors: list[Tensor], out: Tensor) -> None:
         if any(id(tensor) in self._known for tensor in tensors):
@@ -169,8 +171,8 @@ class Watch(Listener):
         element = first_bad(array, nan=infinite)
         place = active.state.place
         operands = operands_of(op, given, element, array.shape)
-        self.births.append(
-            Birth(FORWARD, op, op.name, place, array, operands, out, element=element)
+        self.nonfinites.append(
+            FirstNonFinite(FORWARD, op, op.name, place, array, operands, out, element=element)
         )
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
@@ -178,7 +180,7 @@ class Watch(Listener):
         super().step(node, grads, gradients, fitted)
         arrived = [_array(g) for g in (grads if isinstance(grads, list) else [grads])]
         if not all(is_finite(each) for each in arrived if each is not None):
-            if not any(birth.phase == BACKWARD for birth in self.births):
+            if not any(nonfinite.phase == BACKWARD for nonfinite in self.nonfinites):
                 self._seeded(node, arrived)
             return
         for number, gradient in enumerate(gradients):
@@ -194,8 +196,8 @@ class Watch(Listener):
             operand = None
             if op is not None and number < len(op.inputs):
                 operand = given.get(op.inputs[number])
-            self.births.append(
-                Birth(
+            self.nonfinites.append(
+                FirstNonFinite(
                     BACKWARD,
                     op,
                     node.node_name,
@@ -210,12 +212,12 @@ class Watch(Listener):
 
     def _seeded(self, node: Node, arrived: list[Any]) -> None:
         """A gradient that was not finite before any node ran: the seed."""
-        if any(birth.phase == SEED for birth in self.births):
+        if any(nonfinite.phase == SEED for nonfinite in self.nonfinites):
             return
         for array in arrived:
             if array is not None and not is_finite(array):
-                self.births.append(
-                    Birth(SEED, None, "the seed", node.place, _held(array), [], node=node)
+                self.nonfinites.append(
+                    FirstNonFinite(SEED, None, "the seed", node.place, _held(array), [], node=node)
                 )
 
     def leaf(self, node: Any, old: Any, incoming: Any, new: Any) -> None:

@@ -1,4 +1,4 @@
-"""Expressions of a program as functions of other expressions, however they are spelled."""
+"""Reads expressions of a program as operations on operands, however they are spelled."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def operand(node: Expression) -> str:
 
 
 def around(program: Sequence[tree.Statement], place: Span) -> list[Expression]:
-    """The expressions that hold a place, the innermost first: the first has just that place."""
+    """The expressions that contain a span, the innermost first: the first has just that span."""
     found: list[Expression] = []
     for node in tree.nodes_of(list(program)):
         if isinstance(node, _NO_VALUES) or not holds(node.span, place):

@@ -1,15 +1,16 @@
-"""Changes of a program that keep a number finite, the best first; each is tried before it is
-offered.
+"""Proposes changes of a program that keep a number finite, the best first.
+
+`verification` runs each of them before `blame` offers it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from gradcli.errors import Span
 from gradcli.explain.blame.causes import name_of
-from gradcli.explain.blame.nonfinite import DATA
+from gradcli.explain.blame.finding import Blamed, Rewrite
+from gradcli.explain.blame.nonfinite import DATA, FirstNonFinite
 from gradcli.explain.blame.patterns import (
     Applied,
     Expression,
@@ -23,73 +24,24 @@ from gradcli.explain.blame.patterns import (
 from gradcli.explain.blame.stable_forms import shifted, stable
 from gradcli.language import tree
 
-if TYPE_CHECKING:
-    from gradcli.explain.blame.blame import Blamed
-    from gradcli.explain.blame.nonfinite import Birth
-
-
-class Rewrite:
-    """A change of a program's text.
-
-    Attributes:
-        span: what is replaced.
-        text: what takes its place.
-        reason: why that helps.
-        dtype: the dtype that the program is run in, None for its own.
-        guards: whether it keeps arguments away from a point where the value is infinite, which is
-            right only where the program goes on to take nothing times that value.
-        also: further changes that go with it.
-    """
-
-    __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
-
-    def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
-        self.span = span
-        self.text = text
-        self.reason = reason
-        self.dtype = dtype
-        self.guards = False
-        self.also: list[Rewrite] = []
-
-    def program(self) -> str:
-        """The whole text with the change."""
-        text = self.span.source.text
-        for each in sorted([self, *self.also], key=lambda change: -change.span.start):
-            text = text[: each.span.start] + each.text + text[each.span.end :]
-        return text
-
-    def lines(self) -> list[tuple[int, str]]:
-        """The changed lines, with their numbers."""
-        changes = sorted([self, *self.also], key=lambda change: change.span.start)
-        text = self.program()
-        shift = 0
-        found: dict[int, str] = {}
-        for each in changes:
-            at = each.span.start + shift
-            shift += len(each.text) - (each.span.end - each.span.start)
-            start = text.rfind("\n", 0, at) + 1
-            end = text.find("\n", at + len(each.text))
-            found[each.span.line] = text[start : len(text) if end < 0 else end]
-        return sorted(found.items())
-
 
 def rewrites(
     blamed: Blamed, others: Sequence[Blamed], program: Sequence[tree.Statement]
 ) -> list[Rewrite]:
-    """What may cure a birth, the best first.
+    """What may fix a first NaN or infinity, the best first.
 
     Args:
-        blamed: the birth.
-        others: the further births of the run: one change may not be enough.
+        blamed: the NaN or infinity.
+        others: the further ones of the run: one change may not be enough.
         program: the statements.
     """
-    place = blamed.birth.place
+    place = blamed.nonfinite.place
     if place is None:
         return []
     chain = around(program, place)
     if not chain:
         return []
-    if blamed.birth.phase == DATA:
+    if blamed.nonfinite.phase == DATA:
         return list(_without_nan(blamed, chain))
     # The widest formula first: what stands for a part of it may not stand for the whole.
     found = [
@@ -100,17 +52,17 @@ def rewrites(
     ]
     if blamed.mask is not None:
         found += _masked(blamed, program, chain[0])
-    name = name_of(blamed.birth)
-    if blamed.kind == "overflow" or (blamed.kind == "0*inf" and name in ("exp", "mul", "pow")):
-        found += _wider(chain[0], name, blamed.birth.dtype.char)
+    name = name_of(blamed.nonfinite)
+    if blamed.cause == "overflow" or (blamed.cause == "0*inf" and name in ("exp", "mul", "pow")):
+        found += _wider(chain[0], name, blamed.nonfinite.dtype.char)
     else:
         for guard in _guarded(blamed, chain[0]):
             guard.guards = True
             found.append(guard)
         if found:
             found += _together(found[-1], blamed, others, program)
-    if blamed.kind in ("overflow", "0*inf"):
-        wider = "float32" if blamed.birth.dtype.char in "eV" else "float64"
+    if blamed.cause in ("overflow", "0*inf"):
+        wider = "float32" if blamed.nonfinite.dtype.char in "eV" else "float64"
         span, reason = chain[0].span, f"{wider} has room for the results: --dtype {wider}"
         found.append(Rewrite(span, span.text, reason, wider))
     return found
@@ -119,11 +71,11 @@ def rewrites(
 def _together(
     guard: Rewrite, blamed: Blamed, others: Sequence[Blamed], program: Sequence[tree.Statement]
 ) -> Iterator[Rewrite]:
-    """A guard, together with those of the further births of its kind."""
+    """A guard, together with those for the other operations with the same cause."""
     also = []
     for other in others:
-        place = other.birth.place
-        if other.kind == blamed.kind and place is not None:
+        place = other.nonfinite.place
+        if other.cause == blamed.cause and place is not None:
             chain = around(program, place)
             also += list(_guarded(other, chain[0]))[:1] if chain else []
     if also and guard.guards:
@@ -204,59 +156,42 @@ def _risky(node: Expression) -> Expression | None:
 _TINY = {"e": "1e-7"}
 
 
+_BOUNDS = {
+    "acosh": ("min=1 + 1e-6", "keep it above 1"),
+    "log1p": ("min=-1 + 1e-6", "keep it above -1"),
+    "logit": ("1e-6, 1 - 1e-6", "keep it within 0 and 1"),
+}
+"""The arguments of the `clamp` that keeps an op's operand where the op is defined, and why."""
+
+_POSITIVE = ("sqrt", "rsqrt", "pow", "log", "log2", "log10", "reciprocal")
+
+
 def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
     """Arguments kept where the op is defined and has a slope."""
-    birth = blamed.birth
-    name = name_of(birth)
-    tiny = _TINY.get(birth.dtype.char, "1e-12")
-    if blamed.kind.endswith(("of a negative", "out of range")) and not _just_outside(birth):
+    nonfinite = blamed.nonfinite
+    name = name_of(nonfinite)
+    tiny = _TINY.get(nonfinite.dtype.char, "1e-12")
+    if blamed.cause.endswith(("of a negative", "out of range")) and not _just_outside(nonfinite):
         return  # what goes in is wrong, and a bound would only hide that
     ratio = _ratio(node)
     if ratio is not None:
-        yield Rewrite(
-            ratio[1].span,
-            f"torch.where({inner(ratio[1])} == 0, 1, {inner(ratio[1])})",
-            "divide by 1 where the divisor is 0",
-        )
-        yield Rewrite(
-            ratio[1].span, f"{operand(ratio[1])}.clamp(min={tiny})", "keep the divisor above 0"
-        )
+        yield from _nonzero(ratio[1], tiny)
         return
-    power = binary(node, "**")
     target = _risky(node)
     if target is None:
         return
-    if power is not None or name in ("sqrt", "rsqrt", "pow", "log", "log2", "log10", "reciprocal"):
-        yield Rewrite(
-            target.span, f"{operand(target)}.clamp(min={tiny})", f"keep what goes in above {tiny}"
-        )
+    if binary(node, "**") is not None or name in _POSITIVE:
+        yield _clamped(target, f"min={tiny}", f"keep what goes in above {tiny}")
+    elif name == "xlogy":
+        yield _clamped(target, f"min={tiny}", f"keep it above {tiny}")
+    elif name in _BOUNDS:
+        yield _clamped(target, *_BOUNDS[name])
     elif name in ("acos", "asin", "atanh"):
-        inside = f"{operand(target)}.abs() < 1"
-        safe = f"torch.{name}(torch.where({inside}, {inner(target)}, 0))"
-        yield Rewrite(
-            node.span,
-            f"torch.where({inside}, {safe}, torch.{name}({operand(target)}.detach()))",
-            "at the edge keep the value and take the slope 0",
-        )
-    elif name == "acosh":
-        yield Rewrite(target.span, f"{operand(target)}.clamp(min=1 + 1e-6)", "keep it above 1")
-    elif name == "log1p":
-        yield Rewrite(target.span, f"{operand(target)}.clamp(min=-1 + 1e-6)", "keep it above -1")
-    elif name == "logit":
-        yield Rewrite(
-            target.span, f"{operand(target)}.clamp(1e-6, 1 - 1e-6)", "keep it within 0 and 1"
-        )
+        yield _within_one(node, target, name)
     elif name == "atan2":
-        call = applied(node)
-        if call is not None and len(call.operands) == 2:
-            y, x = call.operands
-            yield Rewrite(
-                x.span,
-                f"torch.where(({inner(x)} == 0) & ({inner(y)} == 0), 1, {inner(x)})",
-                "at the origin take the angle of (1, 0)",
-            )
+        yield from _off_origin(node)
     elif name in ("softmax", "log_softmax"):
-        low = "-1e4" if birth.dtype.char == "e" else "-1e9"
+        low = "-1e4" if nonfinite.dtype.char == "e" else "-1e9"
         yield Rewrite(
             target.span,
             f"torch.nan_to_num({inner(target)}, neginf={low})",
@@ -264,14 +199,46 @@ def _guarded(blamed: Blamed, node: Expression) -> Iterator[Rewrite]:
         )
     elif name in ("std", "var"):
         yield from _biased(node)
-    elif name == "xlogy":
-        yield Rewrite(target.span, f"{operand(target)}.clamp(min={tiny})", f"keep it above {tiny}")
 
 
-def _just_outside(birth: Birth) -> bool:
+def _clamped(target: Expression, bounds: str, reason: str) -> Rewrite:
+    return Rewrite(target.span, f"{operand(target)}.clamp({bounds})", reason)
+
+
+def _nonzero(divisor: Expression, tiny: str) -> Iterator[Rewrite]:
+    yield Rewrite(
+        divisor.span,
+        f"torch.where({inner(divisor)} == 0, 1, {inner(divisor)})",
+        "divide by 1 where the divisor is 0",
+    )
+    yield _clamped(divisor, f"min={tiny}", "keep the divisor above 0")
+
+
+def _within_one(node: Expression, target: Expression, name: str) -> Rewrite:
+    inside = f"{operand(target)}.abs() < 1"
+    safe = f"torch.{name}(torch.where({inside}, {inner(target)}, 0))"
+    return Rewrite(
+        node.span,
+        f"torch.where({inside}, {safe}, torch.{name}({operand(target)}.detach()))",
+        "at the edge keep the value and take the slope 0",
+    )
+
+
+def _off_origin(node: Expression) -> Iterator[Rewrite]:
+    call = applied(node)
+    if call is not None and len(call.operands) == 2:
+        y, x = call.operands
+        yield Rewrite(
+            x.span,
+            f"torch.where(({inner(x)} == 0) & ({inner(y)} == 0), 1, {inner(x)})",
+            "at the origin take the angle of (1, 0)",
+        )
+
+
+def _just_outside(nonfinite: FirstNonFinite) -> bool:
     """Whether an argument left the domain by a rounding error."""
-    x = birth.operands[0].value if birth.operands else None
-    edge = 1.0 if name_of(birth) in ("acos", "asin", "atanh") else 0.0
+    x = nonfinite.operands[0].value if nonfinite.operands else None
+    edge = 1.0 if name_of(nonfinite) in ("acos", "asin", "atanh") else 0.0
     return x is not None and abs(abs(float(x)) - edge) < 1e-5
 
 
@@ -324,7 +291,7 @@ def _biased(node: Expression) -> Iterator[Rewrite]:
 
 def _without_nan(blamed: Blamed, chain: list[Expression]) -> Iterator[Rewrite]:
     """What is read without its NaN."""
-    name = blamed.birth.called
+    name = blamed.nonfinite.called
     for each in tree.nodes_of(chain[0]):
         if isinstance(each, tree.Name) and each.name == name:
             yield Rewrite(each.span, f"torch.nan_to_num({name})", "NaN is read as 0")

@@ -1,4 +1,4 @@
-"""Formulas that overflow or lose their slope, and the functions that stand for them and do not."""
+"""Rewrites formulas that overflow or lose their slope as the functions that do not."""
 
 from __future__ import annotations
 

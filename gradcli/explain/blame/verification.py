@@ -1,64 +1,13 @@
-"""The proof of a rewrite: the changed program is run, and its numbers are compared."""
+"""Verifies a rewrite by running the changed program and comparing its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from gradcli.explain.blame.nonfinite import is_finite
-
-if TYPE_CHECKING:
-    from gradcli.explain.blame.rewrites import Rewrite
-
-
-class Outcome:
-    """What a program came to.
-
-    Attributes:
-        output: the array of its output, None without one.
-        inputs: the array of each input by name.
-        gradients: that of its gradient, None where there is none.
-    """
-
-    __slots__ = ("gradients", "inputs", "output")
-
-    def __init__(self, output: Any, inputs: dict[str, Any], gradients: dict[str, Any]) -> None:
-        self.output = output
-        self.inputs = inputs
-        self.gradients = gradients
-
-    def arrays(self) -> dict[str, Any]:
-        """The output under "", and the gradients under `NAME.grad`."""
-        named = {f"{name}.grad": array for name, array in self.gradients.items()}
-        found = {"": self.output, **named}
-        return {name: array for name, array in found.items() if array is not None}
-
-    def is_finite(self) -> bool:
-        """Whether every number is."""
-        return all(is_finite(array) for array in self.arrays().values())
-
-
-class Cure:
-    """A rewrite that was run.
-
-    Attributes:
-        rewrite: the change.
-        agree: how many numbers agree with those that were finite before, or are in double
-            precision.
-        chosen: how many have no other run to compare with: there the rewrite chooses.
-        elsewhere: whether it was compared at other inputs, where the program is finite.
-    """
-
-    __slots__ = ("agree", "chosen", "elsewhere", "rewrite")
-
-    def __init__(self, rewrite: Rewrite, agree: int, chosen: int, elsewhere: bool) -> None:
-        self.rewrite = rewrite
-        self.agree = agree
-        self.chosen = chosen
-        self.elsewhere = elsewhere
-
+from gradcli.explain.blame.finding import Fix, Outcome, Rewrite
 
 Rerun = Callable[..., Outcome | None]
 """Runs the program again: `rerun(text=None, values={}, dtype=None)` takes another text, arrays for
@@ -68,9 +17,9 @@ its names, and a dtype; None where that is an error.
 _CLOSE = {"e": 1e-2, "f": 1e-4, "d": 1e-7}
 
 
-def find_cure(
+def find_fix(
     rewrites: Sequence[Rewrite], former: Outcome, exact: Outcome | None, rerun: Rerun
-) -> Cure | None:
+) -> Fix | None:
     """The first rewrite whose numbers are finite, and right wherever the right number is known.
 
     Args:
@@ -94,7 +43,7 @@ def find_cure(
             there = rerun(rewrite.program(), tame, "float64")
             if there is None or _compared(there, reference, None) is None:
                 continue
-        return Cure(rewrite, *compared, reference is not None)
+        return Fix(rewrite, *compared, reference is not None)
     return None
 
 

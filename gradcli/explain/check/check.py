@@ -1,4 +1,4 @@
-"""`check`: gradients against central differences, and gradients made by hand against both."""
+"""`check`: compares gradients with central differences, and gradients made by hand with both."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+
+from gradcli.explain.check.diagnosis import diagnose
 
 Values = Mapping[str, Any]
 """The arrays of the inputs, by name."""
@@ -31,8 +33,8 @@ class Element:
 
     Attributes:
         index: the element.
-        analytic: what the backward pass gave.
-        numeric: what the differences give, at the step where they are steadiest.
+        analytic: the derivative of the backward pass.
+        numeric: the quotient of differences, at the step where it is steadiest.
         uncertain: how far neighbouring steps differ there.
         sides: the slopes to the left and to the right, where there is a kink.
         step: the step that was used.
@@ -238,18 +240,16 @@ class Comparison:
         name: the input.
         given, right: the two gradients.
         element: where they differ most, None where their shapes differ.
-        slip: what is likely wrong, "" where they agree.
+        diagnosis: what is likely wrong, "" where they agree.
     """
 
-    __slots__ = ("element", "given", "name", "right", "slip")
+    __slots__ = ("diagnosis", "element", "given", "name", "right")
 
     def __init__(self, name: str, given: Any, right: Any, factors: Mapping[str, Any]) -> None:
-        from gradcli.explain.check.diagnosis import slip
-
         self.name = name
         self.given = np.asarray(given, float)
         self.right = np.asarray(right, float)
-        self.slip = slip(self.given, self.right, factors)
+        self.diagnosis = diagnose(self.given, self.right, factors)
         self.element: tuple[int, ...] | None = None
         if self.given.shape == self.right.shape and self.given.size:
             apart = np.nan_to_num(np.abs(self.given - self.right), nan=np.inf)
@@ -259,4 +259,4 @@ class Comparison:
     @property
     def verdict(self) -> str:
         """Whether the two agree."""
-        return WRONG if self.slip else FINE
+        return WRONG if self.diagnosis else FINE

@@ -1,4 +1,4 @@
-"""What is likely wrong with a gradient made by hand, from how it differs from the right one."""
+"""Diagnoses a wrong gradient made by hand by how it differs from the right one."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 _CLOSE = 1e-4
 
 
-def slip(given: Any, right: Any, factors: Mapping[str, Any]) -> str:
-    """The likely slip, "" where the two agree.
+def diagnose(given: Any, right: Any, factors: Mapping[str, Any]) -> str:
+    """What is likely wrong, "" where the two agree.
 
     Args:
         given: the gradient made by hand.

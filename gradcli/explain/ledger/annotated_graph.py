@@ -1,4 +1,4 @@
-"""A backward graph with the value and the gradient of each node, for pictures of it."""
+"""Annotates a backward graph with the value and the gradient of each node, for pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Elements on a kink or a tie, where a function has several slopes and autograd takes one."""
+"""Finds elements on a kink (a tie is one too), where a function has several slopes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST = 1000
 """No more elements than this are listed for one node."""
 
 
-class Tie:
+class Kink:
     """One element of an operand at which there is a choice.
 
     Attributes:
@@ -27,7 +27,7 @@ class Tie:
         value: its value.
         convention: the choice that PyTorch made, in words.
         used: the gradient that the element got from this node.
-        others: what the other choices give.
+        others: the gradients of the other choices.
     """
 
     __slots__ = ("convention", "index", "node", "others", "parameter", "used", "value")
@@ -51,8 +51,8 @@ class Tie:
         self.others = others
 
 
-def ties(graph: Graph, events: Sequence[Event], operations: Sequence[Operation]) -> list[Tie]:
-    """Every element on a kink or a tie, in the order of the backward pass.
+def kinks(graph: Graph, events: Sequence[Event], operations: Sequence[Operation]) -> list[Kink]:
+    """Every element on a kink, in the order of the backward pass.
 
     Args:
         graph: the graph.
@@ -60,25 +60,25 @@ def ties(graph: Graph, events: Sequence[Event], operations: Sequence[Operation])
         operations: the calls of the run, with their operands.
     """
     called = {each.node: each for each in operations if each.node is not None}
-    found: list[Tie] = []
+    found: list[Kink] = []
     for event in last_pass(graph, events):
         node, operation = graph.find(event.node), called.get(event.node)
         if isinstance(event, Step) and node is not None and operation is not None:
-            look = _KINKS.get(operation.op.name)
-            if look is not None:
-                found += list(look(node, operation, event))[:_MOST]
+            find = _KINKS.get(operation.op.name)
+            if find is not None:
+                found += list(find(node, operation, event))[:_MOST]
     return found
 
 
 _EVENLY = "equal elements share the gradient evenly"
 
-Look = Callable[[GraphNode, Operation, Step], Iterator[Tie]]
+Find = Callable[[GraphNode, Operation, Step], Iterator[Kink]]
 
 
-def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slopes: Any) -> Look:
+def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slopes: Any) -> Find:
     """An elementwise function of `self` with a kink at given values, and the slopes beside it."""
 
-    def look(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
+    def find(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
         given = operation.given
         array = _array(given["self"])
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
@@ -90,12 +90,12 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
             place = tuple(map(int, index))
             gradient, used = float(grad[place]), float(passed[place])
             others = [gradient * slope for slope in choices if gradient * slope != used]
-            yield Tie(node, "self", place, float(array[place]), convention, used, others)
+            yield Kink(node, "self", place, float(array[place]), convention, used, others)
 
-    return look
+    return find
 
 
-def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
+def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
     """`maximum` and `minimum`: the gradient is halved where both are equal."""
     left, right = (_array(operation.given[name]) for name in ("self", "other"))
     grad = forced(step.grads[0])
@@ -108,13 +108,13 @@ def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
             if passed is not None:
                 used = float(passed[place])
                 words = "equal operands share the gradient evenly"
-                yield Tie(node, parameter, place, value, words, used, [0.0, gradient])
+                yield Kink(node, parameter, place, value, words, used, [0.0, gradient])
 
 
-def _largest(is_split: bool) -> Look:
+def _largest(is_split: bool) -> Find:
     """A maximum or minimum over elements, of which several are equal."""
 
-    def look(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
+    def find(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
         array, output = _array(operation.given["self"]), operation.output
         result = _array(output[0] if isinstance(output, tuple) else output)
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
@@ -136,12 +136,12 @@ def _largest(is_split: bool) -> Look:
             whole = float(np.broadcast_to(grad, array.shape)[place])
             choices = {0.0, whole, whole / float(np.broadcast_to(count, array.shape)[place])}
             others = sorted(choices - {used})
-            yield Tie(node, "self", place, float(array[place]), words, used, others)
+            yield Kink(node, "self", place, float(array[place]), words, used, others)
 
-    return look
+    return find
 
 
-def _sorted(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
+def _sorted(node: GraphNode, operation: Operation, step: Step) -> Iterator[Kink]:
     """Equal elements next to each other in sorted order, each with the gradient of its place."""
     array, values = _array(operation.given["self"]), _array(operation.output[0])
     grad, passed = forced(step.grads[0]), forced(step.gradients[0])
@@ -158,7 +158,7 @@ def _sorted(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
         whole = list(place[:-1])
         whole.insert(axis % array.ndim, place[-1])
         words = "equal elements keep an order, and each gets the gradient of its place"
-        yield Tie(node, "self", tuple(whole), float(rows[place]), words, used, others)
+        yield Kink(node, "self", tuple(whole), float(rows[place]), words, used, others)
 
 
 def _array(value: Any) -> Any:
@@ -169,7 +169,7 @@ def _zero(_given: dict[str, Any]) -> Sequence[Any]:
     return (0,)
 
 
-_KINKS: dict[str, Look] = {
+_KINKS: dict[str, Find] = {
     "abs": _kink("the slope of abs at 0 is 0", _zero, -1, 1),
     "sgn": _kink("the slope of sgn at 0 is 0", _zero),
     "relu": _kink("the slope of relu at 0 is 0", _zero, 1),

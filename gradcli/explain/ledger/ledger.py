@@ -1,7 +1,7 @@
-"""The chain rule as a ledger: what each edge of the backward graph multiplied and passed on.
+"""The ledger of a backward pass: what each edge of the graph multiplied and passed on.
 
 The numbers are those that the engine recorded, and the formulas are the rules themselves, read with
-symbols; nothing here computes a gradient a second way.
+symbols; no gradient is computed a second time.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Share:
     Attributes:
         number: the edge's number, as in `next_functions`.
         edge: where it leads to.
-        operand: what the operand is called.
+        operand: the name of the operand.
         formula: the rule in the catalogue's names, None where there is nothing to read.
         named: the rule in the program's names; for an elementwise op without its factor `grad`: the
             local derivative.
         left: the elementwise local derivative's name, `∂e/∂d`; "" for other ops.
         local: the local derivative's value, None for ops that are not elementwise.
-        product: what the rule gave.
+        product: the value of the rule.
         passed: the same as it was passed on: summed to the operand's shape, cast to its dtype.
     """
 
@@ -85,7 +85,7 @@ class Sum:
 
     Attributes:
         node: where they met.
-        name: what its value is called.
+        name: the name of its value.
         arrived: whether the sum is a leaf's `.grad`; gradients also meet before they arrive there.
     """
 

@@ -1,4 +1,4 @@
-"""The share of each path from the output to a leaf in the leaf's gradient."""
+"""Computes the share of each path from the output to a leaf in the leaf's gradient."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CANCELLED = 1e-3
 
 
 class Path:
-    """One way from the output to a leaf.
+    """One path from the output to a leaf.
 
     Attributes:
         nodes: the nodes on it, the output's first and the leaf's last.

@@ -1,4 +1,4 @@
-"""What the nodes of a graph saved for the backward pass, and when it is freed."""
+"""Lists what the nodes of a graph saved for the backward pass, and when it is freed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A walk through a backward pass, forth and back."""
+"""Steps through a recorded backward pass, forward and back."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradcli.autograd.recording.recorder import Accumulation, Arrival, Event
 
 
 class Walk:
-    """A place in a backward pass that has been recorded.
+    """A position in a recorded backward pass.
 
     Args:
         graph: what it ran through.

@@ -1,4 +1,4 @@
-"""One element of a gradient worked out: which numbers it is the sum of products of."""
+"""Works out one element of a gradient as a sum of products of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How calls of functions are written: as an operator, a function or a method."""
+"""Decides how the call of a function is written: as an operator, a function or a method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of the catalogue called with symbols.
+"""Reads the formula of an op: its functions are called with symbols instead of arrays.
 
 A rule is called as it stands, but what its names mean is replaced: an entry of the catalogue, NumPy
 and `math` write themselves down where they are given a symbol. The rule is not touched, so reading
@@ -33,6 +33,7 @@ from gradcli.explain.symbols.stand_ins import (
     has_symbol,
     written_by_name,
 )
+from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import (
     Attribute,
     Call,
@@ -82,10 +83,10 @@ class Reading:
         """The way that the path now explored takes."""
         if isinstance(condition, Attribute) and condition.name in ("ndim", "shape"):
             return True  # formulas are those of tensors that have dimensions
-        text = repr(condition)
+        text = text_of(condition)
         for path in reversed(self._paths):
             for known, way in zip(path.conditions, path.ways, strict=False):
-                if repr(known) == text:
+                if text_of(known) == text:
                     return way
         if not self._paths:
             raise Unreadable("a branch after the reading")
@@ -236,7 +237,7 @@ def _chosen(condition: Symbol, then: Any, otherwise: Any) -> Any:
     if then is None and otherwise is None:
         return None
     one, other = lifted(then), lifted(otherwise)
-    return then if repr(one) == repr(other) else Choice(condition, one, other)
+    return then if text_of(one) == text_of(other) else Choice(condition, one, other)
 
 
 class _WrittenOp:

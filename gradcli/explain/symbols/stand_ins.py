@@ -1,4 +1,4 @@
-"""What NumPy, `math` and builtins mean in a function that is read with symbols.
+"""Stands in for NumPy, `math` and builtins in a function that is called with symbols.
 
 Given no symbol they do what they always do.
 """

@@ -1,4 +1,4 @@
-"""Names in an expression replaced by other expressions: `grad * other` becomes `d`."""
+"""Replaces names in an expression by other expressions: `grad * other` becomes `d`."""
 
 from __future__ import annotations
 

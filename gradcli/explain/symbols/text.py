@@ -1,4 +1,4 @@
-"""Expressions in the language itself, with no more parentheses than they need."""
+"""Writes expressions in the language itself, with no more parentheses than they need."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ name bind.
 def text_of(symbol: Symbol) -> str:
     """The expression as a program would write it."""
     return _written(symbol)[0]
+
+
+Symbol.written = text_of
 
 
 def number_text(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""Expressions as trees: what a rule that is called with symbols gives.
+"""Expressions as trees: what a rule returns when it is called with symbols.
 
 Symbols take part in Python's operators and grow trees. They have no values: a branch on one asks
 the reading that they belong to, and what needs a value raises `Unreadable`.
@@ -26,6 +26,8 @@ class Symbol:
     """
 
     __slots__ = ("decide",)
+    written: ClassVar[Callable[[Symbol], str]]
+    """The text of a symbol, for `str` and `repr`: `symbols/text.py` sets it."""
     # NumPy's arrays and scalars leave mixed operations to the symbol.
     __array_ufunc__: ClassVar[None] = None
     __hash__ = object.__hash__
@@ -35,19 +37,17 @@ class Symbol:
 
     @property
     def parts(self) -> tuple[Symbol, ...]:
-        """The symbols that this one is made of."""
+        """The operands of this symbol."""
         return ()
 
     def walk(self) -> Iterator[Symbol]:
-        """The symbol and all that it is made of."""
+        """The symbol and all symbols inside it."""
         yield self
         for part in self.parts:
             yield from part.walk()
 
     def __repr__(self) -> str:
-        from gradcli.explain.symbols.text import text_of
-
-        return text_of(self)
+        return Symbol.written(self)
 
     # --- what functions of arrays ask ------------------------------------------------------------
 

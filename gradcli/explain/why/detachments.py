@@ -1,4 +1,4 @@
-"""Why a step of a run carries no gradient, in words, with its place and the mend."""
+"""Says why a step of a run carries no gradient, with its source text and a fix."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _MODES = ("no_grad", "inference_mode", "set_grad_enabled")
 _NUMBERS = ("item", "tolist")
 
 
-class Cut:
+class Detachment:
     """A place where a gradient ends.
 
     Attributes:
         place: the source text, None where the run has none.
         text: what happens there.
-        help: the mend, None where there is none.
+        help: the fix, None where there is none.
         labels: further places that belong to it.
     """
 
@@ -42,50 +42,54 @@ class Cut:
         self.labels = labels
 
 
-def cut_of(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]) -> Cut:
+def detachment_of(
+    flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
+) -> Detachment:
     """What ends the gradient at a step that carries none."""
     if flow.operation is not None:
-        return _operation_cut(flow, values, program)
+        return _operation_detachment(flow, values, program)
     if flow.evaluation is not None:
-        return _language_cut(flow, values)
-    return Cut(None, "a value without history is written in place")
+        return _language_detachment(flow, values)
+    return Detachment(None, "a value without history is written in place")
 
 
-def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]) -> Cut:
+def _operation_detachment(
+    flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
+) -> Detachment:
     operation = flow.operation
     assert operation is not None
     op, place = operation.op, operation.place
     source = values.get(flow.source)
     called = op.name.partition(".")[0].strip("_") or "the operation"
     if not op.node_name:
-        return Cut(place, *_without_derivative(op.name, called, values.get(flow.target)))
+        return Detachment(place, *_without_derivative(op.name, called, values.get(flow.target)))
     if type(source) is not Tensor:
-        return Cut(
+        return Detachment(
             place,
             "what goes in here is a number of Python's, which has no history",
             "compute on with the tensor instead of `.item()` or `float()`",
         )
     if flow.operand not in (*op.inputs, *op.lists):
-        return Cut(
+        return Detachment(
             place,
             f"{called}() takes `{flow.operand}` as it is: no gradient flows to it",
             "only what is selected or weighted gets a gradient, not what selects",
         )
     if not operation.grad_enabled:
-        return _no_grad_cut(operation, program)
+        return _no_grad_detachment(operation, program)
     if source.meta is not None and source.meta.loose and source.grad_fn is None:
-        return Cut(
+        return Detachment(
             place,
             "what goes in is a view that was made where nothing was recorded",
             "take the view where gradients are on, after its base requires grad",
         )
     if operation.node is None or not _had_edge(flow):
-        return Cut(
+        return Detachment(
             place,
             "when this ran, what goes in did not require grad yet",
             "call `requires_grad_()` before the first use",
         )
-    return Cut(place, f"this output of {called}() carries no gradient", _SMOOTH)
+    return Detachment(place, f"this output of {called}() carries no gradient", _SMOOTH)
 
 
 def _had_edge(flow: Flow) -> bool:
@@ -98,7 +102,7 @@ def _had_edge(flow: Flow) -> bool:
     return operation.node.next_nodes[inputs.index(flow.operand)] is not None
 
 
-def _no_grad_cut(operation: Any, program: Sequence[tree.Statement]) -> Cut:
+def _no_grad_detachment(operation: Any, program: Sequence[tree.Statement]) -> Detachment:
     places = [operation.place, *(place for _, place in operation.stack)]
     mode = "no_grad()"
     labels: tuple[Label, ...] = ()
@@ -108,7 +112,7 @@ def _no_grad_cut(operation: Any, program: Sequence[tree.Statement]) -> Cut:
             mode = around.text.removeprefix("torch.").removeprefix("@torch.")
             labels = (Label(around, "gradients are off from here"),)
             break
-    return Cut(
+    return Detachment(
         operation.place,
         f"this runs under {mode}, and nothing is recorded",
         "move it out of the block",
@@ -142,7 +146,7 @@ def _without_derivative(name: str, called: str, output: Any) -> tuple[str, str |
     return f"{called}() has no derivative: its result carries no gradient", None
 
 
-def _language_cut(flow: Flow, values: dict[int, Any]) -> Cut:
+def _language_detachment(flow: Flow, values: dict[int, Any]) -> Detachment:
     evaluation = flow.evaluation
     assert evaluation is not None
     node = evaluation.node
@@ -155,33 +159,37 @@ def _language_cut(flow: Flow, values: dict[int, Any]) -> Cut:
         name = node.name
     if name in ("detach", "data"):
         shown = "`.detach()`" if name == "detach" else "`.data`"
-        return Cut(place, f"{shown} gives the values outside the graph", f"leave {shown} out here")
+        return Detachment(
+            place, f"{shown} gives the values outside the graph", f"leave {shown} out here"
+        )
     if name in _NUMBERS or function in ("float", "int", "bool", "round"):
         shown = f"`.{name}()`" if name else f"`{function}()`"
-        return Cut(
+        return Detachment(
             place,
             f"{shown} makes a number of Python's, which has no history",
             "compute on with the tensor itself",
         )
     last = function.rpartition(".")[2]
     if last in ("tensor", "as_tensor", "FloatTensor", "Tensor", "new_tensor"):
-        return Cut(
+        return Detachment(
             place,
             f"`{function}()` copies numbers: the copy has no history",
             "join tensors with `torch.stack()`, or use the tensor itself",
         )
     if last == "Parameter":
-        return Cut(place, "a Parameter is a new leaf, without the history of its value", None)
+        return Detachment(
+            place, "a Parameter is a new leaf, without the history of its value", None
+        )
     if type(values.get(flow.target)) is Tensor:
-        return Cut(place, f"`{node.span.text}` gives a tensor without history", None)
-    return Cut(place, "here it is a value of Python's, which has no history", None)
+        return Detachment(place, f"`{node.span.text}` gives a tensor without history", None)
+    return Detachment(place, "here it is a value of Python's, which has no history", None)
 
 
 # --- where in the program -----------------------------------------------------------------------
 
 
 def holds(outer: Span, inner: Span) -> bool:
-    """Whether a place is inside another one."""
+    """Whether a span of source text contains another one."""
     return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 

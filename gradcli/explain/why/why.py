@@ -1,4 +1,4 @@
-"""`why`: the proof that a tensor has a gradient, requires one, or is a leaf, or does not."""
+"""`why`: explains why a tensor has a gradient, requires one or is a leaf, or why not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradcli.autograd.recording.recorder import Arrival, Step
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
-from gradcli.explain.why.detachments import Cut, cut_of
+from gradcli.explain.why.detachments import Detachment, detachment_of
 from gradcli.language import tree
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ class Why:
         value: the value asked about.
         kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
         reason: why it is so, in a sentence.
-        cuts: the places that prove it.
+        detachments: the operations that show it: where a gradient ends, above all.
         path: the nodes that carry the gradient, from the output to the tensor.
     """
 
-    __slots__ = ("cuts", "kind", "path", "question", "reason", "value")
+    __slots__ = ("detachments", "kind", "path", "question", "reason", "value")
 
     def __init__(
         self,
@@ -42,14 +42,14 @@ class Why:
         value: Any,
         kind: str,
         reason: str,
-        cuts: Sequence[Cut] = (),
+        detachments: Sequence[Detachment] = (),
         path: Sequence[GraphNode] = (),
     ) -> None:
         self.question = question
         self.value = value
         self.kind = kind
         self.reason = reason
-        self.cuts = cuts
+        self.detachments = detachments
         self.path = path
 
 
@@ -70,10 +70,10 @@ def _requires_grad(run: Recorded, name: str, tensor: Tensor) -> Why:
     place = run.creation(tensor)
     if tensor.requires_grad and tensor.is_leaf:
         text = "the leaf is made here" if place is not None else "it is a bound input"
-        cuts = [] if place is None else [Cut(place, text)]
+        detachments = [] if place is None else [Detachment(place, text)]
         loose = tensor.meta is not None and tensor.meta.loose
         reason = "is a view of a tensor that does" if loose else "is a leaf that was asked to"
-        return Why(question, True, "leaf", f"{name} {reason}", cuts)
+        return Why(question, True, "leaf", f"{name} {reason}", detachments)
     if tensor.requires_grad:
         path = path_to(Graph(tensor), None)
         leaf = path[-1].variable or "a leaf"
@@ -93,14 +93,18 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
         for each in flow.tensors()
         if id(each) in ingredients and each is not tensor and each.requires_grad
     ]
-    cuts = [cut_of(f, flow.values, run.program) for f in flow.cuts(leaves, [id(tensor)])]
-    if cuts:
+    detachments = [
+        detachment_of(f, flow.values, run.program) for f in flow.detachments(leaves, [id(tensor)])
+    ]
+    if detachments:
         names = sorted({leaf.name for leaf in flow.tensors() if id(leaf) in leaves and leaf.name})
         reason = f"every way to {name} from {' and '.join(names)} leaves the graph"
-        return Why(question, False, "cut", reason, cuts)
+        return Why(question, False, "cut", reason, detachments)
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
-        cut = Cut(place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`")
-        return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [cut])
+        detachment = Detachment(
+            place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`"
+        )
+        return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [detachment])
     made = [f.operation for f in flow.back.get(id(tensor), ()) if f.operation is not None]
     if made:
         inputs = sorted(
@@ -111,11 +115,13 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
             }
         )
         shown = ", ".join(inputs) or "nothing with a name"
-        cut = Cut(made[0].place, f"computed from {shown}", _ask(inputs))
+        detachment = Detachment(made[0].place, f"computed from {shown}", _ask(inputs))
         reason = f"nothing that it is computed from requires grad: {shown}"
-        return Why(question, False, "constant", reason, [cut])
-    cut = Cut(place, "nobody asked for a gradient here", _ask([name]))
-    return Why(question, False, "constant", f"{name} is a leaf that was never asked to", [cut])
+        return Why(question, False, "constant", reason, [detachment])
+    detachment = Detachment(place, "nobody asked for a gradient here", _ask([name]))
+    return Why(
+        question, False, "constant", f"{name} is a leaf that was never asked to", [detachment]
+    )
 
 
 def _ask(names: Sequence[str]) -> str | None:
@@ -130,21 +136,23 @@ def _is_leaf(run: Recorded, name: str, tensor: Tensor) -> Why:
     if not tensor.is_leaf:
         node = tensor.grad_fn
         assert node is not None
-        cut = Cut(node.place or place, f"{node.node_name} made it")
+        detachment = Detachment(node.place or place, f"{node.node_name} made it")
         return Why(
             question,
             False,
             "recorded",
             "a recorded operation made it",
-            [cut],
+            [detachment],
             path_to(Graph(tensor), None),
         )
     if tensor.requires_grad:
-        cuts = [] if place is None else [Cut(place, "made here")]
-        return Why(question, True, "leaf", f"{name} requires grad, and no operation made it", cuts)
+        detachments = [] if place is None else [Detachment(place, "made here")]
+        return Why(
+            question, True, "leaf", f"{name} requires grad, and no operation made it", detachments
+        )
     found = without_grad(run, question, name, tensor)
     reason = "a tensor that does not require grad is a leaf: " + found.reason
-    return Why(question, True, found.kind, reason, found.cuts)
+    return Why(question, True, found.kind, reason, found.detachments)
 
 
 # --- grad ---------------------------------------------------------------------------------------
@@ -169,13 +177,13 @@ class _Gradients:
         if not tensor.requires_grad:
             found = without_grad(self.run, self.question, self.name, tensor)
             reason = f"{self.name} does not require grad: {found.reason}"
-            return self._none(found.kind, reason, found.cuts)
+            return self._none(found.kind, reason, found.detachments)
         if tensor.grad_fn is not None:
             return self._not_a_leaf(tensor.grad_fn)
         return self._cleared() or self._no_pass() or self._replaced() or self._not_reached()
 
-    def _none(self, kind: str, reason: str, cuts: Sequence[Cut] = ()) -> Why:
-        return Why(self.question, None, kind, reason, cuts)
+    def _none(self, kind: str, reason: str, detachments: Sequence[Detachment] = ()) -> Why:
+        return Why(self.question, None, kind, reason, detachments)
 
     # --- there is one ---------------------------------------------------------------------------
 
@@ -190,10 +198,10 @@ class _Gradients:
             return Why(self.question, tensor.grad, "set", "the program set it itself")
         kind = Gradient(name, tensor, graph, output).kind
         if kind in (STRUCTURAL_ZERO, ZERO) and not tensor.grad.array.any():
-            cuts = self._zeros(path, kind)
-            if cuts:
+            detachments = self._zeros(path, kind)
+            if detachments:
                 why = "whatever the values are" if kind == STRUCTURAL_ZERO else "for these values"
-                return Why(self.question, tensor.grad, kind, f"it is zero {why}", cuts, path)
+                return Why(self.question, tensor.grad, kind, f"it is zero {why}", detachments, path)
         reason = f"the gradient flows from {output} to {name}"
         if len(arrivals) > 1:
             reason += f"; {len(arrivals)} backward passes were added up"
@@ -212,7 +220,7 @@ class _Gradients:
         root = None if graph is None else graph.root
         return (root.variable if root is not None else None) or self.output
 
-    def _zeros(self, path: Sequence[GraphNode], kind: str) -> list[Cut]:
+    def _zeros(self, path: Sequence[GraphNode], kind: str) -> list[Detachment]:
         """The nodes of the path that take a gradient in and pass nothing on."""
         steps = {event.node: event for event in self.events if isinstance(event, Step)}
         found = []
@@ -231,7 +239,7 @@ class _Gradients:
                     help = "straight-through: `x + (x.round() - x).detach()` keeps the slope 1"
                 else:
                     text, help = f"the derivative of {node.name} is 0 at these values", None
-                found.append(Cut(node.place, text, help))
+                found.append(Detachment(node.place, text, help))
         return found
 
     # --- there is none --------------------------------------------------------------------------
@@ -241,23 +249,23 @@ class _Gradients:
         place = node.place
         earlier = self._leaf_of_this_name(node)
         if earlier is not None:
-            statement = self.run.followed.last_assignment(name)
+            statement = self.run.provenance.last_assignment(name)
             at = place if statement is None else statement.span
             value = "None" if earlier.grad is None else "a gradient"
-            cut = Cut(
+            detachment = Detachment(
                 at,
                 f"from here on `{name}` is a new tensor, made by {node.node_name}",
                 f"change the leaf itself: `with torch.no_grad(): {name} -= …`",
             )
             reason = f"`{name}` is no longer the leaf of that name, which has {value} in its .grad"
-            return self._none("rebound", reason, [cut])
-        cut = Cut(
+            return self._none("rebound", reason, [detachment])
+        detachment = Detachment(
             place,
             f"{node.node_name} makes `{name}` here",
             f"call `{name}.retain_grad()` before the backward pass",
         )
         reason = f"{name} is no leaf: gradients pass through it and are not kept"
-        return self._none("non-leaf", reason, [cut])
+        return self._none("non-leaf", reason, [detachment])
 
     def _leaf_of_this_name(self, node: Node) -> Tensor | None:
         for each in graph_of(node).nodes:
@@ -270,11 +278,11 @@ class _Gradients:
         node = gradient_edge(self.tensor)[0]
         if not any(isinstance(e, Arrival) and e.node is node for e in self.events):
             return None
-        cut = Cut(self._clearing(), "this forgets it", "read it before it is cleared")
-        return self._none("cleared", "a gradient arrived, and was cleared afterwards", [cut])
+        detachment = Detachment(self._clearing(), "this forgets it", "read it before it is cleared")
+        return self._none("cleared", "a gradient arrived, and was cleared afterwards", [detachment])
 
     def _clearing(self) -> Span | None:
-        for evaluation in reversed(self.run.followed.evaluations):
+        for evaluation in reversed(self.run.provenance.evaluations):
             node = evaluation.node
             if isinstance(node, tree.Call) and node.function.span.text.endswith(".zero_grad"):
                 return node.span
@@ -291,22 +299,24 @@ class _Gradients:
         if self.passes:
             return None
         if self.run.recorder.passes:
-            cut = Cut(
+            detachment = Detachment(
                 self.run.recorder.passes[-1].place,
                 "grad() returns the gradients and leaves every .grad alone",
                 "use what it returns, or call `backward()`",
             )
-            return self._none("returned", "no backward pass wrote to .grad", [cut])
+            return self._none("returned", "no backward pass wrote to .grad", [detachment])
         output = self.run.output
         if output is not None and not output.requires_grad and output is not self.tensor:
             return self._cut([id(output)], self.output)
         place, help = None, "call `.backward()` on the output"
         if self.run.output_name is not None:
-            statement = self.run.followed.last_assignment(self.run.output_name)
+            statement = self.run.provenance.last_assignment(self.run.output_name)
             place = None if statement is None else statement.span
             help = f"call `{self.run.output_name}.backward()`"
-        cut = Cut(place, "the last tensor that is computed; nothing differentiates it", help)
-        return self._none("no backward", "backward() was never called", [cut])
+        detachment = Detachment(
+            place, "the last tensor that is computed; nothing differentiates it", help
+        )
+        return self._none("no backward", "backward() was never called", [detachment])
 
     def _replaced(self) -> Why | None:
         """The name stands for another tensor than the one that was used."""
@@ -317,14 +327,14 @@ class _Gradients:
                     leaf = node.leaf
                     if leaf is None or leaf is self.tensor or leaf.name != name:
                         continue
-                    statement = self.run.followed.last_assignment(name)
-                    cut = Cut(
+                    statement = self.run.provenance.last_assignment(name)
+                    detachment = Detachment(
                         None if statement is None else statement.span,
                         f"from here on `{name}` is another tensor",
                         "give the new tensor a name of its own",
                     )
                     reason = f"the backward pass reached an earlier tensor called `{name}`"
-                    return self._none("rebound", reason, [cut])
+                    return self._none("rebound", reason, [detachment])
         return None
 
     def _not_reached(self) -> Why:
@@ -338,45 +348,50 @@ class _Gradients:
         return self._cut(flow.outputs_of(roots), output)
 
     def _cut(self, goals: Collection[int], output: str) -> Why:
-        """What ends every way from the tensor to the output, or where it goes instead."""
+        """What ends every path from the tensor to the output, or where it goes instead."""
         run, tensor, name = self.run, self.tensor, self.name
         flow = run.flow
-        cuts = [cut_of(f, flow.values, run.program) for f in flow.cuts([id(tensor)], goals)]
-        if cuts:
-            ways = "the only way" if len(cuts) == 1 else "every way"
+        detachments = [
+            detachment_of(f, flow.values, run.program)
+            for f in flow.detachments([id(tensor)], goals)
+        ]
+        if detachments:
+            ways = "the only way" if len(detachments) == 1 else "every way"
             reason = f"{ways} from {name} to {output} leaves the graph"
-            return self._none("cut", reason, cuts)
+            return self._none("cut", reason, detachments)
         used = flow.onward.get(id(tensor), [])
         if used:
             found = [
-                Cut(step.place, f"`{name}` is used here, and {output} is not computed from it")
+                Detachment(
+                    step.place, f"`{name}` is used here, and {output} is not computed from it"
+                )
                 for step in used
             ]
             return self._none("unused", f"{output} is not computed from {name}", found[:3])
-        cut = Cut(run.creation(tensor), "made here, and read nowhere")
-        return self._none("unused", f"nothing is computed from {name}", [cut])
+        detachment = Detachment(run.creation(tensor), "made here, and read nowhere")
+        return self._none("unused", f"nothing is computed from {name}", [detachment])
 
     def _stopped(self, output: str) -> Why:
-        """A node on the way gave None."""
-        cuts = []
+        """A node between them returned None."""
+        detachments = []
         for event in self.events:
             if not isinstance(event, Step):
                 continue
             for number, following in enumerate(event.node.next_nodes):
                 if following is not None and event.fitted[number] is None:
-                    cuts.append(
-                        Cut(
+                    detachments.append(
+                        Detachment(
                             event.node.place,
                             f"{event.node.node_name} returned None for input {number}",
                             "let backward() return a gradient for it",
                         )
                     )
-        if cuts:
+        if detachments:
             reason = f"a node between {output} and {self.name} returned no gradient"
-            return self._none("undefined", reason, cuts)
-        cut = Cut(
+            return self._none("undefined", reason, detachments)
+        detachment = Detachment(
             self.passes[-1].place,
             f"this pass writes to the tensors in `inputs=`, and not to {self.name}",
             f"add `{self.name}` to `inputs`, or leave `inputs` out",
         )
-        return self._none("left out", f"the backward pass left {self.name} out", [cut])
+        return self._none("left out", f"the backward pass left {self.name} out", [detachment])

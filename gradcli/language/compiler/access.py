@@ -1,21 +1,20 @@
-"""Attributes, items and slices as values."""
+"""Compiles attributes, items and slices as values."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.objects.attributes import get_attribute
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
-
+@compiles(tree.Attribute)
 def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     """`value.name`; E102 where the language has no such attribute."""
     state, span, name = c.state, node.span, node.name
@@ -38,6 +37,7 @@ def attribute(c: Compiler, node: tree.Attribute, scope: Scope) -> Evaluate:
     return read_property
 
 
+@compiles(tree.Subscript)
 def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
     """`value[index]`."""
     state, span = c.state, node.span
@@ -54,14 +54,15 @@ def subscript(c: Compiler, node: tree.Subscript, scope: Scope) -> Evaluate:
                 return operators["[]"](value, at)
             return get_item(value, at)
         except GradcliError as error:
-            from gradcli.language.compiler.operand_labels import label_operands
+            from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-            label_operands(error, ((node.value, value), (node.index, at)), "[]")
+            operand_labels.label_operands(error, ((node.value, value), (node.index, at)), "[]")
             raise
 
     return read
 
 
+@compiles(tree.Slice)
 def slice_expression(c: Compiler, node: tree.Slice, scope: Scope) -> Evaluate:
     """`lower:upper:step` inside a subscript."""
     parts = [

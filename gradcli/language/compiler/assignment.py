@@ -1,14 +1,15 @@
-"""Assignment: plain, unpacking, augmented, `:=` and `del`."""
+"""Compiles assignment: plain, unpacking, augmented, `:=` and `del`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_delete, name_store
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.attributes import delete_attribute, get_attribute, set_attribute
@@ -19,9 +20,6 @@ from gradcli.language.objects.types import type_name
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding.catalogue import inplace_operators, setters
 from gradcli.state import State
-
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
 def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
@@ -89,9 +87,11 @@ def target_store(
         try:
             set_item(receiver, at, value)
         except GradcliError as error:
-            from gradcli.language.compiler.operand_labels import label_operands
+            from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-            label_operands(error, ((target.value, receiver), (target.index, at)), "[]=")
+            operand_labels.label_operands(
+                error, ((target.value, receiver), (target.index, at)), "[]="
+            )
             raise
 
     return store_item
@@ -135,7 +135,7 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
 
 
 def _parts(value: Any) -> Any:
-    """What an unpacking draws from; raises E202 for what cannot be unpacked."""
+    """An iterator over a value that is unpacked; raises E202 for what cannot be unpacked."""
     if not hasattr(type(value), "__iter__"):
         raise GradcliError("E202", f"a value of type {type_name(value)} cannot be unpacked")
     return iterate(value)
@@ -146,6 +146,7 @@ def _wrong_number(targets: int, values: int) -> GradcliError:
     return GradcliError("E303", f"{targets} values are needed, and there are {found}")
 
 
+@compiles(tree.AugmentedAssign)
 def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> Run:
     """`target op= value`: container and index of the target are evaluated once."""
     state, span, symbol = c.state, node.span, node.operator
@@ -167,9 +168,11 @@ def augmented_assign(c: Compiler, node: tree.AugmentedAssign, scope: Scope) -> R
                     change = binary if type(left) in NUMBERS else augmented
                     new = change(symbol, left, right)
             except GradcliError as error:
-                from gradcli.language.compiler.operand_labels import label_operands
+                from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-                label_operands(error, ((target, left), (node.value, right)), f"{symbol}=")
+                operand_labels.label_operands(
+                    error, ((target, left), (node.value, right)), f"{symbol}="
+                )
                 raise
             store(variables, new)
 
@@ -223,6 +226,7 @@ def _augmenting(
     return augment
 
 
+@compiles(tree.NamedExpression)
 def named_expression(c: Compiler, node: tree.NamedExpression, scope: Scope) -> Evaluate:
     """`(name := value)`."""
     value = c.expression(node.value, scope)
@@ -236,6 +240,7 @@ def named_expression(c: Compiler, node: tree.NamedExpression, scope: Scope) -> E
     return run
 
 
+@compiles(tree.Del)
 def del_statement(c: Compiler, node: tree.Del, scope: Scope) -> Run:
     """`del` of names and items."""
     deletes = [_deletion(c, target, scope) for target in node.targets]

@@ -1,44 +1,57 @@
-"""From the syntax tree to closures: each expression and statement becomes a Python function of
-the variables.
+"""Compiles the syntax tree to closures: each expression and each statement becomes a Python
+function of the variables.
 
 What can be decided once is decided here: where a name lives, which operator it is, how many
-arguments there are. A compiled expression gives its value; a compiled statement gives None, or a
-signal that ends the block around it. Before anything that can fail or make a node, a closure
-notes its place in the state.
+arguments there are. A compiled expression returns its value; a compiled statement returns how it
+ends the block around it (`functions/control_flow.py`). Before anything that can fail or make a
+node, a closure notes its span in the state.
 
-A file for each kind of syntax; the two tables below say which function compiles what.
+The other files of this folder hold one handler per class of nodes, which registers itself with
+`@compiles(tree.Name)`. They import this file, and the interpreter imports them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from gradcli.language import tree
-from gradcli.language.compiler import (
-    access,
-    assignment,
-    blocks,
-    calling,
-    classes,
-    comprehensions,
-    displays,
-    functions,
-    handling,
-    loops,
-    names,
-    operations,
-    updates,
-)
-from gradcli.language.functions.control_flow import Run
+from gradcli.language.functions.control_flow import Run, control_flow
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.loops.hot_loop import TracedLoop
 
 Evaluate = Callable[[Variables], Any]
+"""A compiled expression."""
+
+HANDLERS: dict[type[tree.Syntax], Callable[[Compiler, Any, Scope], Evaluate | Run]] = {}
+"""What compiles the nodes of each class: `@compiles` fills it."""
+
+Handler = TypeVar("Handler", bound=Callable[..., Evaluate | Run])
+
+
+def compiles(*nodes: type[tree.Syntax]) -> Callable[[Handler], Handler]:
+    """Register the function below as the one that compiles nodes of these classes."""
+
+    def register(handler: Handler) -> Handler:
+        for node in nodes:
+            HANDLERS[node] = handler
+        return handler
+
+    return register
+
+
+class HotLoop(Protocol):
+    """A loop whose iterations may run as compiled code (`language/loops`)."""
+
+    def begin(
+        self, variables: Variables, length: Callable[[], int] | None
+    ) -> tuple[Run, Callable[[Variables], None]] | None:
+        """The loop begins. Returns what runs an iteration, and what is called when the loop has
+        ended; None where all its iterations are interpreted.
+        """
 
 
 class Compiler:
@@ -59,11 +72,35 @@ class Compiler:
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         """The closure of an expression."""
-        return _EXPRESSIONS[type(node)](self, node, scope)
+        return HANDLERS[type(node)](self, node, scope)
 
     def statement(self, node: tree.Statement, scope: Scope) -> Run:
         """The closure of a statement."""
-        return _STATEMENTS[type(node)](self, node, scope)
+        return HANDLERS[type(node)](self, node, scope)
+
+    def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
+        """The closure of statements in a row. What they return is looked at only where one of
+        them can end the block.
+        """
+        statements = [self.statement(statement, scope) for statement in body]
+        if len(statements) == 1:
+            return statements[0]
+        if not control_flow(body):
+
+            def run(variables: Variables) -> None:
+                for statement in statements:
+                    statement(variables)
+
+            return run
+
+        def run_until_ended(variables: Variables) -> Any:
+            for statement in statements:
+                ended = statement(variables)
+                if ended is not None:
+                    return ended
+            return None
+
+        return run_until_ended
 
     def loop_body(self, loop: tree.For | tree.While, scope: Scope) -> Run:
         """The closure of a loop's body."""
@@ -75,65 +112,16 @@ class Compiler:
 
     def traced_loop(
         self, loop: tree.For | tree.While, scope: Scope, body: Run
-    ) -> Callable[[], TracedLoop | None]:
-        """What finds out, when it is first asked, whether a loop's rounds may be traced."""
+    ) -> Callable[[], HotLoop | None]:
+        """What finds out, when it is first asked, whether a loop's iterations may be compiled."""
 
         @cache
-        def find() -> TracedLoop | None:
-            from gradcli.language.loops.hot_loop import TracedLoop
-            from gradcli.language.loops.loop_carried import admit
-
-            plan = admit(loop)
-            return None if plan is None else TracedLoop(self, plan, scope, body)
+        def find() -> HotLoop | None:
+            make = self.interpreter.make_hot_loop
+            return None if make is None else make(self, loop, scope, body)
 
         return find
 
-    def block(self, body: Sequence[tree.Statement], scope: Scope) -> Run:
-        """The closure of statements in a row."""
-        return blocks.block(self, body, scope)
 
-
-_EXPRESSIONS: dict[type, Callable[[Compiler, Any, Scope], Evaluate]] = {
-    tree.Attribute: access.attribute,
-    tree.Binary: operations.binary,
-    tree.Call: calling.call,
-    tree.Comparison: operations.comparison,
-    tree.Comprehension: comprehensions.comprehension,
-    tree.Conditional: operations.conditional,
-    tree.Constant: names.constant,
-    tree.Dict: displays.dict_display,
-    tree.FormattedString: displays.formatted_string,
-    tree.Lambda: functions.lambda_expression,
-    tree.List: displays.list_display,
-    tree.Logical: operations.logical,
-    tree.Name: names.name,
-    tree.NamedExpression: assignment.named_expression,
-    tree.Set: displays.set_display,
-    tree.Slice: access.slice_expression,
-    tree.Subscript: access.subscript,
-    tree.Tuple: displays.tuple_display,
-    tree.Unary: operations.unary,
-}
-
-_STATEMENTS: dict[type, Callable[[Compiler, Any, Scope], Run]] = {
-    tree.Assert: handling.assert_statement,
-    tree.Assign: updates.assign,
-    tree.AugmentedAssign: assignment.augmented_assign,
-    tree.Break: blocks.break_statement,
-    tree.Class: classes.class_statement,
-    tree.Continue: blocks.continue_statement,
-    tree.Def: functions.def_statement,
-    tree.Del: assignment.del_statement,
-    tree.ExpressionStatement: blocks.expression_statement,
-    tree.For: loops.for_statement,
-    tree.FromImport: names.from_import,
-    tree.Global: blocks.pass_statement,
-    tree.If: blocks.if_statement,
-    tree.Import: names.import_statement,
-    tree.Pass: blocks.pass_statement,
-    tree.Raise: handling.raise_statement,
-    tree.Return: blocks.return_statement,
-    tree.Try: handling.try_statement,
-    tree.While: loops.while_statement,
-    tree.With: handling.with_statement,
-}
+MakeHotLoop = Callable[[Compiler, tree.For | tree.While, Scope, Run], HotLoop | None]
+"""What makes the `HotLoop` of a loop and its body's closure; None where it is not worth it."""

@@ -1,41 +1,16 @@
-"""Statements in a row, expression statements, `if`, and the statements that end a block."""
+"""Compiles expression statements, `if`, and the statements that end a block."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.language import tree
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run, signals
+from gradcli.language.compiler.base import Compiler, compiles
+from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.tree.scopes import Scope, Variables
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler
 
-
-def block(c: Compiler, body: Sequence[tree.Statement], scope: Scope) -> Run:
-    """The statements of a body; signals are looked for only where there can be one."""
-    statements = [c.statement(statement, scope) for statement in body]
-    if len(statements) == 1:
-        return statements[0]
-    if not signals(body):
-
-        def run(variables: Variables) -> None:
-            for statement in statements:
-                statement(variables)
-
-        return run
-
-    def run_until_signal(variables: Variables) -> Any:
-        for statement in statements:
-            signal = statement(variables)
-            if signal is not None:
-                return signal
-        return None
-
-    return run_until_signal
-
-
+@compiles(tree.ExpressionStatement)
 def expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Scope) -> Run:
     """An expression whose value nobody wants."""
     value = c.expression(node.value, scope)
@@ -46,21 +21,25 @@ def expression_statement(c: Compiler, node: tree.ExpressionStatement, scope: Sco
     return run
 
 
+@compiles(tree.Global, tree.Pass)
 def pass_statement(c: Compiler, node: tree.Statement, scope: Scope) -> Run:
     """`pass`; also `global` and `nonlocal`, which did their work when names were resolved."""
     return lambda variables: None
 
 
+@compiles(tree.Break)
 def break_statement(c: Compiler, node: tree.Break, scope: Scope) -> Run:
     """`break`."""
     return lambda variables: BREAK
 
 
+@compiles(tree.Continue)
 def continue_statement(c: Compiler, node: tree.Continue, scope: Scope) -> Run:
     """`continue`."""
     return lambda variables: CONTINUE
 
 
+@compiles(tree.Return)
 def return_statement(c: Compiler, node: tree.Return, scope: Scope) -> Run:
     """`return value`."""
     if node.value is None:
@@ -69,6 +48,7 @@ def return_statement(c: Compiler, node: tree.Return, scope: Scope) -> Run:
     return lambda variables: (value(variables),)
 
 
+@compiles(tree.If)
 def if_statement(c: Compiler, node: tree.If, scope: Scope) -> Run:
     """`if`, `elif`, `else`."""
     state = c.state

@@ -1,13 +1,14 @@
-"""Calls, specialised for few positional arguments and for methods of tensors and modules."""
+"""Compiles calls, with fast paths for few arguments and for methods of tensors and modules."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed
 from gradcli.language.functions.calls import call as call_value
@@ -19,10 +20,8 @@ from gradcli.language.objects.types import type_name
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
-
+@compiles(tree.Call)
 def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
     """`function(arguments)`."""
     if any(argument.name or argument.kind for argument in node.arguments):
@@ -93,9 +92,9 @@ def _not_callable(function: tree.Expression, called: Any) -> str | None:
 def _label(
     error: GradcliError, node: tree.Call, operands: Iterable[tuple[tree.Expression, Any]]
 ) -> None:
-    from gradcli.language.compiler.operand_labels import label_operands
+    from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-    label_operands(error, operands, node.function.span.text)
+    operand_labels.label_operands(error, operands, node.function.span.text)
 
 
 def _positional(arguments: list[Evaluate]) -> Evaluate:

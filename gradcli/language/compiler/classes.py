@@ -1,21 +1,20 @@
-"""`class` and `super()`."""
+"""Compiles `class` and `super()`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.instances import Super, define_class
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
-
+@compiles(tree.Class)
 def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
     """`class name(bases)`, with its decorators: the body runs once, and what it binds is the
     class's.

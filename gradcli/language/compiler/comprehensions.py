@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions: their variables are their own."""
+"""Compiles comprehensions and generator expressions, each with a scope of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.names import Store
 from gradcli.language.limits import enter_host_call, too_many_steps
@@ -16,7 +17,6 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler.base import Compiler, Evaluate
     from gradcli.limits import Steps
 
 
@@ -34,6 +34,7 @@ class _Clause:
         self.span = span
 
 
+@compiles(tree.Comprehension)
 def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evaluate:
     """`[element for …]` and its relatives; only a generator waits until it is drawn from."""
     inner = comprehension_scope(scope, node.clauses)
@@ -59,7 +60,7 @@ def comprehension(c: Compiler, node: tree.Comprehension, scope: Scope) -> Evalua
         return lambda variables: set(members(variables))
     if len(clauses) == 1:
         return _single(c, clauses[0], element)
-    return lambda variables: [element(inside) for inside in _rounds(c, clauses, variables)]
+    return lambda variables: [element(inside) for inside in _iterations(c, clauses, variables)]
 
 
 def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
@@ -93,16 +94,16 @@ def _single(c: Compiler, clause: _Clause, element: Evaluate) -> Evaluate:
     return collect
 
 
-def _rounds(
+def _iterations(
     c: Compiler, clauses: list[_Clause], variables: Variables
 ) -> Generator[Variables, None, None]:
-    """The comprehension's variables, once for each round."""
+    """The comprehension's variables, once for each iteration."""
     first = clauses[0].iterable(variables)
     c.state.place = clauses[0].span
-    return _inner_rounds(c, clauses, 0, {PARENT: variables}, iterate(first))
+    return _inner_iterations(c, clauses, 0, {PARENT: variables}, iterate(first))
 
 
-def _inner_rounds(
+def _inner_iterations(
     c: Compiler,
     clauses: list[_Clause],
     number: int,
@@ -123,7 +124,7 @@ def _inner_rounds(
                 following = clauses[number + 1]
                 more = following.iterable(inside)
                 state.place = following.span
-                yield from _inner_rounds(c, clauses, number + 1, inside, iterate(more))
+                yield from _inner_iterations(c, clauses, number + 1, inside, iterate(more))
         state.place = clause.span
 
 
@@ -134,7 +135,7 @@ def _dict(
 
     def collect(variables: Variables) -> dict[Any, Any]:
         found: dict[Any, Any] = {}
-        for inside in _rounds(c, clauses, variables):
+        for inside in _iterations(c, clauses, variables):
             at = key(inside)
             new = value(inside)
             state.place = span
@@ -150,20 +151,20 @@ def _generator(c: Compiler, clauses: list[_Clause], element: Evaluate) -> Evalua
     def start(variables: Variables) -> Any:
         first = clauses[0].iterable(variables)
         state.place = clauses[0].span
-        rounds = _inner_rounds(c, clauses, 0, {PARENT: variables}, iterate(first))
-        return drawing("generator", _drawn(rounds, element, steps), first)
+        iterations = _inner_iterations(c, clauses, 0, {PARENT: variables}, iterate(first))
+        return drawing("generator", _drawn(iterations, element, steps), first)
 
     return start
 
 
 def _drawn(
-    rounds: HostIterator[Variables], element: Evaluate, steps: Steps
+    iterations: HostIterator[Variables], element: Evaluate, steps: Steps
 ) -> Generator[Any, None, None]:
     """The elements of a generator expression."""
     while True:
         enter_host_call(steps)
         try:
-            value = element(next(rounds))
+            value = element(next(iterations))
         except StopIteration:
             return
         finally:

@@ -1,11 +1,12 @@
-"""Tuples, lists, sets and dicts as they are written, and f-strings."""
+"""Compiles the displays of tuples, lists, sets and dicts, and f-strings."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.errors import GradcliError
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.limits import check_text
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.formatting import convert, format_value
@@ -14,12 +15,9 @@ from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree.scopes import Scope, Variables
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
-
 
 def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Evaluate:
-    """The closure that gives a new list of the elements, with `*values` opened."""
+    """The closure that returns a new list of the elements, with `*values` unpacked."""
     if not any(type(element) is tree.Starred for element in elements):
         parts = [c.expression(element, scope) for element in elements]
         return lambda variables: [part(variables) for part in parts]
@@ -45,11 +43,13 @@ def _elements(c: Compiler, elements: list[tree.Expression], scope: Scope) -> Eva
     return collect
 
 
+@compiles(tree.List)
 def list_display(c: Compiler, node: tree.List, scope: Scope) -> Evaluate:
     """`[a, b]`."""
     return _elements(c, node.elements, scope)
 
 
+@compiles(tree.Tuple)
 def tuple_display(c: Compiler, node: tree.Tuple, scope: Scope) -> Evaluate:
     """`a, b`."""
     if len(node.elements) == 2 and not any(type(e) is tree.Starred for e in node.elements):
@@ -59,6 +59,7 @@ def tuple_display(c: Compiler, node: tree.Tuple, scope: Scope) -> Evaluate:
     return lambda variables: tuple(elements(variables))
 
 
+@compiles(tree.Set)
 def set_display(c: Compiler, node: tree.Set, scope: Scope) -> Evaluate:
     """`{a, b}`; E202 for an element that cannot be hashed."""
     state, span = c.state, node.span
@@ -77,6 +78,7 @@ def set_display(c: Compiler, node: tree.Set, scope: Scope) -> Evaluate:
     return collect
 
 
+@compiles(tree.Dict)
 def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
     """`{key: value, **more}`; E202 for a key that cannot be hashed."""
     state = c.state
@@ -113,6 +115,7 @@ def put(found: dict[Any, Any], key: Any, value: Any) -> None:
         raise converted(error) from error
 
 
+@compiles(tree.FormattedString)
 def formatted_string(c: Compiler, node: tree.FormattedString, scope: Scope) -> Evaluate:
     """An f-string."""
     state = c.state

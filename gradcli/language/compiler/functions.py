@@ -1,26 +1,26 @@
-"""`def` and `lambda`."""
+"""Compiles `def` and `lambda`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
 from gradcli.language.tree.scopes import Scope, Variables, function_scope
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
-
+@compiles(tree.Lambda)
 def lambda_expression(c: Compiler, node: tree.Lambda, scope: Scope) -> Evaluate:
     """`lambda parameters: body`."""
     returned = tree.Return(node.body.span, node.body)
     return _function(c, "<lambda>", node.parameters, [returned], scope)
 
 
+@compiles(tree.Def)
 def def_statement(c: Compiler, node: tree.Def, scope: Scope) -> Run:
     """`def name(parameters)`, with its decorators: the lowest is applied first."""
     state = c.state

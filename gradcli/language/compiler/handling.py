@@ -1,6 +1,4 @@
-"""`try`, `raise`, `assert` and `with`: what deals with errors, and what must be undone whatever
-happens.
-"""
+"""Compiles `try`, `raise`, `assert` and `with`."""
 
 from __future__ import annotations
 
@@ -10,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.errors import GradcliError
 from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
 from gradcli.language.functions.calls import call, locate
 from gradcli.language.functions.control_flow import Run
@@ -20,7 +19,6 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
 
 class _Handler:
@@ -43,6 +41,7 @@ class _Handler:
         self.body = body
 
 
+@compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
     run = c.block(node.body, scope)
@@ -59,11 +58,11 @@ def _handled(c: Compiler, body: Run, node: tree.Try, scope: Scope) -> Run:
 
     def run(variables: Variables) -> Any:
         try:
-            signal = body(variables)
+            ended = body(variables)
         except Exception as raised:
             error = locate(caught(raised), state)
         else:
-            return orelse(variables) if signal is None else signal
+            return orelse(variables) if ended is None else ended
         for handler in handlers:
             if handler.classes is not None:
                 classes = handler.classes(variables)
@@ -101,24 +100,26 @@ def _handler(c: Compiler, node: tree.Handler, scope: Scope) -> _Handler:
 def _finally(c: Compiler, body: Run, final: Run) -> Run:
     state = c.state
 
-    # A signal of `finally` takes the place of an error or a signal of the body, as in Python.
+    # A `return`, `break` or `continue` in `finally` replaces an error or a `return` of the body, as
+    # in Python.
     def run(variables: Variables) -> Any:
         try:
-            signal = body(variables)
+            ended = body(variables)
         except BaseException as error:
             if isinstance(error, GradcliError):
                 locate(error, state)
-            signal = final(variables)
+            ended = final(variables)
             # Ctrl-C and the end of time are no errors that a `return` here could take back.
-            if signal is not None and isinstance(error, Exception):
-                return signal
+            if ended is not None and isinstance(error, Exception):
+                return ended
             raise
         override = final(variables)
-        return signal if override is None else override
+        return ended if override is None else override
 
     return run
 
 
+@compiles(tree.Raise)
 def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
     """`raise exception from cause`; alone, it raises again what is being handled."""
     state, span, handled = c.state, node.span, c.interpreter.handled
@@ -149,7 +150,7 @@ def raise_statement(c: Compiler, node: tree.Raise, scope: Scope) -> Run:
 
 
 def _exception(value: Any) -> GradcliError:
-    """A value as an exception; a class gives an instance without arguments."""
+    """A value as an exception; a class is called without arguments."""
     if is_exception(value):
         value = value()
     if not isinstance(value, GradcliError):
@@ -157,6 +158,7 @@ def _exception(value: Any) -> GradcliError:
     return value
 
 
+@compiles(tree.Assert)
 def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     """`assert test, message`; E701 if it does not hold."""
     state, span = c.state, node.test.span
@@ -176,6 +178,7 @@ def assert_statement(c: Compiler, node: tree.Assert, scope: Scope) -> Run:
     return run
 
 
+@compiles(tree.With)
 def with_statement(c: Compiler, node: tree.With, scope: Scope) -> Run:
     """`with context as target, …`: contexts are left in reverse, whatever happens."""
     run = c.block(node.body, scope)
@@ -203,7 +206,7 @@ def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body
         try:
             if store is not None:
                 store(variables, entered)
-            signal = body(variables)
+            ended = body(variables)
         except GradcliError as error:
             locate(error, state)
             state.place = span
@@ -218,6 +221,6 @@ def within(c: Compiler, context: Evaluate, span: Span, store: Store | None, body
             leave(None, None, None)
         else:
             call(leave, (None, None, None), {})
-        return signal
+        return ended
 
     return run

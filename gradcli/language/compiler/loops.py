@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree.scopes import Scope, Variables
-
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
 _COUNTED = frozenset({range, list, tuple})
 """What a loop goes through whose rounds are known to be the last or not."""
@@ -27,6 +25,7 @@ _MANY = 100
 """Rounds of a loop, as often as it runs, from which on tracing one may be worth its while."""
 
 
+@compiles(tree.For)
 def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     """`for target in iterable`, with its `else`."""
     state, steps, span = c.state, c.steps, node.iterable.span
@@ -63,12 +62,12 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
                     store(variables, value)
                 else:
                     variables[direct] = value
-                signal = run_round(variables)
-                if signal is not None:
-                    if signal is BREAK:
+                ended = run_round(variables)
+                if ended is not None:
+                    if ended is BREAK:
                         return None
-                    if signal is not CONTINUE:
-                        return signal
+                    if ended is not CONTINUE:
+                        return ended
                 state.place = span
         finally:
             leave(variables)
@@ -126,6 +125,7 @@ def _counting(
     return count
 
 
+@compiles(tree.While)
 def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     """`while test`, with its `else`."""
     state, steps, span = c.state, c.steps, node.test.span
@@ -154,12 +154,12 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                     if rounds > _MANY:
                         waits = False
                         run_round, leave = begin_traced(variables, None)
-                signal = run_round(variables)
-                if signal is not None:
-                    if signal is BREAK:
+                ended = run_round(variables)
+                if ended is not None:
+                    if ended is BREAK:
                         return None
-                    if signal is not CONTINUE:
-                        return signal
+                    if ended is not CONTINUE:
+                        return ended
         finally:
             leave(variables)
         return orelse(variables)

@@ -1,30 +1,30 @@
-"""Names: reading, binding and deleting them, constants, and imports."""
+"""Compiles names: reading, binding and deleting them; constants; imports."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library import namespace
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
-
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
 
 Store = Callable[[Variables, Any], None]
 """Binds a target to a value."""
 
 
+@compiles(tree.Constant)
 def constant(c: Compiler, node: tree.Constant, scope: Scope) -> Evaluate:
     """A number, a string, True, False, None or `...`."""
     value = node.value
     return lambda variables: value
 
 
+@compiles(tree.Name)
 def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
     """A name that is read; E101 if it has no value."""
     distance = scope.distance(node.name)
@@ -38,7 +38,7 @@ def name(c: Compiler, node: tree.Name, scope: Scope) -> Evaluate:
 
 
 def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
-    """A name in a class's body, which stands for one outside until the body binds it."""
+    """A name in a class's body, which means the one outside until the body binds it."""
     return lambda variables: own(variables) if name in variables else outer(variables[PARENT])
 
 
@@ -207,6 +207,7 @@ def _holder(c: Compiler, name: str, scope: Scope) -> Callable[[Variables], Varia
     return find
 
 
+@compiles(tree.Import)
 def import_statement(c: Compiler, node: tree.Import, scope: Scope) -> Run:
     """`import module as alias`; E103 for a module that the language does not have."""
     state, span = c.state, node.span
@@ -225,6 +226,7 @@ def import_statement(c: Compiler, node: tree.Import, scope: Scope) -> Run:
     return run
 
 
+@compiles(tree.FromImport)
 def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
     """`from module import name as alias`; E103 for what there is not."""
     state, span, module = c.state, node.span, node.module

@@ -1,4 +1,4 @@
-"""What a failed operation met: a label at each operand with its source text, shape and dtype.
+"""Labels each operand of a failed operation with its source text, shape and dtype.
 
 Imported only when an operation failed: a program that runs pays nothing for it.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language import tree
-from gradcli.language.hints.shapes import Operand, broadcast_note, mend
+from gradcli.language.hints.shapes import Operand, broadcast_note, shape_fix
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.types import type_name
 
@@ -34,7 +34,7 @@ def label_operands(
     fit.
 
     Args:
-        error: it is left alone if it has a place: it came out of an operation further in.
+        error: it is left alone if it has a span: it was raised by an inner operation.
         operands: the syntax and the value of each operand.
         operation: the operator, or the text of the function that was called.
     """
@@ -64,7 +64,7 @@ def label_operands(
             if "broadcast" in error.message:
                 note = broadcast_note(first, second)
                 error.notes = error.notes if note is None else (*error.notes, note)
-            error.help = error.help or mend(first, second, operation)
+            error.help = error.help or shape_fix(first, second, operation)
 
 
 def description(value: Any) -> str:

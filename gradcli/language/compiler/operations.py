@@ -1,13 +1,14 @@
-"""Operators: arithmetic, comparisons, logic, and the conditional."""
+"""Compiles operators: arithmetic, comparisons, logic, and the conditional."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
 from gradcli.language import tree
+from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects.operators import (
     HOST_OPERATORS,
@@ -22,11 +23,10 @@ from gradcli.language.objects.operators import (
 from gradcli.language.objects.operators import binary as apply_binary
 from gradcli.language.objects.operators import unary as apply_unary
 from gradcli.language.tree.scopes import Scope, Variables
-
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler, Evaluate
+from gradcli.state import State
 
 
+@compiles(tree.Unary)
 def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
     """`-x`, `+x`, `~x`, `not x`; a signed number is a constant."""
     state, span, symbol = c.state, node.span, node.operator
@@ -52,6 +52,7 @@ def unary(c: Compiler, node: tree.Unary, scope: Scope) -> Evaluate:
     return apply
 
 
+@compiles(tree.Binary)
 def binary(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     """`left op right`, or a chain of operators of one precedence; specialised for names and
     constants.
@@ -74,65 +75,113 @@ def operation(
     closure.
     """
     left = c.expression(left_node, scope)
-    right = c.expression(right_node, scope)
-    state = c.state
-    on_tensors = TENSOR_OPERATORS[symbol]
-    host = HOST_OPERATORS[symbol]
-
     if is_direct(left_node, scope):
-        left_name = left_node.name
-        if is_direct(right_node, scope):
-            right_name = right_node.name
-
-            def name_and_name(variables: Variables) -> Any:
-                try:
-                    a = variables[left_name]
-                    b = variables[right_name]
-                except KeyError:
-                    a = left(variables)
-                    b = right(variables)
-                state.place = span
-                try:
-                    if type(a) is Tensor or type(b) is Tensor:
-                        return on_tensors(a, b)
-                    return host(a, b)
-                except _FAILURES as error:
-                    return _otherwise(error, symbol, (left_node, a), (right_node, b))
-
-            return name_and_name
         if type(right_node) is tree.Constant:
-            constant = right_node.value
+            return _name_and_constant(c.state, symbol, left_node, left, right_node, span)
+        right = c.expression(right_node, scope)
+        if is_direct(right_node, scope):
+            return _name_and_name(c.state, symbol, (left_node, right_node), (left, right), span)
+        return _name_and_any(c.state, symbol, (left_node, right_node), (left, right), span)
+    right = c.expression(right_node, scope)
+    return _any_and_any(c.state, symbol, (left_node, right_node), (left, right), span)
 
-            def name_and_constant(variables: Variables) -> Any:
-                try:
-                    a = variables[left_name]
-                except KeyError:
-                    a = left(variables)
-                state.place = span
-                try:
-                    return on_tensors(a, constant) if type(a) is Tensor else host(a, constant)
-                except _FAILURES as error:
-                    return _otherwise(error, symbol, (left_node, a), (right_node, constant))
 
-            return name_and_constant
+Sides = tuple[Evaluate, Evaluate]
+"""The closures of the two operands."""
 
-        def name_and_any(variables: Variables) -> Any:
-            try:
-                a = variables[left_name]
-            except KeyError:
-                a = left(variables)
+
+def _name_and_name(
+    state: State, symbol: str, nodes: tuple[tree.Name, tree.Name], sides: Sides, span: Span
+) -> Evaluate:
+    """`a op b`."""
+    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    left, right = sides
+    left_node, right_node = nodes
+    left_name, right_name = left_node.name, right_node.name
+
+    def run(variables: Variables) -> Any:
+        try:
+            a = variables[left_name]
+            b = variables[right_name]
+        except KeyError:
+            a = left(variables)
             b = right(variables)
-            state.place = span
-            try:
-                if type(a) is Tensor or type(b) is Tensor:
-                    return on_tensors(a, b)
-                return host(a, b)
-            except _FAILURES as error:
-                return _otherwise(error, symbol, (left_node, a), (right_node, b))
+        state.place = span
+        try:
+            if type(a) is Tensor or type(b) is Tensor:
+                return on_tensors(a, b)
+            return host(a, b)
+        except _FAILURES as error:
+            return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
-        return name_and_any
+    return run
 
-    def any_and_any(variables: Variables) -> Any:
+
+def _name_and_constant(
+    state: State,
+    symbol: str,
+    left_node: tree.Name,
+    left: Evaluate,
+    right_node: tree.Constant,
+    span: Span,
+) -> Evaluate:
+    """`a op 2`."""
+    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    name, constant = left_node.name, right_node.value
+
+    def run(variables: Variables) -> Any:
+        try:
+            a = variables[name]
+        except KeyError:
+            a = left(variables)
+        state.place = span
+        try:
+            return on_tensors(a, constant) if type(a) is Tensor else host(a, constant)
+        except _FAILURES as error:
+            return _otherwise(error, symbol, (left_node, a), (right_node, constant))
+
+    return run
+
+
+def _name_and_any(
+    state: State, symbol: str, nodes: tuple[tree.Name, tree.Expression], sides: Sides, span: Span
+) -> Evaluate:
+    """`a op f(b)`."""
+    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    left, right = sides
+    left_node, right_node = nodes
+    name = left_node.name
+
+    def run(variables: Variables) -> Any:
+        try:
+            a = variables[name]
+        except KeyError:
+            a = left(variables)
+        b = right(variables)
+        state.place = span
+        try:
+            if type(a) is Tensor or type(b) is Tensor:
+                return on_tensors(a, b)
+            return host(a, b)
+        except _FAILURES as error:
+            return _otherwise(error, symbol, (left_node, a), (right_node, b))
+
+    return run
+
+
+def _any_and_any(
+    state: State,
+    symbol: str,
+    nodes: tuple[tree.Expression, tree.Expression],
+    sides: Sides,
+    span: Span,
+) -> Evaluate:
+    """`f(a) op g(b)`."""
+    on_tensors, host = TENSOR_OPERATORS[symbol], HOST_OPERATORS[symbol]
+    left, right = sides
+    left_node, right_node = nodes
+
+    def run(variables: Variables) -> Any:
         a = left(variables)
         b = right(variables)
         state.place = span
@@ -143,7 +192,7 @@ def operation(
         except _FAILURES as error:
             return _otherwise(error, symbol, (left_node, a), (right_node, b))
 
-    return any_and_any
+    return run
 
 
 _FAILURES: tuple[type[Exception], ...] = (*OPERATOR_ERRORS, GradcliError)
@@ -165,9 +214,9 @@ def _otherwise(
     if not isinstance(error, GradcliError):
         failure = operator_failed(symbol, left[1], right[1], error)
     if isinstance(failure, GradcliError):
-        from gradcli.language.compiler.operand_labels import label_operands
+        from gradcli.language.compiler import operand_labels  # lazy: start-up
 
-        label_operands(failure, (left, right), symbol)
+        operand_labels.label_operands(failure, (left, right), symbol)
     if failure is error:
         raise error
     raise failure from error
@@ -179,7 +228,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     first = c.expression(node.first, scope)
     start = node.span.start
     source = node.span.source
-    # Each step's place reaches from the start of the chain to the end of its right operand.
+    # Each step's span reaches from the start of the chain to the end of its right operand.
     steps = [
         (
             symbol,
@@ -220,6 +269,7 @@ def _end(text: str, end: int, limit: int) -> int:
     return end
 
 
+@compiles(tree.Comparison)
 def comparison(c: Compiler, node: tree.Comparison, scope: Scope) -> Evaluate:
     """`a < b`, `a < b <= c`, `in`, `is`: a chain stops at the first that does not hold."""
     state, span = c.state, node.span
@@ -268,6 +318,7 @@ _COMPARISONS: dict[str, Operation] = {
 }
 
 
+@compiles(tree.Logical)
 def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     """`a and b`, `a or b`: the first operand that decides is the value."""
     state = c.state
@@ -286,6 +337,7 @@ def logical(c: Compiler, node: tree.Logical, scope: Scope) -> Evaluate:
     return run
 
 
+@compiles(tree.Conditional)
 def conditional(c: Compiler, node: tree.Conditional, scope: Scope) -> Evaluate:
     """`body if test else orelse`."""
     state, span = c.state, node.test.span

@@ -1,19 +1,18 @@
-"""Assignments in loops that replace a leaf instead of changing it: `w = w - lr * w.grad`."""
+"""Warns of an assignment in a loop that replaces a leaf: `w = w - lr * w.grad`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import tree
 from gradcli.language.compiler import assignment
+from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree.scopes import Scope, Variables
 
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler
 
-
+@compiles(tree.Assign)
 def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
     """An assignment; inside a loop one that reads `.grad` of its own target is watched."""
     run = assignment.assign(c, node, scope)

@@ -1,6 +1,4 @@
-"""Calling: the functions that a program defines, how arguments find their parameters, and what
-goes wrong.
-"""
+"""Calls the functions of a program and of the library, and explains calls that fail."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
+from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.descriptors import BoundMethod
@@ -120,7 +119,7 @@ class Function:
             raise _too_many_calls(self.name)
         stack.append((self.name, place))
         try:
-            signal = self.body(variables)
+            ended = self.body(variables)
         except GradcliError as error:
             locate(error, state)
             raise
@@ -129,7 +128,7 @@ class Function:
         finally:
             stack.pop()
             state.place = place
-        return None if signal is None else signal[0]
+        return None if ended is None else ended[0]
 
     def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """The arguments of a call in the order of the positional parameters, defaults included;
@@ -205,7 +204,7 @@ def _too_many_calls(name: str) -> GradcliError:
 
 
 def locate(error: GradcliError, state: State) -> GradcliError:
-    """The error with the place of the operation at hand and the open calls, unless it has them
+    """The error with the span of the running operation and the open calls, unless it has them
     already.
     """
     if error.span is None:
@@ -224,8 +223,6 @@ def misfit(name: str, problem: str, parameters: str) -> GradcliError:
 
 def unknown_keyword(name: str, keyword: str, known: list[str], parameters: str) -> GradcliError:
     """The error of a keyword that a function does not have."""
-    from gradcli.language.hints.spelling import closest
-
     error = misfit(name, f"has no argument {keyword!r}", parameters)
     near = closest(keyword, known)
     if near is not None:
@@ -270,9 +267,9 @@ _FLAGS = frozenset(
 def _check_flag(function: Any, name: str, value: Any) -> None:
     """Raise E202 for a flag of an op that is no bool."""
     if _is_catalogue(function):
-        from gradcli.language.hints.argument_types import wrong_flag
+        from gradcli.language.hints import argument_types  # lazy: start-up
 
-        wrong = wrong_flag(_name(function), function, name, value)
+        wrong = argument_types.wrong_flag(_name(function), function, name, value)
         if wrong is not None:
             raise wrong
 
@@ -312,7 +309,7 @@ def call_failed(
 def _by_arguments(
     error: GradcliError, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> GradcliError:
-    """The error itself, or that of an argument of a wrong type which an op of the catalogue met
+    """The error itself, or that of an argument of a wrong type which an op of the catalogue found
     further in.
     """
     if type(function) in (BoundMethod, Method):
@@ -324,13 +321,13 @@ def _by_arguments(
         function = catalogue.modules["torch.nn.functional"][of_layer]
     if not _is_catalogue(function):
         return error
-    from gradcli.language.hints.argument_types import lacks_attribute, wrong_argument
+    from gradcli.language.hints import argument_types  # lazy: start-up
 
     if error.code == "E202":
-        if error.raises == "TypeError" and lacks_attribute(function, args, kwargs):
+        if error.raises == "TypeError" and argument_types.lacks_attribute(function, args, kwargs):
             error.raises = "AttributeError"
         return error
-    return wrong_argument(_name(function), function, args, kwargs) or error
+    return argument_types.wrong_argument(_name(function), function, args, kwargs) or error
 
 
 _FURTHER_IN = frozenset({"E202", "E203", "E204", "E301", "E302", "E405"})
@@ -359,7 +356,7 @@ def _name(function: Any) -> str:
 
 def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> GradcliError | None:
     """The error of arguments that a host function has no parameters for, None if they fit."""
-    import inspect
+    import inspect  # lazy: start-up
 
     host: Any = function.construct if isinstance(function, LanguageType) else function
     try:
@@ -385,7 +382,7 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
 
 
 def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str:
-    """The host's words on arguments that do not fit, in ours."""
+    """The host's message on arguments that do not fit, in our words."""
     _, quoted, name = problem.rstrip("'").rpartition("'")
     if problem.startswith("missing") and quoted:
         return f"needs a value for {name!r}"
@@ -398,7 +395,7 @@ def _misfit_in_words(problem: str, parameters: Sequence[Any], given: int) -> str
 
 
 def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliError:
-    """The error of a built-in function, which offers the op of the same name if it met a tensor."""
+    """The error of a built-in function; where an argument is a tensor, it names the op instead."""
     if name in catalogue.modules["torch"] and any(type(value) is Tensor for value in args):
         error.help = f"this is Python's {name}(); the op on tensors is torch.{name}()"
     return error

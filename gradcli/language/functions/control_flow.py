@@ -1,4 +1,4 @@
-"""How a statement ends the block around it."""
+"""How a statement ends the block around it: normally, by `break`, `continue` or `return`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gradcli.language import tree
 from gradcli.language.tree.scopes import Variables
 
 Run = Callable[[Variables], Any]
-"""A compiled statement: gives None, or a signal: `BREAK`, `CONTINUE`, or `(value,)` for `return
-value`.
+"""A compiled statement. It returns None, or how it ends the block around it: `BREAK`, `CONTINUE`,
+or `(value,)` for `return value`.
 """
 
 BREAK = object()
@@ -21,8 +21,8 @@ _LOOP = frozenset({"loop"})
 _RETURN = frozenset({"return"})
 
 
-def signals(body: Sequence[tree.Statement]) -> frozenset[str]:
-    """What the statements may signal: `return`, `loop` for `break` and `continue`."""
+def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
+    """How statements may end the block around them: `return`; `loop` for `break` and `continue`."""
     found = _NOTHING
     for statement in body:
         if isinstance(statement, tree.Return):
@@ -30,15 +30,19 @@ def signals(body: Sequence[tree.Statement]) -> frozenset[str]:
         elif isinstance(statement, (tree.Break, tree.Continue)):
             found |= _LOOP
         elif isinstance(statement, (tree.For, tree.While)):
-            found |= (signals(statement.body) - _LOOP) | signals(statement.orelse)
+            found |= (control_flow(statement.body) - _LOOP) | control_flow(statement.orelse)
         elif isinstance(statement, tree.If):
             for _, branch in statement.branches:
-                found |= signals(branch)
-            found |= signals(statement.orelse)
+                found |= control_flow(branch)
+            found |= control_flow(statement.orelse)
         elif isinstance(statement, tree.With):
-            found |= signals(statement.body)
+            found |= control_flow(statement.body)
         elif isinstance(statement, tree.Try):
-            found |= signals(statement.body) | signals(statement.orelse) | signals(statement.final)
+            found |= (
+                control_flow(statement.body)
+                | control_flow(statement.orelse)
+                | control_flow(statement.final)
+            )
             for handler in statement.handlers:
-                found |= signals(handler.body)
+                found |= control_flow(handler.body)
     return found

@@ -1,4 +1,4 @@
-"""Which argument of a failed call is of a wrong type, by the annotations of the functions.
+"""Finds the argument of a failed call that has a wrong type, by the annotations of the function.
 
 The functions do not ask for the type of every number and flag, which would cost every call. A
 value of a wrong type makes them fail further in, over a shape or a dtype; then the value is the
@@ -22,7 +22,7 @@ def _is_flag(value: Any) -> bool:
 
 
 def _is_integer(value: Any) -> bool:
-    """Whether it is an integer, or a 0-dim tensor, which stands for its number."""
+    """Whether it is an integer, or a 0-dim tensor, which counts as its number."""
     return type(value) in (bool, int) or _stands_for_a_number(value)
 
 

@@ -1,4 +1,4 @@
-"""Why two shapes do not fit, and the small change to one of them that would make them fit."""
+"""Says why two shapes do not fit, and which small change to one of them would make them fit."""
 
 from __future__ import annotations
 
@@ -46,18 +46,18 @@ def broadcast_note(first: Operand, second: Operand) -> str | None:
     return None
 
 
-def mend(first: Operand, second: Operand, operation: str) -> str | None:
+def shape_fix(first: Operand, second: Operand, operation: str) -> str | None:
     """A change to one operand that makes the shapes fit, None where no small one does."""
     if len(first.text) > _LONGEST or len(second.text) > _LONGEST:
         return None
     name = operation.rpartition(".")[2]
     if name in _PRODUCTS:
-        return _product_mend(first, second)
+        return _product_fix(first, second)
     if name == "linear":
         fits = len(second.shape) == 2 and first.shape[-1:] == second.shape[:1]
         return f"linear() takes weights of shape (out, in): `{second.text}.T`" if fits else None
     if name in _JOINS and len(first.shape) == len(second.shape):
-        return _join_mend(first.shape, second.shape)
+        return _join_fix(first.shape, second.shape)
     if name not in _POINTWISE or broadcast_note(first, second) is None:
         return None
     for one, other in ((second, first), (first, second)):
@@ -73,7 +73,7 @@ def mend(first: Operand, second: Operand, operation: str) -> str | None:
     return None
 
 
-def _product_mend(first: Operand, second: Operand) -> str | None:
+def _product_fix(first: Operand, second: Operand) -> str | None:
     left, right = first.shape, second.shape
     if len(right) == 2 and len(left) >= 1 and left[-1] == right[1]:
         return f"`{second.text}.T` has the shape {right[::-1]}, which fits"
@@ -84,7 +84,7 @@ def _product_mend(first: Operand, second: Operand) -> str | None:
     return None
 
 
-def _join_mend(first: Shape, second: Shape) -> str | None:
+def _join_fix(first: Shape, second: Shape) -> str | None:
     sizes = zip(first, second, strict=True)
     differing = [dim for dim, (one, other) in enumerate(sizes) if one != other]
     if len(differing) != 1:

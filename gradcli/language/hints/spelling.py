@@ -1,4 +1,4 @@
-"""What was likely meant by a name that does not exist: a spelling of another tool, or a slip."""
+"""Suggests the name that was likely meant by one that does not exist."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ADVICE = {
     "toarray": "`x.tolist()` gives Python's numbers",
     "zero_gradients": "`x.grad = None`, or `x.grad.zero_()`, forgets a gradient",
 }
-"""What to write for names that other tools have and that stand for no single name of ours."""
+"""What to write for names of other tools that have no single counterpart here."""
 
 _SHORT = 5
 _NEAR = 0.75
@@ -80,7 +80,7 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
         return folded[name.lower()]
     if len(name) < 3:
         return None
-    # Swapped letters are the commonest slip, and weigh much in a short name.
+    # Swapped letters are the commonest typing error, and weigh much in a short name.
     letters = sorted(name.lower())
     for candidate in folded:
         if len(candidate) == len(name) and sorted(candidate) == letters:
@@ -88,7 +88,7 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
     from difflib import SequenceMatcher, get_close_matches
 
     for near in get_close_matches(name.lower(), folded, n=3, cutoff=_NEAR):
-        # Among short names many are alike: `floor` is no slip for `foo`.
+        # Among short names many are alike: `foo` was hardly meant as `floor`.
         alike = SequenceMatcher(None, near, name.lower()).ratio()
         if len(name) >= _SHORT or len(near) == len(name) or alike >= _VERY_NEAR:
             return folded[near]
@@ -96,7 +96,7 @@ def closest(name: str, candidates: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, candidates: Iterable[str], before: str = "") -> str | None:
-    """The help for a name that does not exist, None if nothing comes to mind.
+    """The help for a name that does not exist, None where no name is near.
 
     Args:
         name: the name.

@@ -1,8 +1,8 @@
-"""What PyTorch has and gradcli leaves out, by the reason: programs that name it are told so."""
+"""Lists what PyTorch has and gradcli does not support, by reason."""
 
 from __future__ import annotations
 
-LEFT_OUT = {
+UNSUPPORTED = {
     "there are no sparse tensors": """
         sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
         sparse_compressed_tensor to_sparse to_sparse_coo to_sparse_csr to_sparse_csc to_sparse_bsr
@@ -130,9 +130,9 @@ LEFT_OUT = {
 }
 """The names that are left out, by the reason."""
 
-_REASONS = {name: reason for reason, names in LEFT_OUT.items() for name in names.split()}
+_REASONS = {name: reason for reason, names in UNSUPPORTED.items() for name in names.split()}
 
 
-def reason_left_out(name: str) -> str | None:
+def reason_unsupported(name: str) -> str | None:
     """Why a name of PyTorch is left out; None for a name that is not."""
     return _REASONS.get(name)

@@ -56,7 +56,7 @@ def _builtin(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _like_op(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A built-in function that is easily taken for the op of the same name: its errors say so."""
+    """A built-in function whose errors name the op of the same name, which was often meant."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

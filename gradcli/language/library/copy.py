@@ -1,4 +1,4 @@
-"""The module `copy`: values copied, with what is inside them or without."""
+"""The module `copy`: shallow and deep copies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The modules `functools` and `time`, as much of them as programs that train use."""
+"""The modules `functools` and `time`, as far as training programs use them."""
 
 from __future__ import annotations
 

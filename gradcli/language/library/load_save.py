@@ -1,4 +1,4 @@
-"""`load` and `save`: tensors from files of data and to them."""
+"""`load` and `save`: read tensors from data files, and write them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import on_default_device, to_host
+from gradcli.arrays.dtypes import cast, default_dtype
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.objects.types import type_name
@@ -30,8 +32,8 @@ def load(f: str, /) -> Any:
     """
     if not isinstance(f, str):
         raise GradcliError("E202", f"load() takes the name of a file, not {type_name(f)}")
-    from gradcli.files.data_file import STDIN, DataFile
-    from gradcli.files.reading import is_text, read
+    from gradcli.files.data_file import STDIN, DataFile  # lazy: start-up
+    from gradcli.files.reading import is_text, read  # lazy: start-up
 
     file = DataFile.named(f)
     if file.path == STDIN:
@@ -55,12 +57,8 @@ def tensors(value: Any, plain: bool) -> Any:
     if not isinstance(value, np.ndarray):
         return value
     if plain and value.dtype.kind in "fc":
-        from gradcli.arrays.dtypes import cast, default_dtype
-
         default = default_dtype()
         value = cast(value, default.to_complex() if value.dtype.kind == "c" else default)
-    from gradcli.arrays.backend import on_default_device
-
     return Tensor(on_default_device(value if value.ndim else value[()]))
 
 
@@ -76,7 +74,7 @@ def save(obj: Any, f: str, /) -> None:
     """
     if not isinstance(f, str):
         raise GradcliError("E202", f"save() takes the name of a file, not {type_name(f)}")
-    from gradcli.files.writing import write_arrays
+    from gradcli.files.writing import write_arrays  # lazy: start-up
 
     if isinstance(obj, dict):
         for name in obj:
@@ -98,8 +96,6 @@ def _array(value: Any) -> Any:
             help="several go into a dict by name: save({'w': w, 'b': b}, 'm.npz')",
         )
     tensor = value if isinstance(value, Tensor) else catalogue.modules["torch"]["tensor"](value)
-    from gradcli.arrays.backend import to_host
-
     return to_host(tensor.array)
 
 

@@ -1,4 +1,4 @@
-"""From names to what they mean: builtins, modules and the catalogue's ops."""
+"""Resolves names to builtins, modules and ops."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _name_classes(table: dict[str, Any]) -> None:
 
 def _load_collections() -> None:
     """Fill the table of `collections`, which has the dictionary of states only."""
-    from gradcli.nn.state_dict import OrderedDict
+    from gradcli.nn.state_dict import OrderedDict  # lazy: family
 
     def ordered(*values: Any, **named: Any) -> OrderedDict:
         return OrderedDict(dict_of(*values, **named))
@@ -71,7 +71,7 @@ def _load_collections() -> None:
 
 def _load_functools() -> None:
     """Fill the tables of `functools` and `time`."""
-    from gradcli.language.library import functools_time
+    from gradcli.language.library import functools_time  # lazy: family
 
     MODULES["functools"].names.update(partial=functools_time.Partial, reduce=functools_time.reduce)
     _name_classes(MODULES["functools"].names)
@@ -80,7 +80,7 @@ def _load_functools() -> None:
 
 def _load_type_forms() -> None:
     """Fill the tables of the modules that programs import names for annotations from."""
-    from gradcli.language.library import typing
+    from gradcli.language.library import typing  # lazy: family
 
     MODULES["typing"].names.update(typing.TYPING)
     MODULES["collections.abc"].names.update(typing.ABSTRACT)
@@ -89,28 +89,28 @@ def _load_type_forms() -> None:
 
 def _load_copy() -> None:
     """Fill the table of `copy`."""
-    from gradcli.language.library import copy
+    from gradcli.language.library import copy  # lazy: family
 
     MODULES["copy"].names.update(copy=copy.copy, deepcopy=copy.deepcopy)
 
 
 def _load_data() -> None:
     """Fill the table of `torch.utils.data`."""
-    import gradcli.data.load  # noqa: F401
+    import gradcli.data.load  # noqa: F401  # lazy: family
 
     _name_classes(catalogue.modules["torch.utils.data"])
 
 
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
-    import gradcli.nn.load  # noqa: F401
+    import gradcli.nn.load  # noqa: F401  # lazy: family
 
     _name_classes(catalogue.modules["torch.nn"])
 
 
 def _load_optim() -> None:
     """Fill the table of `torch.optim` and the one inside it."""
-    import gradcli.optim.load  # noqa: F401
+    import gradcli.optim.load  # noqa: F401  # lazy: family
 
     _name_classes(catalogue.modules["torch.optim"])
     _name_classes(catalogue.modules["torch.optim.lr_scheduler"])
@@ -118,7 +118,7 @@ def _load_optim() -> None:
 
 def _load_functions() -> None:
     """Complete the tables of custom functions, which few programs need."""
-    from gradcli.autograd.custom import context, function
+    from gradcli.autograd.custom import context, function  # lazy: family
 
     base = define(host_name(function.Function), function.Function)
     catalogue.modules["torch.autograd"]["Function"] = base
@@ -131,7 +131,7 @@ def _load_functions() -> None:
 
 def _load_transforms() -> None:
     """Fill the tables of functions of functions, which few programs need."""
-    import gradcli.functional.load  # noqa: F401
+    import gradcli.functional.load  # noqa: F401  # lazy: family
 
     for name in _TRANSFORMS:
         _name_classes(catalogue.modules[name])
@@ -211,7 +211,7 @@ PREDEFINED: dict[str, Any] = {
     "np": MODULES["numpy"],
     "torch": MODULES["torch"],
 }
-"""Names that need no import: modules, and what tells that the file is run."""
+"""Names that need no import: modules, and `__name__`."""
 
 _TABLES = (
     BUILTINS,
@@ -223,7 +223,7 @@ _TABLES = (
 # `e` is a variable's name in every other program, so the constant is torch.e and math.e only.
 _NOT_PLAIN = frozenset({"e"})
 
-REFUSED = {
+UNSUPPORTED = {
     "__import__": "modules are imported with `import`: torch, numpy and math",
     "breakpoint": "the language has no debugger of the host's",
     "compile": "a program cannot run text as code",
@@ -239,18 +239,16 @@ REFUSED = {
     "quit": "a program ends with its last statement",
     "vars": "the host's objects cannot be looked into",
 }
-"""Well-known names that are no part of the language, and why."""
+"""Names of Python that are not supported, and why."""
 
 
 def plain_names() -> set[str]:
-    """The names that have a meaning where the program gives them none."""
+    """The names that are defined before a program assigns any."""
     return {name for table in _TABLES for name in table} - _NOT_PLAIN
 
 
 def table_of(name: str) -> dict[str, Any] | None:
-    """The table that gives a name its meaning where the program gives it none, None for an
-    unknown name.
-    """
+    """The table that defines a name which the program does not assign, None for an unknown name."""
     if name in _NOT_PLAIN:
         return None
     for table in _TABLES:
@@ -260,12 +258,10 @@ def table_of(name: str) -> dict[str, Any] | None:
 
 
 def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
-    """The error of a name that nothing gives a value, with the one that was likely meant."""
-    refusal = REFUSED.get(name)
-    if refusal is not None:
-        return GradcliError(
-            "E101", f"`{name}` is not part of the language", span=span, help=refusal
-        )
+    """The error of an undefined name, with the one that was likely meant."""
+    reason = UNSUPPORTED.get(name)
+    if reason is not None:
+        return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
     words = ("True", "False", "None")
     help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
     return GradcliError("E101", f"`{name}` has no value", span=span, help=help)

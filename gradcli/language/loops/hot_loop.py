@@ -80,7 +80,7 @@ class TracedLoop:
             What runs a round, and what lets the program see what the last one left; None where
             all are ordinary, as when somebody follows the program step by step.
         """
-        if self.refused or self.compiler.interpreter.followed is not None:
+        if self.refused or self.compiler.interpreter.provenance is not None:
             return None
         self._check(variables)
         if length is None:

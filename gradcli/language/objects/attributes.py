@@ -1,4 +1,4 @@
-"""What can be read from a value with a dot, and what can be set: one table per type.
+"""Reads and sets attributes, by one table of allowed names per type.
 
 Nothing that is missing from these tables is reachable, whatever the host's objects have.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
 from gradcli.language.objects.exceptions import arguments_of
 from gradcli.language.objects.instances import (
@@ -23,7 +24,7 @@ from gradcli.language.objects.instances import (
     set_instance_attribute,
 )
 from gradcli.language.objects.instances import attribute_names as names_of_class
-from gradcli.language.objects.methods import METHODS, VALUES
+from gradcli.language.objects.methods import METHODS, VALUES, formatting
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, type_name, type_of
 from gradcli.ops.binding import catalogue
@@ -74,7 +75,7 @@ define("module", Module)
 
 
 class Method:
-    """A method of a value, which it remembers: what `x.exp` gives."""
+    """A bound method of a value: the value of `x.exp`."""
 
     __slots__ = ("function", "name", "number", "receiver")
 
@@ -123,6 +124,9 @@ def get_attribute(value: Any, name: str) -> Any:
         if found is not MISSING:
             return found
     raise no_attribute(value, name)
+
+
+METHODS[str]["format"] = formatting(get_attribute)
 
 
 def _object_attribute(value: Any, kind: type, name: str) -> Any:
@@ -275,18 +279,16 @@ _PICKLING = {
     "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
     " csv, json and safetensors",
 }
-"""What of torch is refused, and what to use instead."""
+"""Names of torch that are not supported, and what to use instead."""
 
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
-    from gradcli.language.hints.spelling import suggestion
-
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
     if type(value) is Tensor or (type(value) is Module and value.name.startswith("torch")):
-        from gradcli.language.hints.unsupported import reason_left_out
+        from gradcli.language.hints.unsupported import reason_unsupported  # lazy: start-up
 
-        reason = reason_left_out(name)
+        reason = reason_unsupported(name)
         if reason is not None:
             shown = f"{value.name}.{name}" if type(value) is Module else f"Tensor.{name}"
             return GradcliError("E205", f"`{shown}` is left out: {reason}", raises="AttributeError")

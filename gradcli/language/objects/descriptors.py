@@ -1,15 +1,14 @@
-"""What a class of the program's holds besides plain values: methods, properties, and what reading
-them gives.
-"""
+"""Descriptors in a program's classes: methods, properties, and how they are read."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from gradcli.language.objects.repr import display
 from gradcli.language.objects.types import LanguageType, type_name
 
 MISSING: Any = object()
-"""What a lookup gives for a name that is not there."""
+"""The result of a lookup of a name that does not exist."""
 
 
 class BoundMethod:
@@ -41,8 +40,6 @@ class BoundMethod:
         return hash((id(self.receiver), id(self.function)))
 
     def __repr__(self) -> str:
-        from gradcli.language.objects.repr import display
-
         owner = self.receiver if isinstance(self.receiver, LanguageType) else None
         name = owner.name if owner is not None else type_name(self.receiver)
         return f"<bound method {name}.{self.__name__} of {display(self.receiver)}>"
@@ -112,7 +109,7 @@ class Property:
 
 
 def bound(found: Any, instance: Any, owner: LanguageType) -> Any:
-    """What reading a class's attribute gives, from an instance or (None) from the class."""
+    """The value of a class's attribute, read from an instance or (None) from the class."""
     get = getattr(type(found), "language_get", None)
     if get is not None:
         return get(found, instance, owner)

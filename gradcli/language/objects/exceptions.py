@@ -39,7 +39,7 @@ def handles(classes: Any, error: GradcliError) -> bool:
 
 
 def arguments_of(error: GradcliError) -> tuple[Any, ...]:
-    """What `error.args` gives."""
+    """`error.args`."""
     return error.arguments if isinstance(error, Raised) else (error.message,)
 
 

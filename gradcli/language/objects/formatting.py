@@ -21,7 +21,7 @@ _FORMATTED = frozenset({int, float, complex, bool, str})
 
 
 def format_value(value: Any, spec: str) -> str:
-    """What `format(value, spec)` gives; a tensor of no dimension is formatted as its number.
+    """`format(value, spec)`; a tensor of no dimension is formatted as its number.
 
     Raises E202 for a value that takes no spec, E204 for a spec that does not fit, E602 for too
     wide a result.
@@ -167,7 +167,7 @@ def format_template(
     attribute: Callable[[Any, str], Any],
     item: Callable[[Any, Any], Any],
 ) -> str:
-    """What `template.format(*arguments, **keywords)` gives.
+    """`template.format(*arguments, **keywords)`.
 
     `attribute` and `item` read what a field such as `{0.shape[1]}` names, as far as programs may.
     """
@@ -175,7 +175,7 @@ def format_template(
 
 
 def percent(template: str, values: Any) -> str:
-    """What `template % values` gives.
+    """`template % values`.
 
     Raises E202 for values that are too few, too many or of a wrong type, E204 for a malformed
     template.

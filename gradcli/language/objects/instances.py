@@ -197,7 +197,7 @@ def instance_attribute(value: Any, cls: UserClass, name: str) -> Any:
 
 
 def computed_attribute(value: Any, cls: UserClass, name: str) -> Any:
-    """What the program's `__getattr__` gives, `MISSING` where there is none."""
+    """The value of the program's `__getattr__`, `MISSING` where there is none."""
     found = MISSING if is_dunder(name) else cls.find("__getattr__")
     return MISSING if found is MISSING else found(value, name)
 
@@ -216,7 +216,7 @@ def set_instance_attribute(value: Any, cls: UserClass, name: str, new: Any) -> N
 
 
 def delete_instance_attribute(value: Any, name: str) -> bool:
-    """Carry out `del value.name`, if the program set the attribute or gave it a deleter."""
+    """Carry out `del value.name`, if the program set the attribute or defined a deleter for it."""
     found = type(value).language_class.find(name)
     if type(found) is Property and found.fdel is not None:
         found.fdel(value)
@@ -304,7 +304,7 @@ def _host_of(base: Any) -> type:
     if base is OBJECT:
         return Instance
     if isinstance(base, ExceptionType):
-        from gradcli.language.objects.exception_instances import exception_base
+        from gradcli.language.objects.exception_instances import exception_base  # lazy: start-up
 
         return exception_base(base)
     if not isinstance(base, (LanguageType, type)):

@@ -1,4 +1,4 @@
-"""Going through values: what a loop, an unpacking or a call draws from.
+"""Iterates over values for loops, unpackings and calls, within limits.
 
 A program's iterators (`map`, `zip`, generator expressions) are `Iterator`s of ours around the
 host's. Whatever draws from an iterator to its end counts, since an iterator need not have one.
@@ -68,7 +68,7 @@ _SIZED = _SEQUENCES | _CHANGING
 
 
 def iterate(values: Any) -> HostIterator[Any]:
-    """What a loop draws from; raises E202 where the value cannot be iterated over."""
+    """An iterator over a value for a loop; raises E202 where the value cannot be iterated over."""
     kind = type(values)
     if kind in _SEQUENCES:
         return iter(values)
@@ -85,8 +85,9 @@ def iterate(values: Any) -> HostIterator[Any]:
 
 
 def bounded(values: Any) -> Iterable[Any]:
-    """What a call draws from to the end: raises E602 for more values than a collection may have,
-    E605 where the steps are used up.
+    """An iterator over a value that a call reads to its end.
+
+    Raises E602 for more values than a collection may have, E605 where the steps are used up.
     """
     kind = type(values)
     if kind in _SIZED:

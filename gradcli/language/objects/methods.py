@@ -1,6 +1,4 @@
-"""The methods and data attributes of Python's own types that programs can reach, each with its
-limits.
-"""
+"""The methods and data attributes of Python's own types that programs can reach, with limits."""
 
 from __future__ import annotations
 
@@ -12,6 +10,7 @@ from gradcli.language.limits import check_collection, check_nesting, check_text
 from gradcli.language.objects.formatting import format_template
 from gradcli.language.objects.iteration import bounded, check_key
 from gradcli.language.objects.ordering import sort_values
+from gradcli.language.objects.subscripts import get_item
 from gradcli.language.objects.types import type_name
 
 Function = Callable[..., Any]
@@ -69,12 +68,16 @@ def expandtabs(self: str, tabsize: int = 8) -> str:
     return self.expandtabs(tabsize)
 
 
-def format(self: str, /, *args: Any, **kwargs: Any) -> str:
-    """`template.format(…)`; a field reaches what a program reaches."""
-    from gradcli.language.objects.attributes import get_attribute
-    from gradcli.language.objects.subscripts import get_item
+def formatting(get_attribute: Callable[[Any, str], Any]) -> Function:
+    """`template.format(…)`, whose fields read the attributes that a program can read.
 
-    return format_template(self, args, kwargs, get_attribute, get_item)
+    `get_attribute` is an argument because it finds methods in the tables of this file.
+    """
+
+    def format(self: str, /, *args: Any, **kwargs: Any) -> str:
+        return format_template(self, args, kwargs, get_attribute, get_item)
+
+    return format
 
 
 _STR: dict[str, Function] = {
@@ -118,7 +121,6 @@ _STR: dict[str, Function] = {
     ),
     **{name: _padded(name) for name in ("center", "ljust", "rjust", "zfill")},
     "expandtabs": expandtabs,
-    "format": format,
     "join": join,
     "replace": replace,
 }

@@ -1,4 +1,4 @@
-"""Operators: the catalogue's where a tensor is met, else Python's own with bounded results."""
+"""Applies operators: the op of the catalogue to tensors, else Python's own with bounded results."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def remainder(left: Any, right: Any) -> Any:
 
 
 def _compared(host: Operation) -> Operation:
-    """A host comparison; containers are walked only if that comes to an end."""
+    """A host comparison; containers are compared only if that ends."""
 
     def compare(left: Any, right: Any) -> Any:
         if type(left) not in NUMBERS:

@@ -1,4 +1,4 @@
-"""Sorting, and picking the largest: what compares many values with each other."""
+"""Sorts values and picks the largest, with the comparisons of the language."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range
 
 
 def text(value: Any) -> str:
-    """What `str(value)` gives and `print` writes."""
+    """`str(value)`, which `print` writes."""
     if type(value) is str:
         return value
     kind = type(value)
@@ -30,7 +30,7 @@ def text(value: Any) -> str:
 
 
 def display(value: Any) -> str:
-    """What `repr(value)` gives; raises E601 for containers nested too deeply, E602 for too much
+    """`repr(value)`; raises E601 for containers nested too deeply, E602 for too much
     text.
     """
     if type(value) in _PLAIN:

@@ -1,4 +1,4 @@
-"""The classes of the language: what `type(x)` gives and `isinstance` takes.
+"""The classes of the language: what `type(x)` returns and `isinstance` takes.
 
 A class is an object of ours that stands for one or several host classes, so no host class is ever
 a program's value.
@@ -189,7 +189,7 @@ def type_name(value: Any) -> str:
     return type_of(value).name
 
 
-# Classes that are met as `type(x)` and never called.
+# Classes that programs see as `type(x)` and never call.
 define("NoneType", type(None))
 define("ellipsis", type(...))
 define("builtin_function_or_method", types.FunctionType, types.MethodType, types.BuiltinMethodType)

@@ -1,4 +1,4 @@
-"""Cuts a text into tokens, one top-level statement at a time.
+"""Splits a text into tokens, one top-level statement at a time.
 
 A `Lexer` never fails: what it cannot read becomes a token of a kind in `BAD_KINDS`, which no rule
 of the grammar accepts, so that the parser stops there. It keeps its state between lines, so the
@@ -203,14 +203,13 @@ class Lexer:
 
         None where what is on top of `brackets` has to be read in another way.
         """
-        text = self.text
         brackets = self.brackets
         add_kind = self.kinds.append
         add_text = self.texts.append
         add_start = self.starts.append
         add_end = self.ends.append
         done = self.position
-        for match in TOKEN.finditer(text, done):
+        for match in TOKEN.finditer(self.text, done):
             if in_field and self.field_end(done):
                 return None
             group = match.lastindex or END
@@ -228,12 +227,7 @@ class Lexer:
                 in_field = False
                 add_kind(word if len(brackets) <= BRACKET_LIMIT else "TOO_DEEP")
             elif group == CLOSING:
-                if brackets and CLOSERS.get(brackets[-1]) == word:
-                    brackets.pop()
-                else:
-                    # The statement cannot be mended: let it end with its line.
-                    brackets.clear()
-                in_field = bool(brackets) and brackets[-1] == FIELD
+                in_field = self.close(word)
                 add_kind(word)
             elif group == NEWLINE:
                 if brackets:
@@ -242,24 +236,15 @@ class Lexer:
                 self.mark("_NEWLINE")
                 return True
             elif group == STRING:
-                prefix = word[: word.index(word[-1])]
-                add_kind("BYTES" if "b" in prefix or "B" in prefix else "STRING")
-            elif group == FORMATTED:
-                raw = "r" in word[:2].lower()
-                brackets.append(("r" if raw else "f") + word.lstrip("fFrR"))
-                self.add("FSTRING_START", start, done)
-                self.position = done
+                add_kind("BYTES" if "b" in word[: word.index(word[-1])].lower() else "STRING")
+            elif group in (FORMATTED, TRIPLE):
+                self.begin_string(word, start, done)
                 return None
             elif group == OTHER_NAME:
                 kind, word = other_name(word)
                 add_kind(kind)
             elif group == COMMENT:
                 continue
-            elif group == TRIPLE:
-                brackets.append(word)
-                self.string_start = start
-                self.position = done
-                return None
             elif group == END:
                 break
             elif group == UNCLOSED:
@@ -271,10 +256,33 @@ class Lexer:
             add_text(word)
             add_start(start)
             add_end(done)
-        self.position = len(text)
+        self.position = len(self.text)
         return False
 
+    def close(self, bracket: str) -> bool:
+        """Reads a closing bracket. Returns whether what follows is the expression of an f-string's
+        field.
+        """
+        brackets = self.brackets
+        if brackets and CLOSERS.get(brackets[-1]) == bracket:
+            brackets.pop()
+        else:
+            # The statement cannot be read in any case: let it end with its line.
+            brackets.clear()
+        return bool(brackets) and brackets[-1] == FIELD
+
     # ---- strings ----
+
+    def begin_string(self, opening: str, start: int, end: int) -> None:
+        """Reads the quotes that open an f-string, or a string of several lines."""
+        self.position = end
+        if opening in STRINGS:
+            self.brackets.append(opening)
+            self.string_start = start
+        else:
+            raw = "r" in opening[:2].lower()
+            self.brackets.append(("r" if raw else "f") + opening.lstrip("fFrR"))
+            self.add("FSTRING_START", start, end)
 
     def field_end(self, position: int) -> bool:
         """Reads what ends the expression of an f-string's field, if it stands here."""

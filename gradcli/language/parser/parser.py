@@ -1,4 +1,4 @@
-"""Text to syntax tree: runs the grammar's tables over the lexer's tokens and builds the tree.
+"""Parses a text: runs the grammar's tables over the lexer's tokens and builds the syntax tree.
 
 The unit of parsing is one top-level statement: an error ends the reading of its statement only, so
 all the errors of a text are found at once.
@@ -36,7 +36,7 @@ Follow = dict[str, dict[int, int]]
 
 
 class Rejected(Exception):
-    """No rule accepts the token at this place; a token of one of the kinds `expected` would fit."""
+    """No rule accepts the token at `at`; a token of one of the kinds `expected` would fit."""
 
     def __init__(self, at: int, expected: set[str]) -> None:
         super().__init__(at)
@@ -243,7 +243,7 @@ def parse_program(source: Source) -> list[Statement]:
             program += automaton.statement(source, tokens)
             failed = False
         except Rejected as rejected:
-            from gradcli.language.parser.errors.explain import explain, recover
+            from gradcli.language.parser.errors.explain import explain, recover  # lazy: start-up
 
             errors.append(explain(source, tokens, rejected.at, rejected.expected))
             patience -= recover(tokens, errors[-1])
@@ -266,7 +266,7 @@ def parse_expression(source: Source) -> Expression:
     try:
         return parser().expression(source, tokens)
     except Rejected as rejected:
-        from gradcli.language.parser.errors.explain import explain
+        from gradcli.language.parser.errors.explain import explain  # lazy: start-up
 
         raise explain(source, tokens, rejected.at, rejected.expected) from None
 

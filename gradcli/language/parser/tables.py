@@ -1,4 +1,4 @@
-"""The parsing tables: made from the grammar by lark, kept in a cache of ours, loaded without lark.
+"""The parsing tables: lark computes them from the grammar once, a cache keeps them.
 
 Lark reads `gradcli.lark` and works out the LALR tables, which takes some tenths of a second;
 loading them takes a millisecond. An installation carries them beside the grammar. A checkout keeps
@@ -131,7 +131,7 @@ def unpacked(content: bytes) -> Any:
 
 
 def lark_stamp() -> str:
-    """What tells one installed lark from another, without importing it."""
+    """Identifies the installed version of lark, without importing it."""
     from importlib.machinery import PathFinder
 
     spec = PathFinder.find_spec("lark")

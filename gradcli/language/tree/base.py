@@ -1,4 +1,4 @@
-"""What all nodes of the syntax tree have."""
+"""The base classes of all nodes of the syntax tree."""
 
 from __future__ import annotations
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import Label
-from gradcli.explain.blame.blame import Blame, Blamed
 from gradcli.explain.blame.causes import name_of, number_text
+from gradcli.explain.blame.finding import Blame, Blamed, Fix
 from gradcli.explain.blame.nonfinite import BACKWARD, DATA, SEED
-from gradcli.explain.blame.verification import Cure
 from gradcli.files.json import spelled
 from gradcli.render.diagnostics.findings import finding, span_object, wrapped
 from gradcli.render.diagnostics.snippet import location
@@ -48,21 +47,23 @@ def _blamed(blamed: Blamed, style: Style) -> list[str]:
     parts = [f"{' and '.join(blamed.spoilt)} {verb} not finite: {_headline(blamed)}"]
     parts.append(_place(blamed, style))
     parts.append(_numbers(blamed))
-    if blamed.cure is not None:
-        parts.append(_cure(blamed.cure, blamed, style))
-    elif blamed.birth.phase == SEED:
+    if blamed.fix is not None:
+        parts.append(_cure(blamed.fix, blamed, style))
+    elif blamed.nonfinite.phase == SEED:
         parts.append("cure: start from a finite --seed")
     else:
-        parts.append(_HINTS.get(blamed.kind, "no rewrite that was tried keeps it finite and right"))
+        parts.append(
+            _HINTS.get(blamed.cause, "no rewrite that was tried keeps it finite and right")
+        )
     return [part for part in parts if part]
 
 
 def _headline(blamed: Blamed) -> str:
-    return f"{blamed.kind}, {_phase(blamed)}"
+    return f"{blamed.cause}, {_phase(blamed)}"
 
 
 def _phase(blamed: Blamed) -> str:
-    birth = blamed.birth
+    birth = blamed.nonfinite
     if birth.phase == DATA:
         return f"where {birth.called} is read first"
     if birth.phase == SEED:
@@ -74,14 +75,14 @@ def _place(blamed: Blamed, style: Style) -> str:
     labels: tuple[Label, ...] = ()
     if blamed.mask is not None:
         labels = (Label(blamed.mask.place, "this hides it from the value, not the gradient"),)
-        if blamed.birth.phase != BACKWARD:
+        if blamed.nonfinite.phase != BACKWARD:
             labels = (Label(blamed.mask.place, "it goes in here"),)
-    return finding(blamed.text, blamed.birth.place, None, labels, style)
+    return finding(blamed.text, blamed.nonfinite.place, None, labels, style)
 
 
 def _numbers(blamed: Blamed) -> str:
     """The operands at the element, the gradient that arrived, and what came out."""
-    birth = blamed.birth
+    birth = blamed.nonfinite
     element = f"[{', '.join(map(str, birth.element))}]" if birth.element else ""
     rows = []
     for operand in birth.operands:
@@ -99,7 +100,7 @@ def _numbers(blamed: Blamed) -> str:
     return head + "\n".join(f"  {name.ljust(width)}{text}" for name, text in rows)
 
 
-def _cure(cure: Cure, blamed: Blamed, style: Style) -> str:
+def _cure(cure: Fix, blamed: Blamed, style: Style) -> str:
     rewrite = cure.rewrite
     if rewrite.dtype is not None:
         head = wrapped(f"{style.paint('cure', 'strong')}: {rewrite.reason}")
@@ -117,7 +118,7 @@ def _cure(cure: Cure, blamed: Blamed, style: Style) -> str:
     return "\n".join([*lines, block(lead, wrapped(proof_text(cure), len(lead)))])
 
 
-def proof_text(cure: Cure) -> str:
+def proof_text(cure: Fix) -> str:
     """What the run of the rewrite showed."""
     total = cure.agree + cure.chosen
     text = "this was run, and all its numbers are finite"
@@ -144,9 +145,9 @@ def blame_document(blame: Blame) -> dict[str, Any]:
 
 
 def _object(blamed: Blamed) -> dict[str, Any]:
-    birth, cure = blamed.birth, blamed.cure
+    birth, cure = blamed.nonfinite, blamed.fix
     found: dict[str, Any] = {
-        "kind": blamed.kind,
+        "kind": blamed.cause,
         "text": blamed.text,
         "phase": birth.phase,
         "op": name_of(birth),

@@ -89,8 +89,8 @@ def comparison_text(found: Sequence[Comparison], style: Style = PLAIN) -> str:
         name = style.paint(f"{each.name}.grad", "variable")
         role = "error" if fails(each.verdict) else "strong"
         lines.append(f"{name}  {style.paint(each.verdict, role)}")
-        if each.slip:
-            lines.append("  " + wrapped(each.slip, 2).replace("\n", "\n  "))
+        if each.diagnosis:
+            lines.append("  " + wrapped(each.diagnosis, 2).replace("\n", "\n  "))
             if each.element is not None:
                 at, given, right = each.element, each.given, each.right
                 index = f"[{', '.join(map(str, at))}]: " if at else ""
@@ -131,12 +131,12 @@ def comparison_document(found: Sequence[Comparison]) -> dict[str, Any]:
     """The comparison with given gradients as a JSON object."""
     return {
         "schema": SCHEMA,
-        "verdict": WRONG if any(each.slip for each in found) else FINE,
+        "verdict": WRONG if any(each.diagnosis for each in found) else FINE,
         "inputs": [
             {
                 "name": each.name,
                 "verdict": each.verdict,
-                "slip": each.slip or None,
+                "slip": each.diagnosis or None,
                 "element": None if each.element is None else list(each.element),
                 "given": spelled(each.given.tolist()),
                 "right": spelled(each.right.tolist()),

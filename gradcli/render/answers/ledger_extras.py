@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.arrays.printing import format_elements
-from gradcli.explain.ledger.kinks import Tie
+from gradcli.explain.ledger.kinks import Kink
 from gradcli.explain.ledger.paths import Paths
 from gradcli.explain.ledger.saved import Saved, SavedValues
 from gradcli.explain.names import Operands
@@ -19,7 +19,7 @@ WIDTH = 80
 # --- ties -----------------------------------------------------------------------------------------
 
 
-def ties_text(found: Sequence[Tie], operands: Operands) -> str:
+def ties_text(found: Sequence[Kink], operands: Operands) -> str:
     """Every element on a kink or a tie, under the words of the convention."""
     if not found:
         return "no element is on a kink or a tie"
@@ -39,7 +39,7 @@ def ties_text(found: Sequence[Tie], operands: Operands) -> str:
     return "\n".join(lines)
 
 
-def _operand(tie: Tie, operands: Operands) -> str:
+def _operand(tie: Kink, operands: Operands) -> str:
     inputs = tie.node.node.op.inputs
     edge = tie.node.edges[inputs.index(tie.parameter)]
     if edge.node is None:
@@ -48,7 +48,7 @@ def _operand(tie: Tie, operands: Operands) -> str:
     return text if all(c.isalnum() or c in "_#" for c in text) else f"({text})"
 
 
-def ties_document(found: Sequence[Tie]) -> list[dict[str, Any]]:
+def ties_document(found: Sequence[Kink]) -> list[dict[str, Any]]:
     """The ties as JSON."""
     return [
         {

@@ -23,7 +23,7 @@ def why_text(why: Why, style: Style = PLAIN) -> str:
     lead = f"{style.paint(why.question, 'variable')} = "
     value = block(f"{why.question} = ", repr(why.value))[len(why.question) + 3 :]
     parts = [f"{lead}{value}\n{wrapped(f'because {why.reason}')}"]
-    parts += [finding(cut.text, cut.place, cut.help, cut.labels, style) for cut in why.cuts]
+    parts += [finding(cut.text, cut.place, cut.help, cut.labels, style) for cut in why.detachments]
     if why.path:
         parts.append(_path(why, style))
     return "\n\n".join(parts) + "\n"
@@ -66,7 +66,7 @@ def why_document(why: Why) -> dict[str, Any]:
                 "help": cut.help,
                 "labels": [{"text": label.text, **span_object(label.span)} for label in cut.labels],
             }
-            for cut in why.cuts
+            for cut in why.detachments
         ],
         "path": [
             {"name": node.name, "variable": node.variable, **span_object(node.place)}

@@ -1,4 +1,4 @@
-"""The values of numbers and strings."""
+"""Computes the values of number and string literals."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def field_format(span: Span, pieces: list[str | Replacement] | None) -> Formatte
 
 
 def debug(span: Span, _sign: str) -> Span:
-    """The place of the `=` in `{value=}`."""
+    """The position of the `=` in `{value=}`."""
     return span
 
 
@@ -138,8 +138,8 @@ def adjacent_strings(
 def unescape(content: str, span: Span, offset: int | None) -> str:
     """A string's content with its escapes replaced.
 
-    `offset` is the place of the content in the token, None where that is not known. Raises E001 for
-    an escape that names no character.
+    `offset` is the position of the content in the token, None where that is not known. Raises E001
+    for an escape that names no character.
     """
     pieces: list[str] = []
     done = 0

@@ -1,4 +1,4 @@
-"""What the grammar alone cannot tell: statements out of place, and trees that are too deep."""
+"""Checks what the grammar cannot: statements out of place, and trees that are too deep."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gradcli.language.tree import (
 # The interpreter works on a tree by recursion; this many levels are far from Python's own limit.
 DEPTH_LIMIT = 400
 
-# The words of statements whose place matters.
+# The keywords of statements that cannot stand everywhere.
 PLACED = frozenset({"return", "break", "continue", "nonlocal", "import"})
 
 

@@ -1,4 +1,4 @@
-"""What can be assigned to, changed in place or deleted."""
+"""Checks what is assigned to, changed in place or deleted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Says in plain words why a statement could not be read and, where there is one, names the mend.
+"""Says why a statement could not be read and, where there is one, gives a fix.
 
 Imported only when the parser met a token that no rule accepts.
 """
@@ -9,8 +9,8 @@ import re
 from collections.abc import Callable
 
 from gradcli.errors import GradcliError, Source
-from gradcli.language.parser.errors.foreign_syntax import slip
-from gradcli.language.parser.errors.location import Place
+from gradcli.language.parser.errors.foreign_syntax import foreign_syntax
+from gradcli.language.parser.errors.location import Location
 from gradcli.language.parser.errors.structure import (
     block,
     bracket,
@@ -23,12 +23,12 @@ from gradcli.language.parser.lexer import Lexer
 from gradcli.language.parser.tokens import CLOSERS
 
 # Asked in turn, the surest first.
-LOOKS: tuple[Callable[[Place], GradcliError | None], ...] = (
+CHECKS: tuple[Callable[[Location], GradcliError | None], ...] = (
     unreadable,
     outside_language,
     block,
     bracket,
-    slip,
+    foreign_syntax,
     missing_word,
     missing_expression,
 )
@@ -42,12 +42,12 @@ STATEMENT_START = (
 
 def explain(source: Source, tokens: Lexer, at: int, expected: set[str]) -> GradcliError:
     """The error of a statement whose token at `at` no rule accepts; `expected` would have fit."""
-    place = Place(source, tokens, at, expected)
-    for look in LOOKS:
-        error = look(place)
+    location = Location(source, tokens, at, expected)
+    for check in CHECKS:
+        error = check(location)
         if error is not None:
             return error
-    return unexpected(place)
+    return unexpected(location)
 
 
 def recover(tokens: Lexer, error: GradcliError) -> int:

@@ -1,4 +1,4 @@
-"""Where the reading of a statement stopped."""
+"""The location at which the parser stopped, and the tokens around it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXPRESSION_STARTS = frozenset(
 LINE_STARTS = ("_NEWLINE", "_INDENT", "_DEDENT", "MISALIGNED")
 
 
-class Place:
+class Location:
     """The tokens of the statement, the index of the one that does not fit, and what would fit.
 
     `line` is the index of the first token on the logical line, `open` holds the indices of the
@@ -37,10 +37,10 @@ class Place:
         self.text = tokens.texts[at]
         self.line = self.line_start(at)
         self.open: list[int] = []
-        for place in range(at):
-            kind = self.kinds[place]
+        for number in range(at):
+            kind = self.kinds[number]
             if kind in CLOSERS:
-                self.open.append(place)
+                self.open.append(number)
             elif self.open and kind == CLOSERS[self.kinds[self.open[-1]]]:
                 self.open.pop()
 
@@ -55,9 +55,9 @@ class Place:
         return self.tokens.texts[self.line] if self.line < self.at else ""
 
     def before(self, count: int = 1) -> str:
-        """The kind of the token `count` places earlier on the line, or nothing."""
-        place = self.at - count
-        return self.kinds[place] if place >= self.line else ""
+        """The kind of the token `count` tokens earlier on the line, or nothing."""
+        at = self.at - count
+        return self.kinds[at] if at >= self.line else ""
 
     def touches(self) -> bool:
         """Whether no blank stands between the token and the one before it."""

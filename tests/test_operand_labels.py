@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from gradcli.language.hints.shapes import Operand, broadcast_note, mend
+from gradcli.language.hints.shapes import Operand, broadcast_note, shape_fix
 from tests.running import run
 
 VALUES = """\
@@ -77,7 +77,7 @@ def test_handled_errors_leave_nothing() -> None:
 def test_mends(
     first: tuple[int, ...], second: tuple[int, ...], symbol: str, fits: str | None
 ) -> None:
-    found = mend(Operand("a", True, first), Operand("b", True, second), symbol)
+    found = shape_fix(Operand("a", True, first), Operand("b", True, second), symbol)
     assert (found is None) if fits is None else (found is not None and fits in found)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.errors import GradcliError
-from gradcli.language.hints.unsupported import LEFT_OUT
+from gradcli.language.hints.unsupported import UNSUPPORTED
 from gradcli.session import Session
 
 NAMES = Path(__file__).parent.joinpath("conformance/public_names.txt").read_text().split()
@@ -57,5 +57,5 @@ def test_names_are_there_or_left_out(session: Session, first: str) -> None:
 
 
 def test_a_name_is_left_out_once_and_for_one_reason() -> None:
-    names = [name for listed in LEFT_OUT.values() for name in listed.split()]
+    names = [name for listed in UNSUPPORTED.values() for name in listed.split()]
     assert sorted(names) == sorted(set(names))

@@ -1,0 +1,40 @@
+"""A backward pass that is run for its events alone, and changes nothing that a program can see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradcli.arrays.storage import own
+from gradcli.autograd.engine.backward import backward
+from gradcli.autograd.graph import Graph
+from gradcli.autograd.recording.recorder import Event, Recorder
+from gradcli.autograd.tensor import Tensor, meta_of
+from gradcli.state import active
+
+
+def rehearse(output: Tensor, seed: Tensor | None = None) -> list[Event]:
+    """The events of a backward pass from an output: its steps, accumulations and arrivals.
+
+    The graph is kept, and every `.grad` that the pass writes is put back, also when it fails.
+
+    Args:
+        output: where the pass starts; a scalar, unless there is a seed.
+        seed: the gradient of the output, of its shape and dtype.
+    """
+    written: list[Any] = []
+    for node in Graph(output).nodes:
+        written.append(node.leaf)
+        if node.node.extra is not None:
+            written += [retained() for retained in node.node.extra.retained.values()]
+    before = [(meta_of(each), each.grad) for each in written if each is not None]
+    state = active.state
+    recorder, state.recorder = state.recorder, Recorder(operations=False)
+    try:
+        for meta, gradient in before:
+            meta.grad = None if gradient is None else Tensor(own(gradient.array))
+        backward(output, seed, retain_graph=True)
+        return state.recorder.events or []
+    finally:
+        state.recorder = recorder
+        for meta, gradient in before:
+            meta.grad = gradient

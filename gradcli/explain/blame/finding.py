@@ -1,0 +1,152 @@
+"""What `blame` reports: a cause, the `where` that hides it, and a fix that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.errors import Span
+from gradcli.explain.blame.causes import cause_of
+from gradcli.explain.blame.nonfinite import FirstNonFinite, is_finite
+
+
+class Rewrite:
+    """A change of a program's text.
+
+    Attributes:
+        span: what is replaced.
+        text: what takes its place.
+        reason: why that helps.
+        dtype: the dtype that the program is run in, None for its own.
+        guards: whether it keeps arguments away from a point where the value is infinite, which is
+            right only where the program goes on to take nothing times that value.
+        also: further changes that go with it.
+    """
+
+    __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
+
+    def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
+        self.span = span
+        self.text = text
+        self.reason = reason
+        self.dtype = dtype
+        self.guards = False
+        self.also: list[Rewrite] = []
+
+    def program(self) -> str:
+        """The whole text with the change."""
+        text = self.span.source.text
+        for each in sorted([self, *self.also], key=lambda change: -change.span.start):
+            text = text[: each.span.start] + each.text + text[each.span.end :]
+        return text
+
+    def lines(self) -> list[tuple[int, str]]:
+        """The changed lines, with their numbers."""
+        changes = sorted([self, *self.also], key=lambda change: change.span.start)
+        text = self.program()
+        shift = 0
+        found: dict[int, str] = {}
+        for each in changes:
+            at = each.span.start + shift
+            shift += len(each.text) - (each.span.end - each.span.start)
+            start = text.rfind("\n", 0, at) + 1
+            end = text.find("\n", at + len(each.text))
+            found[each.span.line] = text[start : len(text) if end < 0 else end]
+        return sorted(found.items())
+
+
+class Outcome:
+    """The results of a run: its output and the gradients of its inputs.
+
+    Attributes:
+        output: the array of its output, None without one.
+        inputs: the array of each input by name.
+        gradients: that of its gradient, None where there is none.
+    """
+
+    __slots__ = ("gradients", "inputs", "output")
+
+    def __init__(self, output: Any, inputs: dict[str, Any], gradients: dict[str, Any]) -> None:
+        self.output = output
+        self.inputs = inputs
+        self.gradients = gradients
+
+    def arrays(self) -> dict[str, Any]:
+        """The output under "", and the gradients under `NAME.grad`."""
+        named = {f"{name}.grad": array for name, array in self.gradients.items()}
+        found = {"": self.output, **named}
+        return {name: array for name, array in found.items() if array is not None}
+
+    def is_finite(self) -> bool:
+        """Whether every number is."""
+        return all(is_finite(array) for array in self.arrays().values())
+
+
+class Fix:
+    """A rewrite that was run.
+
+    Attributes:
+        rewrite: the change.
+        agree: how many numbers agree with those that were finite before, or are in double
+            precision.
+        chosen: how many have no other run to compare with: there the rewrite chooses.
+        elsewhere: whether it was compared at other inputs, where the program is finite.
+    """
+
+    __slots__ = ("agree", "chosen", "elsewhere", "rewrite")
+
+    def __init__(self, rewrite: Rewrite, agree: int, chosen: int, elsewhere: bool) -> None:
+        self.rewrite = rewrite
+        self.agree = agree
+        self.chosen = chosen
+        self.elsewhere = elsewhere
+
+
+class Mask:
+    """A `where` that hides a number that is not finite from the value, and not from the gradient.
+
+    Attributes:
+        place: its source text.
+    """
+
+    __slots__ = ("place",)
+
+    def __init__(self, place: Span) -> None:
+        self.place = place
+
+
+class Blamed:
+    """A NaN or infinity that reaches the output or a gradient.
+
+    Attributes:
+        nonfinite: the operation that made it.
+        cause: a word for machines.
+        text: a sentence.
+        mask: the `where` that hides it in the forward pass, None without one.
+        spoilt: what is not finite because of it: `x.grad`, `y`.
+        fix: a change of the program that keeps it finite, None where none was found.
+    """
+
+    __slots__ = ("cause", "fix", "mask", "nonfinite", "spoilt", "text")
+
+    def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
+        self.nonfinite = nonfinite
+        self.cause, self.text = cause_of(nonfinite)
+        self.mask = mask
+        self.spoilt = spoilt
+        self.fix: Fix | None = None
+
+
+class Blame:
+    """What was found.
+
+    Attributes:
+        first: what is to blame, None where all that comes out is finite.
+        others: those after it, and those that reach neither output nor gradient.
+    """
+
+    __slots__ = ("first", "others")
+
+    def __init__(self, first: Blamed | None, others: Sequence[Blamed]) -> None:
+        self.first = first
+        self.others = others
