@@ -40,7 +40,7 @@ do not see each other.
 """
 
 INSIDE = {
-    "arrays": "gpu fusion random",
+    "arrays": "fusion random gpu",
     "autograd": "custom inplace engine recording",
     "cli": "commands dot_commands repl program arguments process",
     "explain": "check why blame derive ledger symbols",

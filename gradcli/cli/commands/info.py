@@ -39,7 +39,7 @@ def _version(package: str) -> str:
 
 def _gpus() -> str:
     """The GPUs that tensors can live on, or why there are none."""
-    from gradcli.arrays.backend import cupy
+    from gradcli.arrays.gpu.runtime import cupy
 
     try:
         runtime = cupy().cuda.runtime
