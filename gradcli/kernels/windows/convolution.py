@@ -22,7 +22,7 @@ from gradcli.kernels.windows.small_convolution import (
     paired_in_order,
     spread_in_order,
 )
-from gradcli.ops.spatial.unfold import Sizes, Windows
+from gradcli.kernels.windows.windows import Sizes, Windows
 
 _BLOCK = 1 << 19
 """So many elements of columns are made at a time: they are larger than what they are made from by

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from gradcli.ops.spatial.unfold import Windows
+from gradcli.kernels.windows.windows import Windows
 
 _WIDEST, _NARROW = 16, 8
 """Channels that fill a register of 64 bytes, and one of 32."""

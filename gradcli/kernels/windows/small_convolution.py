@@ -25,7 +25,7 @@ from gradcli.kernels.sums.fused_sums import (
     sums_in_turn,
 )
 from gradcli.kernels.windows.convolution_kernels import Kernels
-from gradcli.ops.spatial.unfold import Sizes, Windows
+from gradcli.kernels.windows.windows import Sizes, Windows
 
 _FEW = 1 << 15
 """So many products are added up in order: what is left where they cancel is then what PyTorch

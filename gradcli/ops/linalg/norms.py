@@ -11,7 +11,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels.sums.cascade_sum import LARGEST
+from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.norms import sum_in_turn, sum_of_squares
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims
@@ -33,7 +33,6 @@ from gradcli.ops.reduction.sum import (
     reduction,
     sum_all,
     sum_dims,
-    wide,
 )
 from gradcli.ops.shape.views import inverse_permutation, permute, restore_dims, unsqueeze
 

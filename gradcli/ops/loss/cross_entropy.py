@@ -14,7 +14,7 @@ from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.row_reductions import picked, scattered
-from gradcli.kernels.sums.level_sum import level_sum
+from gradcli.kernels.sums.cascade_sum import level_sum
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import (
     check_constants,

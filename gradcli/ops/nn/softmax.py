@@ -19,7 +19,7 @@ from gradcli.kernels.row_reductions import (
     powers_of,
     weights,
 )
-from gradcli.kernels.sums.cascade_sum import LARGEST, in_turn
+from gradcli.kernels.sums.cascade_sum import LARGEST, in_turn, wide
 from gradcli.ops.arithmetic.arithmetic import neg
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -30,7 +30,7 @@ from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.lints import guessed_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
-from gradcli.ops.reduction.sum import sum_dims, wide
+from gradcli.ops.reduction.sum import sum_dims
 from gradcli.state import active
 
 _REGISTER = 64

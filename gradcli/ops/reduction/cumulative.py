@@ -13,6 +13,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import function, refuse_out
@@ -26,7 +27,7 @@ from gradcli.ops.elementwise.comparison import logical_xor, where
 from gradcli.ops.elementwise.unary import abs_, exp, is_complex, log
 from gradcli.ops.indexing.gather import scatter_add
 from gradcli.ops.reduction.prod import prod_dim
-from gradcli.ops.reduction.sum import cast_array, check_reduced, reduction, sum_dims, wide, wider
+from gradcli.ops.reduction.sum import cast_array, check_reduced, reduction, sum_dims
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.partial_writes import assign
 from gradcli.ops.shape.rearranging import flip

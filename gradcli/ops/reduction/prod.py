@@ -10,8 +10,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
-from gradcli.kernels.sums.cascade_sum import LARGEST
-from gradcli.kernels.sums.lane_product import lane_product
+from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import refuse_out

@@ -10,6 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
@@ -34,7 +35,6 @@ from gradcli.ops.indexing.select import (
     index_select,
     part_positions,
 )
-from gradcli.ops.reduction.sum import wide
 
 _UFUNCS = {
     "sum": np.add,

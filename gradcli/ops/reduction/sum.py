@@ -20,7 +20,15 @@ from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels import vector_math
-from gradcli.kernels.sums.cascade_sum import LARGEST, MANY, Step, ordered_sum, steps_of
+from gradcli.kernels.sums.cascade_sum import (
+    LARGEST,
+    MANY,
+    Step,
+    is_float,
+    ordered_sum,
+    steps_of,
+    wide,
+)
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules, refuse_out
@@ -91,27 +99,6 @@ def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any =
         return folded
     # Not by NumPy's keepdims: the strides that it gives the dimensions are not PyTorch's.
     return np.expand_dims(folded, tuple(range(array.ndim)) if dims is None else dims)
-
-
-def wide(array: Any) -> Any:
-    """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and _is_float(array) else array
-
-
-def wider(array: Any) -> Any:
-    """An array in the next wider dtype, in which PyTorch adds up one element after another."""
-    dtype = _WIDER.get(array.dtype)
-    return wide(array) if dtype is None else array.astype(dtype)
-
-
-_WIDER: dict[Any, Any] = {
-    np.dtype(np.float32): np.float64,
-    np.dtype(np.complex64): np.complex128,
-}
-
-
-def _is_float(array: Any) -> bool:
-    return dtypes.of_array(array).category == "float"
 
 
 def cast_array(array: Any, dtype: DType | None) -> Any:
@@ -276,7 +263,7 @@ def _nansum_array(
 ) -> Any:
     if self.dtype.kind == "c":
         raise GradcliError("E203", "nansum() is not defined for complex tensors")
-    if _is_float(self):
+    if is_float(self):
         self = np.where(np.isnan(self), self.dtype.type(0), self)
     return _sum_array(self, dims, keepdim, dtype)
 
