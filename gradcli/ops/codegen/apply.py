@@ -44,8 +44,7 @@ from gradcli.autograd.tensor import (
     storage_of,
 )
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic.half_precision import with_exact_number
-from gradcli.ops.codegen import runtime
+from gradcli.ops.codegen import promotion, runtime
 from gradcli.ops.codegen.node_class import node_class
 from gradcli.ops.codegen.signature import Layout, layout_of, local, tuple_of, when
 from gradcli.ops.definition.dtype_support import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
@@ -60,9 +59,9 @@ _FIXED: dict[str, Any] = {
     "SCALAR_METADATA": SCALAR_METADATA,
     "Storage": Storage,
     "DEFERRED": DEFERRED,
-    "EVERYDAY": runtime.EVERYDAY,
+    "EVERYDAY": promotion.EVERYDAY,
     "GradcliError": GradcliError,
-    "NUMBERS": runtime.NUMBERS,
+    "NUMBERS": promotion.NUMBERS,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
     "accumulator": accumulator,
@@ -73,7 +72,7 @@ _FIXED: dict[str, Any] = {
     "creation_of": runtime.creation_of,
     "deferred": deferred,
     "devices_differ": runtime.devices_differ,
-    "floating": runtime.floating,
+    "floating": promotion.floating,
     "forced": forced,
     "gradient_edge": gradient_edge,
     "metadata_of_pair": metadata_of_pair,
@@ -82,11 +81,11 @@ _FIXED: dict[str, Any] = {
     "new": object.__new__,
     "no_complex_gradient": no_complex_gradient,
     "number_of": runtime.number_of,
-    "number_and_array": runtime.number_and_array,
-    "promoted": runtime.promoted,
+    "number_and_array": promotion.number_and_array,
+    "promoted": promotion.promoted,
     "refresh": refresh,
     "storage_of": storage_of,
-    "with_exact_number": with_exact_number,
+    "with_exact_number": promotion.with_exact_number,
     "wrong_operand": runtime.wrong_operand,
 }
 
@@ -105,6 +104,9 @@ def generate(op: Op) -> None:
     op.apply = apply
     for table, name in op.bindings:
         table[name] = apply
+
+
+Op.compile = generate
 
 
 class _ApplyWriter:

@@ -32,7 +32,8 @@ from gradcli.ops.binding.catalogue import (
     refuse_out,
     unary_operators,
 )
-from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
+from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, op, pointwise
 

@@ -15,7 +15,8 @@ from gradcli.ops.arithmetic.arithmetic import with_number, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
-from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
+from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where

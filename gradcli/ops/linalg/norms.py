@@ -15,7 +15,8 @@ from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.norms import sum_in_turn, sum_of_squares
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims
-from gradcli.ops.codegen.runtime import check_subtraction, type_name
+from gradcli.ops.codegen.promotion import check_subtraction
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, refusing

@@ -19,7 +19,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
-from gradcli.ops.codegen.runtime import NUMBERS
+from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import op
 from gradcli.ops.reduction.extrema import picked, put_selected

@@ -33,7 +33,8 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules, refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
-from gradcli.ops.codegen.runtime import EVERYDAY, NATIVE_SCALARS, type_name
+from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op

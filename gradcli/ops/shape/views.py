@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import check_write, function, method
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, sizes_of
-from gradcli.ops.codegen.runtime import NATIVE_SCALARS
+from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.op import Op, op
