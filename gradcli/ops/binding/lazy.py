@@ -24,7 +24,8 @@ LATER = {
     ),
     "elementwise.rounding": "ceil fix floor frac nan_to_num positive round trunc",
     "indexing.masks": (
-        "argwhere masked_fill masked_scatter masked_select nonzero put take unravel_index"
+        "argwhere combinations masked_fill masked_scatter masked_select nonzero put take "
+        "unravel_index"
     ),
     "linalg.decompositions": "eigh eigvalsh qr svd svdvals",
     "linalg.eigenvalues": "eig eigvals",
@@ -82,8 +83,7 @@ LATER = {
     "reduction.statistics": "median mode nanmedian std std_mean var var_mean",
     "reduction.unique": "unique unique_consecutive",
     "shape.rearranging": (
-        "diag diag_embed diagflat flip fliplr flipud repeat repeat_interleave roll rot90 tile "
-        "tril triu"
+        "diag diag_embed diagflat flip fliplr flipud repeat roll rot90 tile tril triu"
     ),
     "signal.fft": (
         "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft "

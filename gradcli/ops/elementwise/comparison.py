@@ -310,7 +310,7 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
     """
     refuse_out("where", out)
     if input is None and other is None:
-        from gradcli.ops.indexing.masks import nonzero
+        from gradcli.ops.indexing.masks import nonzero  # lazy: family: masks
 
         check_tensors("where", condition=condition)
         return nonzero(condition, as_tuple=True)

@@ -38,6 +38,7 @@ from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
+from gradcli.ops.definition.ref import named
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.shape.views import expand, restore_dims, view
 from gradcli.state import active
@@ -166,6 +167,7 @@ sum_dims = op(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
 )
+named("sum_dims", sum_dims)
 
 
 @reduction("sum")
