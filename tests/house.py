@@ -46,7 +46,7 @@ INSIDE = {
     "explain": "check why blame derive ledger symbols",
     "kernels": "windows linalg sums",
     "language": "loops compiler library functions objects parser hints tree",
-    "nn": "layers utils",
+    "nn": "utils layers",
     "ops": (
         "signal normalisation spatial loss nn linalg special reduction elementwise indexing shape "
         "creation arithmetic binding codegen definition"

@@ -9,11 +9,10 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.init import xavier_uniform_, zeros_
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.linear import Linear
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import xavier_uniform_, zeros_
 from gradcli.ops.binding.catalogue import methods, modules
 
 

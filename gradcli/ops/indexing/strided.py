@@ -9,7 +9,7 @@ import numpy as np
 from gradcli.arrays.strides import overlaps_itself
 from gradcli.arrays.views import window
 from gradcli.autograd.inplace import views, writes
-from gradcli.autograd.inplace.geometry import extent
+from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
