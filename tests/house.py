@@ -40,13 +40,13 @@ do not see each other.
 """
 
 INSIDE = {
-    "arrays": "gpu fusion random",
+    "arrays": "fusion random gpu",
     "autograd": "custom inplace engine recording",
     "cli": "commands repl dot_commands program arguments process",
     "explain": "ledger derive blame why check symbols",
     "kernels": "windows linalg sums",
     "language": "loops compiler library functions objects parser hints tree",
-    "nn": "layers utils",
+    "nn": "utils layers",
     "ops": (
         "signal normalisation spatial loss nn linalg special reduction elementwise indexing shape "
         "creation arithmetic binding codegen definition"
@@ -65,6 +65,14 @@ ops that few programs need, it is a command's body.
 MOST_ENTRIES = 18
 MOST_ENTRIES_OF_THE_PACKAGE = 26
 LONGEST_FUNCTION = 60
+
+LONG = {
+    "gradcli.autograd.engine.engine: _run_ready": (
+        "one loop over local names: a call would be paid for by every node of every pass"
+    ),
+    "gradcli.ops.definition.op: op": "the fields of an entry, each with its default and its line",
+}
+"""The functions that are longer, and why."""
 
 
 class Import(NamedTuple):
@@ -203,7 +211,7 @@ def long_functions() -> Iterator[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > LONGEST_FUNCTION:
+                if lines > LONGEST_FUNCTION and f"{module_of(path)}: {node.name}" not in LONG:
                     yield f"{module_of(path)}: {node.name}"
 
 

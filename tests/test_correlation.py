@@ -12,7 +12,7 @@ import pytest
 
 from gradcli.arrays.fusion.tile_kernels import choose_block
 from gradcli.kernels.windows import convolution
-from gradcli.ops.spatial.unfold import Windows
+from gradcli.kernels.windows.windows import Windows
 
 # samples, channels, outputs, sizes, kernel, stride, padding, dilation, groups
 CASES = [

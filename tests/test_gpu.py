@@ -12,7 +12,7 @@ import pytest
 
 from gradcli.arrays import backend
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.gpu import array as gpu_array
+from gradcli.arrays.gpu import runtime
 from gradcli.arrays.random.philox import philox
 from gradcli.arrays.sizes import Device
 from gradcli.autograd.engine.backward import backward
@@ -46,7 +46,7 @@ def cuda(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Dev
     if request.param == "stand-in":
         stand_in_cupy.install(monkeypatch)
     else:
-        monkeypatch.setattr(gpu_array, "_loaded", [])
+        monkeypatch.setattr(runtime, "_loaded", [])
     return backend.located("test", "cuda")
 
 
@@ -211,7 +211,7 @@ ERRORS = [
 
 @pytest.mark.parametrize(("program", "code", "raises"), ERRORS)
 def test_errors(program: str, code: str, raises: str | None, cuda: Device) -> None:
-    if "cuda:7" in program and backend.cupy().cuda.runtime.getDeviceCount() > 7:
+    if "cuda:7" in program and runtime.cupy().cuda.runtime.getDeviceCount() > 7:
         pytest.skip("there are eight GPUs")
     error = run(program).error
     assert error is not None

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.gpu.array import on_device, on_host, wrapped
+from gradcli.arrays.gpu.runtime import cupy, supported
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.state import active
@@ -34,7 +36,7 @@ def module_of(*operands: Any) -> Any:
     operands is on a GPU. Numbers have no place.
     """
     if _gpus and any(type(getattr(each, "device", "cpu")) is not str for each in operands):
-        from gradcli.arrays.gpu import creation
+        from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
 
         return creation
     return np
@@ -44,7 +46,7 @@ def module_on(device: Device) -> Any:
     """The same for a device, as `located` gives it."""
     if device.type == "cpu":
         return np
-    from gradcli.arrays.gpu import creation
+    from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
 
     return creation
 
@@ -88,8 +90,7 @@ def moved(array: Any, device: Device) -> Any:
         return array
     if device.type == "cpu":
         return to_host(array)
-    from gradcli.arrays.gpu import creation
-    from gradcli.arrays.gpu.array import supported
+    from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
 
     supported(array.dtype)
     return creation.asarray(np.asarray(array))
@@ -116,8 +117,6 @@ def on_the_host(function: Function) -> Function:
     def call(*operands: Any, **options: Any) -> Any:
         if module_of(*operands) is np:
             return function(*operands, **options)
-        from gradcli.arrays.gpu.array import on_device, on_host, wrapped
-
         return wrapped(on_device(function(*on_host(operands), **on_host(options))))
 
     call.__name__ = function.__name__
@@ -130,35 +129,6 @@ def address_of(array: Any) -> int:
     if device_of(array) is _CPU:
         return int(array.__array_interface__["data"][0])
     return int(array.address)
-
-
-def cupy() -> Any:
-    """The module `cupy`. Raises E604 where it is missing or finds no GPU."""
-    from gradcli.arrays.gpu.array import _loaded
-
-    if _loaded:
-        return _loaded[0]
-    try:
-        import cupy
-    except ImportError:
-        raise GradcliError(
-            "E604",
-            "tensors on a GPU need CuPy, which is not installed",
-            help="install `gradcli[cuda12]` or `gradcli[cuda13]`, whichever CUDA the driver has",
-        ) from None
-    try:
-        problem = "" if cupy.is_available() else "CuPy finds no GPU"
-    except RuntimeError as failure:  # a driver that is too old, say
-        problem = f"CuPy cannot use the GPU: {failure}"
-    if problem:
-        raise GradcliError(
-            "E604",
-            problem,
-            help="`gradcli info` lists what there is; without --device and `.cuda()` a program"
-            " computes on the CPU",
-        )
-    _loaded.append(cupy)
-    return cupy
 
 
 def _opened(index: int | None) -> Device:

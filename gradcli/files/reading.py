@@ -33,7 +33,7 @@ def read(file: DataFile) -> Any:
             )
         file = _Held(file, data)
     if file.format == "npy":
-        from gradcli.files.npy import decode
+        from gradcli.files.npy import decode  # lazy: start-up: one format
 
         if file.key:
             raise file.missing("array", file.key, ())
@@ -41,10 +41,10 @@ def read(file: DataFile) -> Any:
     if file.format in ("npz", "safetensors"):
         return _part(file)
     if file.format == "csv":
-        from gradcli.files.csv import decode as table
+        from gradcli.files.csv import decode as table  # lazy: start-up: one format
 
         return table(file, file.content())
-    from gradcli.files.json import decode as document
+    from gradcli.files.json import decode as document  # lazy: start-up: one format
 
     return document(file, file.content())
 
@@ -83,11 +83,11 @@ def _part(file: DataFile) -> Any:
     """An archive, or the array in it that the key names."""
     archive: Mapping[str, Any]
     if file.format == "npz":
-        from gradcli.files.npy import Archive
+        from gradcli.files.npy import Archive  # lazy: start-up: one format
 
         archive = Archive(file)
     else:
-        from gradcli.files.safetensors import Archive as Safetensors
+        from gradcli.files.safetensors import Archive as Safetensors  # lazy: start-up: one format
 
         archive = Safetensors(file)
     if not file.key:

@@ -28,7 +28,7 @@ def write_arrays(path: str, value: Any) -> None:
 def _encode(path: str, stream: IO[bytes], value: Any) -> None:
     named = value if isinstance(value, Mapping) else {"arr_0": value}
     if path.endswith(".npy"):
-        from gradcli.files.npy import encode
+        from gradcli.files.npy import encode  # lazy: start-up: one format
 
         if len(named) != 1:
             raise GradcliError(
@@ -38,19 +38,19 @@ def _encode(path: str, stream: IO[bytes], value: Any) -> None:
             )
         encode(stream, next(iter(named.values())))
     elif path.endswith(".npz"):
-        from gradcli.files.npy import encode_archive
+        from gradcli.files.npy import encode_archive  # lazy: start-up: one format
 
         encode_archive(stream, named)
     elif path.endswith(".safetensors"):
-        from gradcli.files.safetensors import encode as safetensors
+        from gradcli.files.safetensors import encode as safetensors  # lazy: start-up: one format
 
         safetensors(stream, named)
     elif path.endswith(".csv"):
-        from gradcli.files.csv import encode as table
+        from gradcli.files.csv import encode as table  # lazy: start-up: one format
 
         table(stream, named)
     elif path.endswith(".json"):
-        from gradcli.files.json import encode as document
+        from gradcli.files.json import encode as document  # lazy: start-up: one format
 
         document(stream, value)
     else:

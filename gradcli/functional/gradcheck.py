@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.printing import format_tensor
+from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.engine import backward
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.tensor import Tensor, alias
@@ -275,8 +276,6 @@ def gradgradcheck(
 
 def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
     """Seeds that require grad, from a generator of their own: the session's is left alone."""
-    from gradcli.arrays.random.generator import Generator
-
     generator = Generator()
     seeds = []
     for output in outputs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -47,20 +47,8 @@ def functional_call(
         for name, tensor in getattr(inner, table).items()
         if tensor is not None
     }
-    if strict and given.keys() != places.keys():
-        raise GradcliError(
-            "E204",
-            "functional_call(): the names given are not those of the module",
-            raises="RuntimeError",
-            notes=tuple(
-                f"{what}: {', '.join(sorted(names))}"
-                for what, names in (
-                    ("missing", places.keys() - given.keys()),
-                    ("not expected", given.keys() - places.keys()),
-                )
-                if names
-            ),
-        )
+    if strict:
+        _check_names(given, places)
     before = [(table, name, table[name]) for table, name in places.values()]
     new = {key: given[key] for key in places if key in given}
     if tie_weights:
@@ -77,6 +65,24 @@ def functional_call(
     finally:
         for table, name, tensor in before:
             table[name] = tensor
+
+
+def _check_names(given: dict[str, Tensor], places: Mapping[str, Any]) -> None:
+    """Raise E204 unless the names given are those of the module."""
+    if given.keys() != places.keys():
+        raise GradcliError(
+            "E204",
+            "functional_call(): the names given are not those of the module",
+            raises="RuntimeError",
+            notes=tuple(
+                f"{what}: {', '.join(sorted(names))}"
+                for what, names in (
+                    ("missing", places.keys() - given.keys()),
+                    ("not expected", given.keys() - places.keys()),
+                )
+                if names
+            ),
+        )
 
 
 def _merged(dictionaries: Any) -> dict[str, Tensor]:

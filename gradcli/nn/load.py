@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradcli.nn import init  # noqa: F401
 from gradcli.nn.layers import (  # noqa: F401
     activations,
     attention,
@@ -19,7 +20,7 @@ from gradcli.nn.layers import (  # noqa: F401
     shaping,
 )
 from gradcli.nn.module import Module
-from gradcli.nn.utils import clipping, init, weight_norm  # noqa: F401
+from gradcli.nn.utils import clipping, weight_norm  # noqa: F401
 from gradcli.ops.binding.catalogue import modules
 
 modules["torch.nn"]["Module"] = Module

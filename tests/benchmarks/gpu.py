@@ -17,6 +17,7 @@ from time import perf_counter
 from typing import Any
 
 from gradcli.arrays import backend
+from gradcli.arrays.gpu import runtime
 from gradcli.errors import GradcliError
 from gradcli.limits import Limits
 from gradcli.session import Session
@@ -71,7 +72,7 @@ print(time.perf_counter() - began)
 
 def copy_bandwidth(size: int) -> float:
     """Bytes a second that the GPU reads and writes as it copies an array of so many float32."""
-    cupy = backend.cupy()
+    cupy = runtime.cupy()
     source, target = cupy.ones(size, "float32"), cupy.empty(size, "float32")
     times = []
     for _ in range(12):

@@ -346,7 +346,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
     import scipy.special
 
     from gradcli.arrays import backend
-    from gradcli.arrays.gpu import array as gpu_array
+    from gradcli.arrays.gpu import runtime as gpu_runtime
 
     this = sys.modules[__name__]
     linalg = {name: _function(getattr(np.linalg, name)) for name in LINALG}
@@ -377,6 +377,6 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("cupy."):
             monkeypatch.setattr(this, name.removeprefix("cupy."), module, raising=False)
     monkeypatch.setattr(backend, "_gpus", [])
-    monkeypatch.setattr(gpu_array, "_loaded", [])
+    monkeypatch.setattr(gpu_runtime, "_loaded", [])
     monkeypatch.setattr(counts, "synchronised", 0)
     monkeypatch.setattr(counts, "launched", 0)

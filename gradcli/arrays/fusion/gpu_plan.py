@@ -25,11 +25,12 @@ from gradcli.arrays.fusion.cuda_source import (
     operand_types,
     statement,
 )
-from gradcli.arrays.fusion.executor import Plan, Reference
 from gradcli.arrays.fusion.lazy import DEFERRED, Constant, Sum
+from gradcli.arrays.fusion.plan import Plan, Reference
 from gradcli.arrays.fusion.tile_kernels import cast_block, choose_block, copy_block
 from gradcli.arrays.gpu import creation
-from gradcli.arrays.gpu.array import GPUArray, cupy
+from gradcli.arrays.gpu.array import GPUArray
+from gradcli.arrays.gpu.runtime import cupy
 
 _OPTIONS = ("--fmad=false",)
 

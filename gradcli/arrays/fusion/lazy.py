@@ -31,6 +31,14 @@ LONGEST_CHAIN = 60
 LONG = 4096
 """From here on, adding float32 rows one after another visibly loses digits."""
 
+
+def _not_installed(arrays: Sequence[Any]) -> None:
+    raise RuntimeError("gradcli.arrays.fusion.executor has to be imported before arrays are read")
+
+
+evaluate: Callable[[Sequence[Any]], None] = _not_installed
+"""Computes the deferred ones of some arrays; installed by `gradcli.arrays.fusion.executor`."""
+
 Kernel = Callable[..., Any]
 """A ufunc, or a function with the parameters `(*operands, out)`, that fills a block."""
 
@@ -87,8 +95,6 @@ class Deferred(NDArrayOperatorsMixin):
         Raises MemoryError where there is no room for them.
         """
         if self.value is None:
-            from gradcli.arrays.fusion.executor import evaluate
-
             evaluate([self])
         # Whoever gets this memory may write to it, and plans may read this array still.
         hold(self)

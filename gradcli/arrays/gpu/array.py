@@ -16,22 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gradcli.errors import GradcliError
-
-_loaded: list[Any] = []
-"""CuPy, once the first array on a GPU has asked for it."""
-
-
-def cupy() -> Any:
-    """The module `cupy`, which `gradcli.arrays.backend` has imported."""
-    return _loaded[0]
-
-
-def supported(dtype: Any) -> Any:
-    """A dtype that CuPy has; raises E205 for bfloat16."""
-    if np.dtype(dtype).kind == "V" or np.dtype(dtype).name == "bfloat16":
-        raise GradcliError("E205", "bfloat16 on a GPU is outside the catalogue")
-    return dtype
+from gradcli.arrays.gpu.runtime import cupy, supported
 
 
 class GPUArray(NDArrayOperatorsMixin):
@@ -211,7 +196,7 @@ class GPUArray(NDArrayOperatorsMixin):
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if any(type(each) is not GPUArray and hasattr(each, "force") for each in inputs):
             return NotImplemented  # a deferred array makes it part of its plan
-        from gradcli.arrays.gpu import functions
+        from gradcli.arrays.gpu import functions  # lazy: start-up: only arrays on a GPU
 
         out = keywords.pop("out", (None,))[0]
         if type(out) is GPUArray:
@@ -233,7 +218,7 @@ class GPUArray(NDArrayOperatorsMixin):
     ) -> Any:
         if any(hasattr(kind, "force") for kind in types):
             return NotImplemented
-        from gradcli.arrays.gpu import functions
+        from gradcli.arrays.gpu import functions  # lazy: start-up: only arrays on a GPU
 
         if function is np.result_type:
             return np.result_type(*[getattr(each, "dtype", each) for each in args])

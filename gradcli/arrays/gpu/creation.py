@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.gpu.array import GPUArray, cupy, on_device, supported
+from gradcli.arrays.gpu.array import GPUArray, on_device
+from gradcli.arrays.gpu.runtime import cupy, supported
 
 
 def empty(shape: Any, dtype: Any = float) -> GPUArray:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.gpu.array import cupy
+from gradcli.arrays.gpu.runtime import cupy
 
 Function = Callable[..., Any]
 

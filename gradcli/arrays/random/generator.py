@@ -58,10 +58,8 @@ class Generator:
 
     def __new__(cls, device: Any = "cpu") -> Generator:
         """A generator for a GPU is of a kind of its own; raises E604 where there is no GPU."""
-        if cls is Generator and located("Generator", device).type != "cpu":
-            from gradcli.arrays.random.philox import PhiloxGenerator
-
-            cls = PhiloxGenerator
+        if cls is Generator:
+            cls = KINDS[located("Generator", device).type]()
         return object.__new__(cls)
 
     def __init__(self, device: Any = "cpu") -> None:
@@ -163,7 +161,7 @@ class Generator:
         if count < 16 or not in_blocks:
             drawn = np.array([self._one_normal() for _ in range(count)])
             return drawn * deviation + mean
-        from gradcli.arrays.random.box_muller import fill_blocks
+        from gradcli.arrays.random.box_muller import fill_blocks  # lazy: start-up: normal numbers
 
         whole = count - count % 16
         if dtype.itemsize == 2 and whole != count:  # draws for whole blocks only
@@ -202,3 +200,7 @@ class Generator:
             j = i + draw % (count - i)
             order[i], order[j] = order[j], order[i]
         return np.array(order, np.int64)
+
+
+KINDS: dict[str, Callable[[], type[Generator]]] = {"cpu": lambda: Generator}
+"""What gives the class of the generators of a type of device."""

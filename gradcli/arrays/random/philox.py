@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.gpu import creation
-from gradcli.arrays.gpu.array import cupy
+from gradcli.arrays.gpu.runtime import cupy
 from gradcli.arrays.random.generator import Generator, bounded, takes_two_words
 
 _ROUNDS = 10

@@ -221,25 +221,40 @@ def grad(
         accumulate=False,
         given=given,
     )
-    results: list[Tensor | None] = []
-    for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True)):
-        if gradient is not None and create_graph:
-            results.append(gradient)
-        elif gradient is not None:
-            seen = given.find(gradient)
-            results.append(Tensor(copied_as_it_lies(gradient)) if seen is None else seen)
-        elif materialize_grads:
-            results.append(Tensor(np.zeros_like(tensor.array)[()]))
-        elif allow_unused:
-            results.append(None)
-        else:
-            name = f" (`{tensor.name}`)" if tensor.name else ""
-            raise GradcliError(
-                "E407",
-                f"the input at index {number}{name} was not used to compute the outputs",
-                help="pass allow_unused=True to get None for it",
-            )
-    return tuple(results)
+    return tuple(
+        [
+            _without_path(number, tensor, allow_unused, materialize_grads)
+            if gradient is None
+            else gradient
+            if create_graph
+            else _taken(gradient, given)
+            for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True))
+        ]
+    )
+
+
+def _taken(gradient: Any, given: GivenTensors) -> Tensor:
+    """An array that a pass gave, as a tensor: the seed itself where it is one."""
+    seen = given.find(gradient)
+    return Tensor(copied_as_it_lies(gradient)) if seen is None else seen
+
+
+def _without_path(
+    number: int, tensor: Tensor, allow_unused: bool | None, materialize_grads: bool
+) -> Tensor | None:
+    """What stands for the gradient of an input that is not in the graph; raises E407 where that is
+    not allowed.
+    """
+    if materialize_grads:
+        return Tensor(np.zeros_like(tensor.array)[()])
+    if allow_unused:
+        return None
+    name = f" (`{tensor.name}`)" if tensor.name else ""
+    raise GradcliError(
+        "E407",
+        f"the input at index {number}{name} was not used to compute the outputs",
+        help="pass allow_unused=True to get None for it",
+    )
 
 
 def _batched_grad(

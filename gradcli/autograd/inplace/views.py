@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from gradcli.arrays.backend import address_of, module_of
 from gradcli.arrays.lazy_conjugation import PLAIN, reflected
-from gradcli.autograd.inplace.geometry import geometry
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
 
@@ -18,6 +18,35 @@ conj: Callable[[Tensor], Tensor] = not_installed
 negated: Callable[[Tensor], Tensor] = not_installed
 view_as_complex: Callable[[Tensor], Tensor] = not_installed
 view_as_real: Callable[[Tensor], Tensor] = not_installed
+
+
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
+"""Shape, strides and offset of a view in its base's memory, strides and offset in the view's own
+elements: a real view of complex numbers has two for each of them.
+"""
+
+
+def geometry(base: Any, view: Any) -> Geometry:
+    """How an array lies in the memory of its base."""
+    size = view.itemsize
+    offset = (address_of(view) - address_of(base)) // size
+    return view.shape, tuple(step // size for step in view.strides), offset
+
+
+def extent(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many elements of memory an array spans."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+
+
+def shown(memory: Any, dtype: Any, view: Geometry) -> Any:
+    """The array that shows bytes of memory in a given geometry."""
+    shape, strides, offset = view
+    size = dtype.itemsize
+    start = 0 if 0 in shape else offset * size
+    steps = [step * size for step in strides]
+    return module_of(memory).ndarray(shape, dtype, memory, start, steps)
 
 
 def storage_offset(tensor: Tensor) -> int:

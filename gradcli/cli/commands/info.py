@@ -49,7 +49,7 @@ def _version(package: str) -> str:
 
 def _gpus() -> str:
     """The GPUs that tensors can live on, or why there are none."""
-    from gradcli.arrays.backend import cupy  # lazy: start-up: NumPy
+    from gradcli.arrays.gpu.runtime import cupy  # lazy: start-up: NumPy
 
     try:
         runtime = cupy().cuda.runtime

@@ -48,6 +48,7 @@ from gradcli.kernels import vector_math
 from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
 from gradcli.ops.codegen.node_class import names_in
 from gradcli.ops.definition.op import Op
+from gradcli.ops.definition.ref import Ref
 
 _MOST_PATHS = 16
 """A function with more ways through it than this is written as a call."""
@@ -142,6 +143,8 @@ class Reading:
         return self._rebound[function]
 
     def _meaning(self, value: Any) -> Any:
+        if isinstance(value, Ref):
+            value = value.resolved()
         if isinstance(value, Op):
             return _WrittenOp(self, value)
         if value is choose:

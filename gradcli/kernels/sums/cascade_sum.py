@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays import dtypes
+
 Step = Callable[[Any], Any]
 """A part of a sum: makes of arrays of one shape smaller ones."""
 
@@ -247,3 +249,40 @@ def in_turn(array: Any) -> Any:
     if array.flags.c_contiguous or (array.ndim == 2 and array.strides[0] > array.strides[1] > 0):
         return _plainly(array)
     return _plainly(np.ascontiguousarray(array))
+
+
+def wide(array: Any) -> Any:
+    """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
+    return array.astype(np.float32) if array.dtype.itemsize == 2 and is_float(array) else array
+
+
+def wider(array: Any) -> Any:
+    """An array in the next wider dtype, in which PyTorch adds up one element after another."""
+    dtype = _WIDER.get(array.dtype)
+    return wide(array) if dtype is None else array.astype(dtype)
+
+
+_WIDER: dict[Any, Any] = {
+    np.dtype(np.float32): np.float64,
+    np.dtype(np.complex64): np.complex128,
+}
+
+
+def is_float(array: Any) -> bool:
+    """Whether the elements are real floating-point numbers."""
+    return dtypes.of_array(array).category == "float"
+
+
+def lane_product(lines: Any) -> Any:
+    """The product over the last axis: four registers at a time, then the four, then the numbers in
+    a register and what is left over, one after another.
+    """
+    lanes = REGISTER // lines.dtype.itemsize
+    *others, length = lines.shape
+    whole = length // (4 * lanes) * (4 * lanes)
+    if whole:
+        parts = np.multiply.reduce(lines[..., :whole].reshape(*others, -1, 4, lanes), axis=-3)
+        parts = parts[..., ::2, :] * parts[..., 1::2, :]
+        register = parts[..., 0, :] * parts[..., 1, :]
+        lines = np.concatenate([register, lines[..., whole:]], axis=-1)
+    return np.multiply.accumulate(lines, axis=-1)[..., -1].copy()

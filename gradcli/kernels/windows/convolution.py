@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.ops.spatial.unfold import Sizes, Windows
+from gradcli.kernels.windows.windows import Sizes, Windows
 
 _BLOCK = 1 << 19
 """So many elements of columns are made at a time: they are larger than what they are made from by

@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.tile_kernels import choose_block
 from gradcli.arrays.memory_format import in_format_of_images
-from gradcli.ops.spatial.unfold import Sizes, Windows
+from gradcli.kernels.windows.windows import Sizes, Windows
 
 
 def _flat(places: list[Any], sizes: Sizes) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.language.loops.capture import Watch
-from gradcli.ops.codegen.runtime import EVERYDAY
+from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.trace.builder import StraightLine, Untraceable, same_bits
 from gradcli.trace.ufuncs import Variable
 

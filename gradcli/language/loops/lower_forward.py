@@ -11,7 +11,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.loops.capture import Watch
 from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.tree.base import Expression
-from gradcli.ops.codegen.runtime import number_and_array
+from gradcli.ops.codegen.promotion import number_and_array
 from gradcli.ops.codegen.signature import layout_of
 from gradcli.ops.definition.op import Op
 from gradcli.trace.builder import StraightLine, Untraceable, same

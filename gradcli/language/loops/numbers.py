@@ -10,7 +10,7 @@ from gradcli.language.loops.capture import Watch
 from gradcli.language.loops.expressions import parts
 from gradcli.language.loops.lower_forward import operations_of
 from gradcli.language.tree.base import Expression
-from gradcli.ops.codegen.runtime import EVERYDAY
+from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.trace.builder import StraightLine, Untraceable
 from gradcli.trace.ufuncs import Variable
 

@@ -26,7 +26,7 @@ from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.tree.base import Expression, Statement
 from gradcli.language.tree.scopes import Scope, Variables
-from gradcli.ops.codegen.runtime import EVERYDAY, number_and_array
+from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
 from gradcli.optim.optimizer import Optimizer
 from gradcli.trace.builder import StraightLine, Untraceable, same
 from gradcli.trace.codegen import functions_of

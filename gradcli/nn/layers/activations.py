@@ -6,10 +6,9 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, layer, register
+from gradcli.nn.init import constant_
+from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, layer, new_parameter, register
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import constant_
 
 _INPLACE = {"inplace": False}
 

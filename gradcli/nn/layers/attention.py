@@ -9,11 +9,10 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.init import xavier_uniform_, zeros_
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.linear import Linear
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import xavier_uniform_, zeros_
 from gradcli.ops.binding.catalogue import methods, modules
 
 
@@ -97,26 +96,7 @@ class MultiheadAttention(Module):
     ) -> tuple[Tensor, Tensor | None]:
         if is_causal and attn_mask is None:
             raise GradcliError("E204", "is_causal needs attn_mask", raises="RuntimeError")
-        if query.ndim not in (2, 3):
-            raise GradcliError(
-                "E204",
-                f"queries have 2 or 3 dimensions, not {query.ndim}",
-                raises="AssertionError",
-            )
-        if key.ndim != query.ndim or key.array.shape != value.array.shape:
-            raise GradcliError(
-                "E301",
-                f"queries, keys and values of shapes {tuple(query.array.shape)},"
-                f" {tuple(key.array.shape)} and {tuple(value.array.shape)} do not go together",
-                raises="AssertionError",
-            )
-        if query.array.shape[-1] != self.embed_dim:
-            raise GradcliError(
-                "E301",
-                f"the embedding is {self.embed_dim} wide, and the queries are"
-                f" {query.array.shape[-1]}",
-                raises="AssertionError",
-            )
+        self._check_inputs(query, key, value)
         batched = query.ndim == 3
         swap = batched and self.batch_first
         inputs = self._in_order(query, key, value, swap, batched)
@@ -148,6 +128,29 @@ class MultiheadAttention(Module):
             output = methods["squeeze"](output, 1)
             shown = None if shown is None else methods["squeeze"](shown, 0)
         return output, shown
+
+    def _check_inputs(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        """Raise E204 or E301 unless queries, keys and values go together and with the layer."""
+        if query.ndim not in (2, 3):
+            raise GradcliError(
+                "E204",
+                f"queries have 2 or 3 dimensions, not {query.ndim}",
+                raises="AssertionError",
+            )
+        if key.ndim != query.ndim or key.array.shape != value.array.shape:
+            raise GradcliError(
+                "E301",
+                f"queries, keys and values of shapes {tuple(query.array.shape)},"
+                f" {tuple(key.array.shape)} and {tuple(value.array.shape)} do not go together",
+                raises="AssertionError",
+            )
+        if query.array.shape[-1] != self.embed_dim:
+            raise GradcliError(
+                "E301",
+                f"the embedding is {self.embed_dim} wide, and the queries are"
+                f" {query.array.shape[-1]}",
+                raises="AssertionError",
+            )
 
     def _in_order(
         self, query: Tensor, key: Tensor, value: Tensor, swap: bool, batched: bool

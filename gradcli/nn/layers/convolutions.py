@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.init import fans, kaiming_uniform_
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.linear import draw_bias
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import fans, kaiming_uniform_
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 

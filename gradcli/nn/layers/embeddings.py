@@ -9,10 +9,9 @@ from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.init import normal_
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import normal_
 from gradcli.ops.creation.data import parameter
 
 

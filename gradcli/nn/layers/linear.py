@@ -6,10 +6,9 @@ import math
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.init import kaiming_uniform_, uniform_
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import kaiming_uniform_, uniform_
 
 
 class Identity(Module):

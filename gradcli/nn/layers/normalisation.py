@@ -8,10 +8,9 @@ from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, REQUIRED, layer, register
+from gradcli.nn.init import ones_, zeros_
+from gradcli.nn.layer import FUNCTIONS, REQUIRED, layer, new_parameter, new_tensor, register
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter, new_tensor
-from gradcli.nn.utils.init import ones_, zeros_
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.fill import zeros
 

@@ -13,10 +13,9 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.layers.recurrent_cells import Recurrent, State, linear
 from gradcli.nn.layers.recurrent_node import as_one_node
-from gradcli.nn.parameters import new_parameter
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.shape.joining import cat_, stack_
 from gradcli.state import charge

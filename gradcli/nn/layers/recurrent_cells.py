@@ -8,10 +8,9 @@ from typing import Any, ClassVar
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.nn.layer import FUNCTIONS, register
+from gradcli.nn.init import uniform_
+from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
-from gradcli.nn.parameters import new_parameter
-from gradcli.nn.utils.init import uniform_
 from gradcli.ops.binding.catalogue import methods, modules
 
 State = tuple[Tensor, ...]

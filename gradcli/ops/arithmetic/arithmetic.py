@@ -19,16 +19,17 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.sums.fused_multiply_add import is_fused, multiply_add
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.arithmetic.half_precision import is_half, with_multiple
+from gradcli.ops.arithmetic.half_precision import with_multiple
 from gradcli.ops.binding.catalogue import expose, function
-from gradcli.ops.codegen.runtime import (
+from gradcli.ops.codegen.promotion import (
     EVERYDAY,
     NATIVE_SCALARS,
     check_alpha,
     check_subtraction,
     check_width,
-    wrong_operand,
+    is_half,
 )
+from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import Function, Op, pointwise
 

@@ -13,7 +13,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.half_precision import kernels
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
-from gradcli.ops.codegen.runtime import NUMBERS, check_alpha
+from gradcli.ops.codegen.promotion import NUMBERS, check_alpha, is_half
 from gradcli.ops.definition.op import Function, adapt, parameters_of
 from gradcli.state import active
 
@@ -50,20 +50,6 @@ _GROUP = 32
 """Elements that PyTorch adds at a time."""
 
 _ARRAYS = (np.ndarray, np.generic)
-
-
-def is_half(value: Any) -> bool:
-    """Whether a value is an array of float16 or bfloat16."""
-    return isinstance(value, _ARRAYS) and value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
-
-
-def with_exact_number(forward: Function, self: Any, other: Any) -> Any:
-    """A product or quotient of which the second operand may be a number beside half precision: it
-    keeps its value in float32.
-    """
-    if type(other) is float and is_half(self):
-        return forward(self.astype(np.float32), other).astype(self.dtype)
-    return forward(self, other)
 
 
 def is_unrecorded_half(tensor: Tensor) -> bool:

@@ -11,7 +11,8 @@ from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, refuse_out
-from gradcli.ops.codegen.runtime import EVERYDAY, type_name
+from gradcli.ops.codegen.promotion import EVERYDAY
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, Op
 from gradcli.state import active, look

@@ -169,9 +169,9 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
             raise
         if result is not self:
             if overlapping and name in registry:
-                from gradcli.ops.codegen.aliased_writes import written_in_order
+                from gradcli.ops.codegen import aliased_writes  # lazy: start-up: rarely needed
 
-                written_in_order(registry[name], body, self, args, kwargs, result)
+                aliased_writes.written_in_order(registry[name], body, self, args, kwargs, result)
             write(self, result)
         return self
 

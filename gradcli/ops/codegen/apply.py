@@ -44,8 +44,7 @@ from gradcli.autograd.tensor import (
     storage_of,
 )
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic.half_precision import with_exact_number
-from gradcli.ops.codegen import runtime
+from gradcli.ops.codegen import promotion, runtime
 from gradcli.ops.codegen.node_class import node_class
 from gradcli.ops.codegen.signature import Layout, layout_of, local, tuple_of, when
 from gradcli.ops.definition.dtype_support import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
@@ -60,9 +59,9 @@ _FIXED: dict[str, Any] = {
     "SCALAR_METADATA": SCALAR_METADATA,
     "Storage": Storage,
     "DEFERRED": DEFERRED,
-    "EVERYDAY": runtime.EVERYDAY,
+    "EVERYDAY": promotion.EVERYDAY,
     "GradcliError": GradcliError,
-    "NUMBERS": runtime.NUMBERS,
+    "NUMBERS": promotion.NUMBERS,
     "Tensor": Tensor,
     "TensorMeta": TensorMeta,
     "accumulator": accumulator,
@@ -73,7 +72,7 @@ _FIXED: dict[str, Any] = {
     "creation_of": runtime.creation_of,
     "deferred": deferred,
     "devices_differ": runtime.devices_differ,
-    "floating": runtime.floating,
+    "floating": promotion.floating,
     "forced": forced,
     "gradient_edge": gradient_edge,
     "metadata_of_pair": metadata_of_pair,
@@ -82,11 +81,11 @@ _FIXED: dict[str, Any] = {
     "new": object.__new__,
     "no_complex_gradient": no_complex_gradient,
     "number_of": runtime.number_of,
-    "number_and_array": runtime.number_and_array,
-    "promoted": runtime.promoted,
+    "number_and_array": promotion.number_and_array,
+    "promoted": promotion.promoted,
     "refresh": refresh,
     "storage_of": storage_of,
-    "with_exact_number": with_exact_number,
+    "with_exact_number": promotion.with_exact_number,
     "wrong_operand": runtime.wrong_operand,
 }
 
@@ -105,6 +104,9 @@ def generate(op: Op) -> None:
     op.apply = apply
     for table, name in op.bindings:
         table[name] = apply
+
+
+Op.compile = generate
 
 
 class _ApplyWriter:
@@ -191,41 +193,7 @@ class _ApplyWriter:
                 *[f"    {line}" for line in self._plan(t)],
             ]
         elif count:
-            names = [local(t) for t in self.promoted]
-            first = self.promoted[0]
-            same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
-            alike = " is ".join(f"type(a_{t})" for t in self.promoted)
-            everything = ", ".join(f"a_{t}" for t in self.promoted)
-            large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
-            lines.append("    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":")
-            lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
-            lines += [
-                f"        if {alike} not in ARRAYS:",  # NumPy scalars of one type
-                "            mixed = False",
-                "        else:",
-                f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
-                "            least = active.state.defer_from",
-                f"            if not mixed and ({large}):",
-                f"                a_{first} = deferred(a_{first})",
-            ]
-            arrays = tuple_of([f"a_{t}" for t in self.promoted])
-            if count == 2:
-                a, b = self.promoted
-                lines += [
-                    f"    elif type({names[0]}) is Tensor:",
-                    f"        a_{a} = {names[0]}.array",
-                    f"        mixed, a_{a}, a_{b} = number_and_array(a_{a}, {names[1]})",
-                    f"    elif type({names[1]}) is Tensor:",
-                    f"        a_{b} = {names[1]}.array",
-                    f"        mixed, a_{b}, a_{a} = number_and_array(a_{b}, {names[0]})",
-                ]
-            lines += [
-                "    else:",
-                "        mixed = True",
-                "    if mixed:",
-                f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r},"
-                f" {tuple_of(names)})",
-            ]
+            lines += self._promotion()
         if len(op.tensors) > max(count, 1):
             alike = " is ".join(f"type(a_{t})" for t in op.tensors)
             arrays = tuple_of([f"a_{t}" for t in op.tensors])
@@ -239,6 +207,44 @@ class _ApplyWriter:
                     else f"    if type(a_{t}) is not float:",
                     f"        a_{t} = floating(a_{t})",
                 ]
+        return lines
+
+    def _promotion(self) -> list[str]:
+        """Lines that read the arrays of operands that are promoted to one dtype."""
+        names = [local(t) for t in self.promoted]
+        first = self.promoted[0]
+        same = " or ".join(f"a_{first}.dtype is not a_{t}.dtype" for t in self.promoted[1:])
+        alike = " is ".join(f"type(a_{t})" for t in self.promoted)
+        everything = ", ".join(f"a_{t}" for t in self.promoted)
+        large = " or ".join(f"a_{t}.size >= least" for t in self.promoted)
+        lines = ["    if " + " and ".join(f"type({n}) is Tensor" for n in names) + ":"]
+        lines += [f"        a_{t} = {local(t)}.array" for t in self.promoted]
+        lines += [
+            f"        if {alike} not in ARRAYS:",  # NumPy scalars of one type
+            "            mixed = False",
+            "        else:",
+            f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
+            "            least = active.state.defer_from",
+            f"            if not mixed and ({large}):",
+            f"                a_{first} = deferred(a_{first})",
+        ]
+        arrays = tuple_of([f"a_{t}" for t in self.promoted])
+        if len(self.promoted) == 2:
+            a, b = self.promoted
+            lines += [
+                f"    elif type({names[0]}) is Tensor:",
+                f"        a_{a} = {names[0]}.array",
+                f"        mixed, a_{a}, a_{b} = number_and_array(a_{a}, {names[1]})",
+                f"    elif type({names[1]}) is Tensor:",
+                f"        a_{b} = {names[1]}.array",
+                f"        mixed, a_{b}, a_{a} = number_and_array(a_{b}, {names[0]})",
+            ]
+        lines += [
+            "    else:",
+            "        mixed = True",
+            "    if mixed:",
+            f"        {arrays}, mixed = promoted(op, {tuple(self.promoted)!r}, {tuple_of(names)})",
+        ]
         return lines
 
     def _numbers(self) -> list[str]:
@@ -308,28 +314,7 @@ class _ApplyWriter:
     def _record(self) -> list[str]:
         """Lines that make the node, if gradients are on and an input wants one."""
         op = self.op
-        lines = ["    if state.grad_enabled:"]
-        body: list[str] = []
-        inner: list[str] = []
-        if op.lists:
-            (name,) = op.lists
-            body += [
-                f"edges = [gradient_edge(tensor) for tensor in {name}]",
-                "nodes = tuple([edge[0] for edge in edges])",
-                f"wanted = any([tensor.requires_grad for tensor in {name}])",
-                "nrs = tuple([edge[1] for edge in edges])",
-            ]
-            test = "wanted"
-        else:
-            body.append("loose = False")
-            for i, t in enumerate(op.inputs):
-                body += self._edge(i, local(t))
-            nodes, nrs = [[f"{c}{i}" for i in range(len(op.inputs))] for c in "nr"]
-            inner.append("nodes = " + tuple_of(nodes))
-            # Most are first outputs: a constant costs a long chain no memory.
-            first = tuple_of(["0"] * len(nrs))
-            inner.append(f"nrs = {tuple_of(nrs)} if {' or '.join(nrs)} else {first}")
-            test = " or ".join([*(f"{node} is not None" for node in nodes), "loose"])
+        body, inner, test = self._edges()
         body.append(f"if {test}:")
         if op.name in WITHOUT_COMPLEX_GRADIENT:
             body.append("    if result.dtype.kind == 'c':")
@@ -340,7 +325,41 @@ class _ApplyWriter:
                 "nodes = tuple([edge[0] for edge in edges])",
                 "nrs = tuple([edge[1] for edge in edges])",
             ]
-        inner += [
+        inner += self._node()
+        inner += self._save()
+        body += ["    " + line for line in inner]
+        return ["    if state.grad_enabled:", *["        " + line for line in body]]
+
+    def _edges(self) -> tuple[list[str], list[str], str]:
+        """Lines that find the nodes of the inputs; those that put them together, where a node is
+        made; and the condition for that.
+        """
+        op = self.op
+        if op.lists:
+            (name,) = op.lists
+            lines = [
+                f"edges = [gradient_edge(tensor) for tensor in {name}]",
+                "nodes = tuple([edge[0] for edge in edges])",
+                f"wanted = any([tensor.requires_grad for tensor in {name}])",
+                "nrs = tuple([edge[1] for edge in edges])",
+            ]
+            return lines, [], "wanted"
+        lines = ["loose = False"]
+        for i, t in enumerate(op.inputs):
+            lines += self._edge(i, local(t))
+        nodes, nrs = [[f"{c}{i}" for i in range(len(op.inputs))] for c in "nr"]
+        # Most are first outputs: a constant costs a long chain no memory.
+        first = tuple_of(["0"] * len(nrs))
+        together = [
+            "nodes = " + tuple_of(nodes),
+            f"nrs = {tuple_of(nrs)} if {' or '.join(nrs)} else {first}",
+        ]
+        return lines, together, " or ".join([*(f"{node} is not None" for node in nodes), "loose"])
+
+    def _node(self) -> list[str]:
+        """Lines that make the node and hang the outputs on it."""
+        op = self.op
+        lines = [
             "node = new(node_class)",
             "node.next_nodes = nodes",
             "node.input_nrs = nrs",
@@ -350,26 +369,21 @@ class _ApplyWriter:
             "node.extra = None",
         ]
         if self.single:
-            inner += [
+            return [
+                *lines,
                 f"node.metadata = SCALAR_METADATA.get(type(result)) or {self._metadata()}",
                 "out.grad_fn = node",
                 "out.requires_grad = True",
             ]
-        else:
-            inner.append("node.metadata = tuple([(r.shape, r.dtype) for r in results])")
-            outs = (
-                "outs"
-                if op.outputs == ("*",)
-                else tuple_of([f"outs[{n}]" for n in op.differentiable])
-            )
-            inner += [
-                f"for piece in {outs}:",
-                "    piece.grad_fn = node",
-                "    piece.requires_grad = True",
-            ]
-        inner += self._save()
-        body += ["    " + line for line in inner]
-        return lines + ["        " + line for line in body]
+        every = op.outputs == ("*",)
+        outs = "outs" if every else tuple_of([f"outs[{n}]" for n in op.differentiable])
+        return [
+            *lines,
+            "node.metadata = tuple([(r.shape, r.dtype) for r in results])",
+            f"for piece in {outs}:",
+            "    piece.grad_fn = node",
+            "    piece.requires_grad = True",
+        ]
 
     def _marked(self) -> str:
         """The line that marks what was made under `torch.inference_mode()`."""

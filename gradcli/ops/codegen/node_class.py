@@ -10,29 +10,30 @@ from gradcli.arrays.fusion.lazy import deferred
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.autograd.node import FREED, Node, freed
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.codegen import runtime
+from gradcli.ops.codegen import promotion, runtime, saved
 from gradcli.ops.codegen.signature import Layout, layout_of, local, tuple_of, when
 from gradcli.ops.definition.dtype_support import LEAVING_COMPLEX
 from gradcli.ops.definition.op import Function, Op, parameters_of
+from gradcli.ops.definition.ref import Ref
 from gradcli.state import active
 
 _FIXED: dict[str, Any] = {
     "ARRAYS": ARRAYS,
     "FREED": FREED,
-    "NATIVE_SCALARS": runtime.NATIVE_SCALARS,
+    "NATIVE_SCALARS": promotion.NATIVE_SCALARS,
     "Tensor": Tensor,
     "active": active,
     "brought_home": runtime.brought_home,
-    "check_attached": runtime.check_attached,
-    "check_result": runtime.check_result,
-    "check_saved": runtime.check_saved,
+    "check_attached": saved.check_attached,
+    "check_result": saved.check_result,
+    "check_saved": saved.check_saved,
     "deferred": deferred,
     "freed": freed,
-    "promoted": runtime.promoted,
+    "promoted": promotion.promoted,
     "run_on_tensors": runtime.run_on_tensors,
-    "saved_array": runtime.saved_array,
-    "saved_result": runtime.saved_result,
-    "saved_tensor": runtime.saved_tensor,
+    "saved_array": saved.saved_array,
+    "saved_result": saved.saved_result,
+    "saved_tensor": saved.saved_tensor,
 }
 
 
@@ -62,7 +63,7 @@ def node_class(op: Op) -> type[Node]:
         "refuses": op.node_name == "NotImplemented",
         "run": with_arrays["run"],
         "run_recorded": namespace["run_recorded"],
-        "language_getattr": runtime.saved_attribute,
+        "language_getattr": saved.saved_attribute,
     }
     if "save_result_storage" in namespace:
         body["save_result_storage"] = namespace["save_result_storage"]
@@ -94,6 +95,8 @@ def on_arrays(function: Function) -> Function:
         for name in names_in(function.__code__):
             if name in given:
                 value = given[name]
+                if type(value) is Ref:
+                    value = value.resolved()
                 if type(value) is Op:  # arrays of half precision do not come here
                     value = getattr(value.forward, "__wrapped__", value.forward)
                 names[name] = on_arrays(value)

@@ -1,15 +1,148 @@
-"""Packing what nodes saved: a function of the program stands between a node and a saved tensor."""
+"""What nodes saved: checked when it is read, shown as `grad_fn._saved_NAME`, and packed where a
+function of the program stands between a node and a saved tensor.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
-from gradcli.autograd.node import FREED, Node
+import numpy as np
+
+from gradcli.arrays.views import strides_of
+from gradcli.autograd.node import FREED, AccumulateGrad, Node, detached, freed, modified
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
-from gradcli.autograd.tensor import Tensor
-from gradcli.ops.codegen.runtime import saved_attribute, saved_result
+from gradcli.autograd.tensor import Tensor, gradient_edge, with_history
 from gradcli.ops.definition.op import Op, parameters_of
+from gradcli.state import active
+
+
+def check_saved(node: Node, name: str, tensor: Tensor, expected: int) -> None:
+    """Raise E404 if a saved input was written to since."""
+    assert tensor.storage is not None
+    if tensor.storage.version != expected:
+        shown = tensor.name or ("input" if name == "self" else name)
+        raise modified(node, shown, tensor.storage.version, expected, tensor.storage.place)
+
+
+def check_attached(node: Node, name: str, tensor: Tensor, edge: int) -> None:
+    """Raise E404 if a saved input without grad_fn had one when it was saved."""
+    source = node.next_nodes[edge]
+    if source is not None and type(source) is not AccumulateGrad:
+        raise detached(node, tensor.name or ("input" if name == "self" else name))
+
+
+def check_result(node: Any, name: str, storage: Any, expected: int) -> None:
+    """Raise E404 if a saved result was written to since."""
+    if storage.version != expected:
+        op = node.op
+        if op.outputs == ("*",) or op.outputs.index(name) in op.differentiable:
+            name = node.assigned or name
+        raise modified(node, name, storage.version, expected, storage.place)
+
+
+def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
+    """A saved input as a tensor with the history that it had when it was saved."""
+    source = None if edge is None else node.next_nodes[edge]
+    if source is None:
+        return Tensor(tensor.array) if tensor.requires_grad else tensor
+    if isinstance(source, AccumulateGrad):
+        # What a hook unpacked has another value, and stands in the leaf's place.
+        return tensor if gradient_edge(tensor)[0] is source else source.variable
+    assert edge is not None
+    made_by = tensor.grad_fn
+    if made_by is source or (made_by is not None and made_by.next_nodes == (source,)):
+        return tensor  # the latter is the copy of a value that was overwritten
+    return with_history(tensor.array, source, node.input_nrs[edge])
+
+
+def saved_array(node: Node, number: Any) -> Any:
+    """A saved number as the 0-dim tensor that PyTorch wraps it in; beside half precision, which
+    would take digits from it, as it is where nothing is recorded.
+    """
+    shape, dtype = node.metadata[0]
+    if dtype.itemsize == 2 and not active.state.grad_enabled:
+        return number
+    array = np.asarray(number)
+    wrapped = Tensor((array if dtype.itemsize == 2 and shape else array.astype(dtype))[()])
+    if active.state.recorder is not None:
+        active.state.recorder.wrapped(wrapped)
+    return wrapped
+
+
+def saved_result(node: Node, array: Any, output_nr: int) -> Tensor:
+    """A saved result as a tensor whose history is the node itself; where it was written to a view,
+    the view's history, as long as there is a view.
+    """
+    extra = node.extra
+    renewed = None if extra is None or extra.renewed is None else extra.renewed()
+    return with_history(array, node, output_nr) if renewed is None else with_history(array, renewed)
+
+
+_READ_AS_UNSIGNED = frozenset(
+    {"diagonal", "ignore_index", "offset", "pad", "padding_idx", "shifts"}
+)
+"""Arguments of which PyTorch shows a negative number as an unsigned one of 64 bits."""
+
+
+def _shown(value: Any, unsigned: bool) -> Any:
+    """What an op kept of an argument, as a program sees it."""
+    if unsigned and type(value) is int and value < 0:
+        return value + (1 << 64)
+    return value.shown() if hasattr(value, "shown") else value
+
+
+def saved_attribute(node: Any, name: str) -> Any:
+    """`grad_fn._saved_NAME`: what the node saved; raises E403 where it was freed, AttributeError
+    where it is nothing.
+    """
+    if name.startswith("_raw_saved_"):
+        return raw_saved(node, name)
+    if not name.startswith("_saved_"):
+        return Node.language_getattr(node, name)
+    what = name.removeprefix("_saved_")
+    slots = type(node).__slots__
+    if f"saved_{what}" in slots:
+        value = getattr(node, f"saved_{what}", None)
+        if value is FREED:
+            raise freed(node)
+        if what in node.op.outputs:
+            number = node.op.outputs.index(what)
+            recorded = node.op.outputs == ("result",) or number in node.op.differentiable
+            return saved_result(node, value, number) if recorded else Tensor(value)
+        if type(value) is not Tensor:
+            return None if value is None else Tensor(np.asarray(value)[()])
+        if value.grad_fn is None and not value.requires_grad:
+            return value
+        inputs = node.op.inputs
+        return saved_tensor(node, value, inputs.index(what) if what in inputs else None)
+    for slot in (what, f"argument_{what}", f"argument_{what}s"):
+        if slot in slots:
+            value = getattr(node, slot)
+            unsigned = what in _READ_AS_UNSIGNED
+            if type(value) is tuple:
+                return tuple([_shown(each, unsigned) for each in value])
+            return _shown(value, unsigned)
+    for ending, measure in (("_sym_sizes", tuple), ("_sym_numel", prod)):
+        source = what.removesuffix(ending)
+        if source != what and source in node.op.inputs:
+            return measure(_sizes_of_input(node, node.op.inputs.index(source)))
+    source = what.removesuffix("_sym_strides")
+    if source != what and f"saved_{source}" in slots:
+        value = getattr(node, f"saved_{source}", None)
+        if type(value) is Tensor:
+            return tuple(strides_of(value.array))
+    raise AttributeError(name)
+
+
+def _sizes_of_input(node: Node, number: int) -> tuple[int, ...]:
+    """The shape of an input, which the node that its gradient flows to knows."""
+    source = node.next_nodes[number]
+    return () if source is None else source.metadata[node.input_nrs[number]][0]
+
+
+# --- packing ------------------------------------------------------------------------------------
 
 
 def pack_slot(node: Any, name: str, pack: Pack, unpack: Unpack) -> None:

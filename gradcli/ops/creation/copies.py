@@ -26,10 +26,14 @@ from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function, method
-from gradcli.ops.codegen.runtime import NUMBERS, type_name
+from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.settings import by_rows
 from gradcli.ops.definition.op import Op, op
+from gradcli.ops.definition.ref import named, ref
+
+real_part = ref("real_part")
 
 clone = op(
     "clone",
@@ -126,6 +130,9 @@ def to(
     if not copy and target in (None, self.dtype):
         return self
     return cast_to(self, target or self.dtype)
+
+
+named("to", to)
 
 
 @method("cuda")
@@ -251,7 +258,7 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
         return self
     result = copied.apply(self, src)
     if same and overlapping:
-        from gradcli.ops.codegen.aliased_writes import copied_over
+        from gradcli.ops.codegen.aliased_writes import copied_over  # lazy: start-up: rarely needed
 
         result.array = copied_over(self.array, src.array)
     write(self, result)
@@ -318,8 +325,6 @@ def zero_(self: Tensor) -> Tensor:
 def _cast_gradient(gradient: Any, dtype: Any) -> Any:
     if isinstance(gradient, Tensor):
         if gradient.array.dtype.kind == "c" and dtype.kind == "f":
-            from gradcli.ops.elementwise.complex import real_part
-
             gradient = real_part(gradient)
             if gradient.array.dtype is dtype:
                 return gradient

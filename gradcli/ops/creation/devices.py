@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.arrays import backend
+from gradcli.arrays.gpu.runtime import cupy
 from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, method, modules
@@ -38,7 +39,7 @@ _CUDA = "torch.cuda"
 
 
 def _runtime() -> Any:
-    return backend.cupy().cuda.runtime
+    return cupy().cuda.runtime
 
 
 def _index(name: str, device: Any) -> int:
@@ -89,7 +90,7 @@ def get_device_name(device: Any = None) -> str:
 @function("synchronize", module=_CUDA)
 def synchronize(device: Any = None) -> None:
     """Wait until the GPU has done all that it was asked to. Raises E604 where there is none."""
-    backend.cupy().cuda.Device(_index("synchronize", device)).synchronize()
+    cupy().cuda.Device(_index("synchronize", device)).synchronize()
 
 
 @function("memory_allocated", module=_CUDA)
@@ -97,7 +98,7 @@ def memory_allocated(device: Any = None) -> int:
     """The bytes of the GPU's memory that tensors take; 0 before there are any."""
     if not backend.gpu_in_use():
         return 0
-    return int(backend.cupy().get_default_memory_pool().used_bytes())
+    return int(cupy().get_default_memory_pool().used_bytes())
 
 
 @function("memory_reserved", module=_CUDA)
@@ -105,14 +106,14 @@ def memory_reserved(device: Any = None) -> int:
     """The bytes of the GPU's memory that the program holds; 0 before there are any."""
     if not backend.gpu_in_use():
         return 0
-    return int(backend.cupy().get_default_memory_pool().total_bytes())
+    return int(cupy().get_default_memory_pool().total_bytes())
 
 
 @function("empty_cache", module=_CUDA)
 def empty_cache() -> None:
     """Give memory back that no tensor takes."""
     if backend.gpu_in_use():
-        backend.cupy().get_default_memory_pool().free_all_blocks()
+        cupy().get_default_memory_pool().free_all_blocks()
 
 
 @function("manual_seed", "manual_seed_all", module=_CUDA)

@@ -15,7 +15,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic.arithmetic import div, no_derivative, zeros_like
+from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
     check_floating,
     check_number,
@@ -41,7 +41,6 @@ from gradcli.ops.creation.random import (
 )
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.nn.softmax import along, softmax_
 
 # --- probabilities ------------------------------------------------------------------------------
 
@@ -326,24 +325,3 @@ def multinomial(
     ]
     found = np.stack(places).astype(np.int64)
     return Tensor(found.reshape(*chances.shape[:-1], num_samples))
-
-
-@function("gumbel_softmax", module="torch.nn.functional")
-def gumbel_softmax(
-    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
-) -> Tensor:
-    """A sample of a distribution by its logits, made smooth: softmax of the logits plus Gumbel
-    noise, divided by `tau`. With `hard` the value is a one-hot vector and the gradient that of the
-    smooth sample.
-    """
-    check_tensors("gumbel_softmax", logits=logits)
-    drawn = generator_of(None).exponential(logits.array.size)
-    noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
-    soft: Tensor = along(softmax_, div.apply(logits + Tensor(noise), tau), dim, None)
-    if not hard:
-        return soft
-    chosen = np.argmax(soft.array, axis=dim)
-    at = np.expand_dims(chosen, dim)
-    one_hot = np.zeros_like(soft.array)
-    np.put_along_axis(one_hot, at, 1, dim)
-    return Tensor(one_hot - soft.array) + soft

@@ -138,6 +138,24 @@ def _filled(sizes: tuple[int, ...], value: Any, dtype: DType, device: Device) ->
     return module_on(device).full(sizes, number, dtype.numpy_dtype)[()]
 
 
+def _of_sizes(
+    name: str,
+    value: float,
+    sizes: tuple[Any, ...],
+    size: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    """A tensor of one value, of sizes given one by one or as `size`."""
+    if not sizes and size is None:
+        raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
+    plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
+    target = checked_dtype(name, dtype, dtypes.default_dtype())
+    place = chosen_device(name, device)
+    return made(name, _filled(plain, value, target, place), place, requires_grad)
+
+
 def _constant(name: str, value: float, *names: str) -> Any:
     """A function that makes tensors of one value."""
 
@@ -148,20 +166,10 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        tensor = of_sizes(sizes, size, dtype, device, requires_grad)
+        tensor = _of_sizes(name, value, sizes, size, dtype, device, requires_grad)
         if active.state.batch is not None:
             active.state.batch.shared[id(tensor)] = tensor
         return tensor
-
-    def of_sizes(
-        sizes: tuple[Any, ...], size: Any, dtype: Any, device: Any, requires_grad: bool
-    ) -> Tensor:
-        if not sizes and size is None:
-            raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
-        plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
-        target = checked_dtype(name, dtype, dtypes.default_dtype())
-        place = chosen_device(name, device)
-        return made(name, _filled(plain, value, target, place), place, requires_grad)
 
     def like(
         input: Tensor,
@@ -187,7 +195,8 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        return of_sizes(sizes, size, dtype or self.dtype, device or self.device, requires_grad)
+        kind, place = dtype or self.dtype, device or self.device
+        return _of_sizes(name, value, sizes, size, kind, place, requires_grad)
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
     for body, made_name, words in (

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.random.generator import SESSION_SEED, Generator
+from gradcli.arrays.random.generator import KINDS, SESSION_SEED, Generator
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
@@ -31,6 +31,15 @@ from gradcli.state import active
 
 
 modules["torch"]["Generator"] = Generator
+
+
+def _generator_of_gpus() -> type[Generator]:
+    from gradcli.arrays.random.philox import PhiloxGenerator  # lazy: start-up: only arrays on a GPU
+
+    return PhiloxGenerator
+
+
+KINDS["cuda"] = _generator_of_gpus
 
 
 def check_generator(generator: Any) -> None:

@@ -21,6 +21,7 @@ from gradcli.ops.binding.catalogue import (
     setters,
     tensor_property,
 )
+from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import detach
 from gradcli.ops.definition.lints import check_kept
 from gradcli.state import active
@@ -271,8 +272,6 @@ def size(self: Tensor, dim: int | None = None) -> Any:
     """The sizes, or the size of one dimension."""
     if dim is None:
         return self.shape
-    from gradcli.ops.binding.dims import normal_dim
-
     if not self.array.ndim:
         raise GradcliError("E302", "size(): a 0-dim tensor has no dimensions")
     return int(self.array.shape[normal_dim("size", dim, self.array.ndim)])

@@ -19,10 +19,10 @@ its input's shape and casts it to its input's dtype, so rules do neither.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, not_installed
 from gradcli.ops.definition.dtype_support import NOTHING, Refused
 
 Function = Callable[..., Any]
@@ -70,7 +70,10 @@ class Op:
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
         apply: records the op on tensors; generated when it is first called.
+        compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
+
+    compile: ClassVar[Callable[[Op], None]] = not_installed
 
     __slots__ = (
         "apply",
@@ -146,10 +149,8 @@ class Op:
         self._check()
 
         def generate_and_call(*args: Any, **kwargs: Any) -> Any:
-            from gradcli.ops.codegen.apply import generate
-
             if self.apply is generate_and_call:  # a program may hold this function for long
-                generate(self)
+                self.compile()
                 # Whoever asks for the signature of a call that failed is shown the real one.
                 vars(generate_and_call)["__wrapped__"] = self.apply
             return self.apply(*args, **kwargs)

@@ -32,7 +32,8 @@ from gradcli.ops.binding.catalogue import (
     refuse_out,
     unary_operators,
 )
-from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
+from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, op, pointwise
 
@@ -309,7 +310,7 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
     """
     refuse_out("where", out)
     if input is None and other is None:
-        from gradcli.ops.indexing.masks import nonzero
+        from gradcli.ops.indexing.masks import nonzero  # lazy: family: masks
 
         check_tensors("where", condition=condition)
         return nonzero(condition, as_tuple=True)

@@ -37,6 +37,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.creation.copies import clone, contiguous, copy_
 from gradcli.ops.definition.op import Op, op, pointwise
+from gradcli.ops.definition.ref import named
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
 from gradcli.ops.shape.slicing import select
@@ -81,6 +82,9 @@ def real_part(value: Any) -> Any:
     # The parts of a conjugate are those of the tensor that it shows.
     pairs = view_as_real.apply(conj(value) if _is_conjugate(value) else value)
     return select.apply(pairs, -1, 0)
+
+
+named("real_part", real_part)
 
 
 def imaginary_part(value: Any) -> Any:

@@ -15,10 +15,12 @@ from gradcli.ops.arithmetic.arithmetic import with_number, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
-from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
+from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
+from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.elementwise.unary import is_complex, log
 
 _BY_PRODUCTS = (1, 2, 3, 0.5, -2)
@@ -100,8 +102,6 @@ pow_number = pointwise(
 
 def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     # The limit where 0 ** exponent has none of its own: 0 for any exponent that is not negative.
-    from gradcli.ops.elementwise.complex import real_part
-
     rising = (real_part(exponent) if is_complex(exponent) else exponent) >= 0
     flat = logical_and(self == 0, rising)
     if is_complex(exponent) and not is_complex(self):

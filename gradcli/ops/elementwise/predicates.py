@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
-from gradcli.ops.codegen.runtime import NUMBERS
+from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view

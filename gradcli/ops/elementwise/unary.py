@@ -293,7 +293,7 @@ def _sgn_array(self: Any) -> Any:
 
 
 def _sgn_rule(grad: Any, self: Any, result: Any) -> Any:
-    from gradcli.ops.indexing.masks import masked_fill_number
+    from gradcli.ops.indexing.masks import masked_fill_number  # lazy: family: masks
 
     if not is_complex(self):
         return zeros_like(grad)

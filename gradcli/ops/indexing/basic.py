@@ -20,7 +20,8 @@ from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import operators
-from gradcli.ops.codegen.runtime import check_saved, type_name
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.codegen.saved import check_saved
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.shape.slicing import alias, checked_position, select, slice_
 from gradcli.ops.shape.views import unsqueeze

@@ -17,6 +17,7 @@ from gradcli.arrays.scalars import checked_cast
 from gradcli.autograd.inplace.writes import check_distinct, check_graph
 from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function, refuse_out
@@ -24,7 +25,6 @@ from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.shape.views import expand, reshape
 
 Sizes = tuple[int, ...]

@@ -17,9 +17,11 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
-from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
+from gradcli.ops.shape.joining import stack_
+from gradcli.ops.shape.reshaping import meshgrid
 from gradcli.ops.shape.splitting import unbind_
 from gradcli.ops.shape.views import reshape
 
@@ -314,3 +316,23 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
             raises="IndexError",
         )
     return put.apply(input, index, source, accumulate)
+
+
+# --- combinations -------------------------------------------------------------------------------
+
+
+@function("combinations")
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """Every choice of `r` elements of a vector in order, a row for each."""
+    if isinstance(r, Tensor) or type(r) is float:
+        raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
+    if input.array.ndim != 1 or r < 0:
+        raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
+    if not r:
+        return Tensor(module_of(input.array).empty((0,), input.array.dtype))
+    positions = np.indices((input.array.size,) * r)
+    ordered = (
+        positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
+    )
+    mask = Tensor(module_of(input.array).asarray(ordered.all(0)))
+    return stack_([masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)

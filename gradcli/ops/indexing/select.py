@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays import dtypes
-from gradcli.arrays.backend import module_of
+from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.strides import copied_in_order
@@ -21,6 +21,7 @@ from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.creation.copies import row_order
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.indexing.gather import (
@@ -31,7 +32,8 @@ from gradcli.ops.indexing.gather import (
     positions_along,
     same_dtype,
 )
-from gradcli.ops.shape.views import expand
+from gradcli.ops.shape.reshaping import flatten
+from gradcli.ops.shape.views import expand, unsqueeze, view
 
 Sizes = tuple[int, ...]
 
@@ -358,3 +360,50 @@ def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any
 
 _copied = in_place("index_copy", index_copy_, check=check_along)
 _added = in_place("index_add", index_add_, check=check_along)
+
+
+# --- repeat_interleave --------------------------------------------------------------------------
+
+
+@function("repeat_interleave", method=True)
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element repeated next to itself: so often, or as often as its own entry of `repeats`.
+
+    Without `dim` the tensor is taken as one vector; without `repeats`, the input holds them and
+    positions are returned.
+    """
+    if repeats is None:
+        if input.array.dtype.kind not in "iu":
+            raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
+        return Tensor(_positions(input.array.size, input.array))
+    counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.dtype.kind not in "iu":
+        raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
+    if counts.size and counts.min() < 0:
+        raise GradcliError(
+            "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"
+        )
+    if dim is None:
+        input, dim = flatten(input), 0
+    at = normal_dim("repeat_interleave", dim, input.array.ndim)
+    shape = input.array.shape
+    if not isinstance(repeats, Tensor):
+        apart = unsqueeze.apply(input, at + 1)
+        wide = expand.apply(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
+        joined = (*shape[:at], shape[at] * repeats, *shape[at + 1 :])
+        return view.apply(row_order.apply(wide), joined)
+    if counts.size not in (1, shape[at]):
+        raise GradcliError(
+            "E301",
+            f"repeat_interleave(): {counts.size} repeats for dimension {at} of {shape[at]}",
+        )
+    where = module_of(input.array).asarray(_positions(shape[at], counts))
+    return index_select.apply(input, at, Tensor(where))
+
+
+@on_the_host
+def _positions(size: int, counts: Any) -> Any:
+    """Each position as often as its count says."""
+    return np.repeat(np.arange(size), counts)

@@ -14,7 +14,7 @@ from gradcli.arrays.strides import laid_out_like_operands
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.catalogue import expose
-from gradcli.ops.codegen.runtime import EVERYDAY
+from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.views import reshape, t, transpose
 

@@ -1,4 +1,4 @@
-"""Norms and distance: `norm linalg.norm linalg.vector_norm linalg.matrix_norm dist`."""
+"""Norms and distance: `norm linalg.norm linalg.vector_norm linalg.matrix_norm dist renorm`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,21 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
+from gradcli.ops.arithmetic.arithmetic import reciprocal
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.binding.arguments import check_not_integral, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
-from gradcli.ops.binding.dims import Dims, normal_dims
-from gradcli.ops.codegen.runtime import check_subtraction, type_name
+from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
+from gradcli.ops.codegen.promotion import check_subtraction
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, refusing
-from gradcli.ops.definition.op import op
-from gradcli.ops.elementwise.unary import abs_, sgn
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.elementwise.comparison import where
+from gradcli.ops.elementwise.complex import real_part
+from gradcli.ops.elementwise.unary import abs_, is_complex, sgn
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.linalg.decompositions import svdvals
 from gradcli.ops.reduction.extrema import amax_, amin_
@@ -30,7 +37,6 @@ from gradcli.ops.reduction.sum import (
     reduction,
     sum_all,
     sum_dims,
-    wide,
 )
 from gradcli.ops.shape.views import inverse_permutation, permute, restore_dims, unsqueeze
 
@@ -271,3 +277,53 @@ def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     check_subtraction(input.array, other.array)
     check_floating_dtype("dist", dtypes.result_dtype((input.array, other.array)))
     return dist.apply(input, other, float(p))
+
+
+# --- renorm -------------------------------------------------------------------------------------
+
+_LEAST_NORM = 1e-7
+"""Added to a norm before it divides."""
+
+
+def _other_dims(ndim: int, dim: int) -> tuple[int, ...]:
+    return tuple(d for d in range(ndim) if d != dim)
+
+
+def _renorm_array(self: Any, p: float, dim: int, maxnorm: float) -> Any:
+    norm = vector_norm(self, p, _other_dims(self.ndim, dim), True)
+    scale = np.where(norm > maxnorm, maxnorm / (norm + _LEAST_NORM), 1)
+    return (self * scale).astype(self.dtype)
+
+
+def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> Any:
+    dims = _other_dims(self.ndim, dim)
+    norm = vector_norm(self, p, dims, True)
+    product = conj(self) * grad
+    along = sum_dims(real_part(product) if is_complex(self) else product, dims, True)
+    inverse = reciprocal(norm + _LEAST_NORM)
+    slope = norm_gradient(along, self, norm, p, dims, True)
+    shortened = inverse * maxnorm * (grad if slope is None else grad - inverse * slope)
+    return where(norm > maxnorm, shortened, grad)
+
+
+renorm: Op = op("renorm", "RenormBackward0", _renorm_array, self=_renorm_rule)
+
+
+@function("renorm", method=True, inplace=True)
+def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Tensor:
+    """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
+    Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
+    """
+    refuse_out("renorm", out)
+    check_tensors("renorm", input=input)
+    check_not_integral("renorm", input, "RuntimeError")
+    if p <= 0 or maxnorm < 0:
+        raise GradcliError(
+            "E204",
+            f"renorm(): p is positive and maxnorm not negative, not {p} and {maxnorm}",
+            raises="RuntimeError",
+        )
+    if input.array.ndim < 2:
+        raise GradcliError("E301", "renorm() needs at least two dimensions")
+    at = normal_dim("renorm", dim, input.array.ndim)
+    return renorm.apply(input, float(p), at, float(maxnorm))

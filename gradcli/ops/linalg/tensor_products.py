@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide, wider
 from gradcli.ops.arithmetic.arithmetic import add, mul, zeros
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
@@ -21,7 +22,7 @@ from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
 from gradcli.ops.linalg.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
-from gradcli.ops.reduction.sum import sum_, wide, wider
+from gradcli.ops.reduction.sum import sum_
 from gradcli.ops.shape.reshaping import flatten
 from gradcli.ops.shape.views import (
     expand,

@@ -14,6 +14,7 @@ from gradcli.arrays.fusion.tile_kernels import places_along
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.row_reductions import picked, scattered
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import (
     check_constants,
@@ -27,7 +28,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
 from gradcli.ops.nn.softmax import along, log_softmax_
-from gradcli.ops.reduction.sum import sum_all, sum_dims, wide
+from gradcli.ops.reduction.sum import sum_all, sum_dims
 from gradcli.ops.shape.views import view
 from gradcli.state import active
 

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -18,7 +19,6 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matmul import matmul
 from gradcli.ops.nn.dropout import dropout
 from gradcli.ops.nn.softmax import softmax_, softmax_backward
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.shape.views import transpose
 
 # --- step by step -------------------------------------------------------------------------------

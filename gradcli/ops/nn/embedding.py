@@ -12,6 +12,7 @@ from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import (
     check_floating,
@@ -25,7 +26,6 @@ from gradcli.ops.indexing.gather import check_range
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.linalg.norms import vector_norm
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.shape.views import reshape, view
 
 # --- embedding ----------------------------------------------------------------------------------

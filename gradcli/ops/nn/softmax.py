@@ -1,4 +1,4 @@
-"""`softmax`, `log_softmax` and `softmin`, without overflow."""
+"""`softmax`, `log_softmax` and `softmin`, without overflow, and `gumbel_softmax`."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from gradcli.kernels.row_reductions import (
     powers_of,
     weights,
 )
-from gradcli.kernels.sums.cascade_sum import LARGEST
-from gradcli.ops.arithmetic.arithmetic import neg
+from gradcli.kernels.sums.cascade_sum import LARGEST, wide
+from gradcli.ops.arithmetic.arithmetic import div, neg
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.creation.random import generator_of, shaped
 from gradcli.ops.definition.lints import guessed_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
-from gradcli.ops.reduction.sum import sum_dims, wide
+from gradcli.ops.reduction.sum import sum_dims
 from gradcli.state import active
 
 # --- softmax ------------------------------------------------------------------------------------
@@ -301,3 +302,27 @@ def softmin(
         raise error
     dim = guessed_dim("softmin", input) if dim is None else dim
     return along(softmax_, neg.apply(input), dim, dtype)
+
+
+# --- gumbel_softmax -----------------------------------------------------------------------------
+
+
+@function("gumbel_softmax", module="torch.nn.functional")
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A sample of a distribution by its logits, made smooth: softmax of the logits plus Gumbel
+    noise, divided by `tau`. With `hard` the value is a one-hot vector and the gradient that of the
+    smooth sample.
+    """
+    check_tensors("gumbel_softmax", logits=logits)
+    drawn = generator_of(None).exponential(logits.array.size)
+    noise = -np.log(shaped(drawn, logits.array.shape, logits.dtype))
+    soft: Tensor = along(softmax_, div.apply(logits + Tensor(noise), tau), dim, None)
+    if not hard:
+        return soft
+    chosen = np.argmax(soft.array, axis=dim)
+    at = np.expand_dims(chosen, dim)
+    one_hot = np.zeros_like(soft.array)
+    np.put_along_axis(one_hot, at, 1, dim)
+    return Tensor(one_hot - soft.array) + soft

@@ -10,7 +10,9 @@ import numpy as np
 from gradcli.autograd.inplace.writes import write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
+from gradcli.kernels.windows.windows import Windows
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -22,12 +24,10 @@ from gradcli.ops.normalisation.formula import (
     check_several,
     native_batch_norm,
 )
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.shape.rearranging import repeat_
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.pooling import mean_of_windows
-from gradcli.ops.spatial.unfold import Windows
 
 Sizes = tuple[int, ...]
 

@@ -15,12 +15,12 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.kernels.sums.cascade_sum import LARGEST
+from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
 from gradcli.ops.definition.op import Function, Op, op
-from gradcli.ops.reduction.sum import sum_dims, wide
+from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import expand, reshape
 
 Sizes = tuple[int, ...]

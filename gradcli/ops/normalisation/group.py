@@ -14,6 +14,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.layer_norm import LONGEST, row_variances
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
@@ -28,7 +29,7 @@ from gradcli.ops.normalisation.formula import (
     normalised_backward,
     normalised_by_channel,
 )
-from gradcli.ops.reduction.sum import mean_dims, sum_dims, wide
+from gradcli.ops.reduction.sum import mean_dims, sum_dims
 from gradcli.ops.shape.views import expand, reshape, unsqueezed_in_place
 from gradcli.state import active
 

@@ -12,6 +12,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.layer_norm import LONGEST, row_gradient, row_moments
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add_number, mul
 from gradcli.ops.binding.arguments import check_not_integral, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -20,7 +21,7 @@ from gradcli.ops.creation.copies import contiguous, to
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import rsqrt
 from gradcli.ops.normalisation.formula import Sizes, Statistics, check_affine, normalising
-from gradcli.ops.reduction.sum import mean_dims, wide
+from gradcli.ops.reduction.sum import mean_dims
 
 
 class RowStatistics(Statistics):

@@ -10,6 +10,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
@@ -34,7 +35,6 @@ from gradcli.ops.indexing.select import (
     index_select,
     part_positions,
 )
-from gradcli.ops.reduction.sum import wide
 
 _UFUNCS = {
     "sum": np.add,
@@ -80,21 +80,20 @@ def _indicator(condition: Any, like: Any) -> Any:
     return cast_to(condition, like.dtype if type(like) is Tensor else dtypes.of_array(like))
 
 
-def _gradients(reduced: Function, read: Function, add: Function, fill: Function) -> Function:
-    """The joint rule of both inputs.
-
-    Args:
-        reduced: the op itself.
-        read: the elements at the places of an index.
-        add: adds elements at the places of an index.
-        fill: puts a number at the places of an index.
-    """
+def _of_mean(read: Function, add: Function) -> Function:
+    """The gradients of both inputs of a mean."""
 
     def of_mean(grad: Any, self: Any, src: Any, dim: int, index: Any, included: bool) -> Any:
         counts = zeros_like(grad) + int(included)
         counts = add(counts, dim, index, zeros_like(src) + 1)
         counts = masked_fill_number(counts, counts == 0, 1)
         return grad / counts, read(grad, dim, index) / read(counts, dim, index)
+
+    return of_mean
+
+
+def _of_product(reduced: Function, read: Function, add: Function) -> Function:
+    """The gradients of both inputs of a product."""
 
     def of_product(
         grad: Any, self: Any, src: Any, result: Any, dim: int, index: Any, included: bool
@@ -115,12 +114,34 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
         )
         return grad_self, grad_src
 
+    return of_product
+
+
+def _of_extremum(read: Function, add: Function) -> Function:
+    """The gradients of both inputs of the largest or the smallest element."""
+
     def of_extremum(grad: Any, self: Any, src: Any, result: Any, dim: int, index: Any) -> Any:
         # Those that tie share the gradient evenly.
         self_is = _indicator(self == result, grad)
         src_is = _indicator(src == read(result, dim, index), grad)
         shared = grad / add(self_is, dim, index, src_is)
         return self_is * shared, src_is * read(shared, dim, index)
+
+    return of_extremum
+
+
+def _gradients(reduced: Function, read: Function, add: Function, fill: Function) -> Function:
+    """The joint rule of both inputs.
+
+    Args:
+        reduced: the op itself.
+        read: the elements at the places of an index.
+        add: adds elements at the places of an index.
+        fill: puts a number at the places of an index.
+    """
+
+    of_mean, of_extremum = _of_mean(read, add), _of_extremum(read, add)
+    of_product = _of_product(reduced, read, add)
 
     def rule(
         grad: Any,

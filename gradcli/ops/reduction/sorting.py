@@ -14,15 +14,16 @@ from gradcli.arrays.strides import laid_out_like
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels import selection
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
-from gradcli.ops.codegen.runtime import NUMBERS
+from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import op
 from gradcli.ops.reduction.extrema import picked, put_selected
-from gradcli.ops.reduction.sum import check_reduced, reduction, wide
+from gradcli.ops.reduction.sum import check_reduced, reduction
 
 
 def _order(self: Any, dim: int, descending: bool) -> Any:

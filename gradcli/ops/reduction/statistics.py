@@ -11,6 +11,7 @@ from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels import selection
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
@@ -27,7 +28,6 @@ from gradcli.ops.reduction.sum import (
     mean_dims,
     reduced_count,
     reduction,
-    wide,
 )
 from gradcli.ops.shape.views import expand, restore_dims
 

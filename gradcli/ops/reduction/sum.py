@@ -20,15 +20,25 @@ from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels import vector_math
-from gradcli.kernels.sums.cascade_sum import LARGEST, MANY, Step, ordered_sum, steps_of
+from gradcli.kernels.sums.cascade_sum import (
+    LARGEST,
+    MANY,
+    Step,
+    is_float,
+    ordered_sum,
+    steps_of,
+    wide,
+)
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, methods, modules, refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
-from gradcli.ops.codegen.runtime import EVERYDAY, NATIVE_SCALARS, type_name
+from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
+from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
+from gradcli.ops.definition.ref import named
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.shape.views import expand, restore_dims, view
 from gradcli.state import active
@@ -91,27 +101,6 @@ def fold(ufunc: Any, array: Any, dims: Axes, keepdim: bool = False, dtype: Any =
         return folded
     # Not by NumPy's keepdims: the strides that it gives the dimensions are not PyTorch's.
     return np.expand_dims(folded, tuple(range(array.ndim)) if dims is None else dims)
-
-
-def wide(array: Any) -> Any:
-    """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
-    return array.astype(np.float32) if array.dtype.itemsize == 2 and _is_float(array) else array
-
-
-def wider(array: Any) -> Any:
-    """An array in the next wider dtype, in which PyTorch adds up one element after another."""
-    dtype = _WIDER.get(array.dtype)
-    return wide(array) if dtype is None else array.astype(dtype)
-
-
-_WIDER: dict[Any, Any] = {
-    np.dtype(np.float32): np.float64,
-    np.dtype(np.complex64): np.complex128,
-}
-
-
-def _is_float(array: Any) -> bool:
-    return dtypes.of_array(array).category == "float"
 
 
 def cast_array(array: Any, dtype: DType | None) -> Any:
@@ -178,6 +167,7 @@ sum_dims = op(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
 )
+named("sum_dims", sum_dims)
 
 
 @reduction("sum")
@@ -276,7 +266,7 @@ def _nansum_array(
 ) -> Any:
     if self.dtype.kind == "c":
         raise GradcliError("E203", "nansum() is not defined for complex tensors")
-    if _is_float(self):
+    if is_float(self):
         self = np.where(np.isnan(self), self.dtype.type(0), self)
     return _sum_array(self, dims, keepdim, dtype)
 

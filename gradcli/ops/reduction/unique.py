@@ -9,13 +9,14 @@ import numpy as np
 
 from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor, refuse_batched
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
-from gradcli.ops.reduction.sum import check_reduced, wide
+from gradcli.ops.reduction.sum import check_reduced
 
 Found = tuple[Any, Any, Any]
 """The distinct elements, which of them each element is, and how often each occurs."""

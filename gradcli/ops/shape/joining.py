@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.codegen.runtime import listed, type_name
+from gradcli.ops.codegen.runtime import listed
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten, meshgrid, raised_1d, raised_2d, raised_3d
 from gradcli.ops.shape.slicing import select, slice_
@@ -209,7 +209,7 @@ def block_diag(*tensors: Any) -> Tensor:
     return block_diagonal.apply(parts)
 
 
-# --- combinations -------------------------------------------------------------------------------
+# --- products -----------------------------------------------------------------------------------
 
 
 @function("cartesian_prod")
@@ -221,22 +221,3 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     if len(axes) == 1:
         return axes[0]
     return stack_([flatten(grid) for grid in meshgrid(*axes)], 1)
-
-
-@function("combinations")
-def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of `r` elements of a vector in order, a row for each."""
-    from gradcli.ops.indexing.masks import masked_select
-
-    if isinstance(r, Tensor) or type(r) is float:
-        raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
-    if input.array.ndim != 1 or r < 0:
-        raise GradcliError("E301", f"combinations(): cannot choose {r} elements of this tensor")
-    if not r:
-        return Tensor(module_of(input.array).empty((0,), input.array.dtype))
-    positions = np.indices((input.array.size,) * r)
-    ordered = (
-        positions[:-1] <= positions[1:] if with_replacement else positions[:-1] < positions[1:]
-    )
-    mask = Tensor(module_of(input.array).asarray(ordered.all(0)))
-    return stack_([masked_select.apply(grid, mask) for grid in meshgrid(*[input] * r)], 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.backend import module_of, on_the_host
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
 from gradcli.autograd.tensor import Tensor
@@ -15,11 +15,11 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
-from gradcli.ops.creation.copies import contiguous, row_order
+from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.shape.reshaping import flatten
+from gradcli.ops.definition.ref import ref
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
-from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
+from gradcli.ops.shape.views import reshape, view
 
 # --- flip, roll, rot90 --------------------------------------------------------------------------
 
@@ -144,9 +144,10 @@ def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
 # --- repeat -------------------------------------------------------------------------------------
 
 
-def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int]) -> Any:
-    from gradcli.ops.reduction.sum import sum_dims
+sum_dims = ref("sum_dims")
 
+
+def _repeat_rule(grad: Any, self_sizes: tuple[int, ...], repeats: Sequence[int]) -> Any:
     leading = len(repeats) - len(self_sizes)
     for _ in range(leading):
         grad = sum_dims(grad, (0,), False)
@@ -195,52 +196,6 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
     """The tensor repeated so often along its last dimensions."""
     given = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
     return _repeated("tile", input, (1,) * (input.array.ndim - len(given)) + given)
-
-
-@function("repeat_interleave", method=True)
-def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
-) -> Tensor:
-    """Each element repeated next to itself: so often, or as often as its own entry of `repeats`.
-
-    Without `dim` the tensor is taken as one vector; without `repeats`, the input holds them and
-    positions are returned.
-    """
-    from gradcli.ops.indexing.select import index_select
-
-    if repeats is None:
-        if input.array.dtype.kind not in "iu":
-            raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
-        return Tensor(_positions(input.array.size, input.array))
-    counts = repeats.array.reshape(-1) if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.dtype.kind not in "iu":
-        raise GradcliError("E202", "repeat_interleave(): the counts must be integers")
-    if counts.size and counts.min() < 0:
-        raise GradcliError(
-            "E204", "repeat_interleave(): repeats must not be negative", raises="RuntimeError"
-        )
-    if dim is None:
-        input, dim = flatten(input), 0
-    at = normal_dim("repeat_interleave", dim, input.array.ndim)
-    shape = input.array.shape
-    if not isinstance(repeats, Tensor):
-        apart = unsqueeze.apply(input, at + 1)
-        wide = expand.apply(apart, (*shape[: at + 1], repeats, *shape[at + 1 :]))
-        joined = (*shape[:at], shape[at] * repeats, *shape[at + 1 :])
-        return view.apply(row_order.apply(wide), joined)
-    if counts.size not in (1, shape[at]):
-        raise GradcliError(
-            "E301",
-            f"repeat_interleave(): {counts.size} repeats for dimension {at} of {shape[at]}",
-        )
-    where = module_of(input.array).asarray(_positions(shape[at], counts))
-    return index_select.apply(input, at, Tensor(where))
-
-
-@on_the_host
-def _positions(size: int, counts: Any) -> Any:
-    """Each position as often as its count says."""
-    return np.repeat(np.arange(size), counts)
 
 
 # --- triangles ----------------------------------------------------------------------------------

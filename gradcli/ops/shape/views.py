@@ -14,11 +14,11 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.views import window, with_strides
 from gradcli.autograd.inplace.writes import check_graph, replace_layout
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, alias
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import check_write, function, method
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, sizes_of
-from gradcli.ops.codegen.runtime import NATIVE_SCALARS
+from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.op import Op, op
@@ -181,14 +181,39 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape_(self, other.array.shape)
 
 
+def bits_as(tensor: Tensor, dtype: DType) -> Tensor:
+    """The same memory and version in another dtype, outside the graph. Elements of another size
+    make the last dimension longer or shorter.
+
+    Raises E203 where they do not fit it, or it does not lie without gaps.
+    """
+    result = alias(tensor)
+    array = forced(result.array)
+    old, new = tensor.dtype.itemsize, dtype.itemsize
+    if old != new:
+        problem = ""
+        if not array.ndim:
+            problem = "a 0-dim tensor has no dimension that could grow or shrink"
+        elif array.strides[-1] != old:
+            problem = "the last dimension does not lie in one piece"
+        elif array.shape[-1] * old % new:
+            problem = f"the last dimension, of {array.shape[-1]} elements, is no multiple of it"
+        if problem:
+            raise GradcliError(
+                "E203",
+                f"view(): elements of {tensor.dtype} have {old} bytes and those of {dtype} {new}:"
+                f" {problem}",
+            )
+    result.array = array.view(dtype.numpy_dtype)
+    return result
+
+
 @method("view")
 def view_(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape, one -1 inferred; or in another dtype. Raises E301 where
     that needs a copy.
     """
     if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
-        from gradcli.ops.shape.bitcast import bits_as
-
         return bits_as(self, checked_dtype("view", dtype or sizes[0], self.dtype))
     if not sizes and size is None:
         raise GradcliError("E201", "view() needs the sizes of the view")

@@ -13,7 +13,8 @@ from gradcli.ops.binding.arguments import check_not_integral, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import contiguous
 from gradcli.ops.elementwise.complex import real_part, view_as_complex, view_as_real
-from gradcli.ops.shape.slicing import slice_, strided, unfold_backward
+from gradcli.ops.indexing.strided import strided
+from gradcli.ops.shape.slicing import slice_, unfold_backward
 from gradcli.ops.shape.views import (
     squeeze_dim,
     squeeze_dim_in_place,

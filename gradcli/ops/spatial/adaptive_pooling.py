@@ -17,12 +17,13 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
+from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.reduction.sum import mean_dims, wide
+from gradcli.ops.reduction.sum import mean_dims
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
-from gradcli.ops.spatial.unfold import Sizes
 
 # --- arrays -------------------------------------------------------------------------------------
 

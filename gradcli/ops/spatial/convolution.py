@@ -16,17 +16,18 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.convolution import correlated, paired, spread
+from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import view_as_real
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.shape.slicing import select
 from gradcli.ops.shape.views import expand, reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
-from gradcli.ops.spatial.unfold import Sizes, Windows, per_dimension
+from gradcli.ops.spatial.unfold import per_dimension
 
 
 class Geometry:

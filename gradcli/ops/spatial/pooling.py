@@ -15,16 +15,17 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.max_pool import largest_of_windows
+from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import NOTHING, Refused, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
-from gradcli.ops.spatial.unfold import Sizes, Windows, check_counts, per_dimension
+from gradcli.ops.spatial.unfold import check_counts, per_dimension
 from gradcli.state import active
 
 # --- the largest of a window --------------------------------------------------------------------

@@ -15,10 +15,10 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.reduction.sum import wide
 from gradcli.ops.spatial.adaptive_pooling import adaptive_average
 
 Sizes = tuple[int, ...]

@@ -12,13 +12,14 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
+from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.ops.spatial.pooling import picking, taken_at
-from gradcli.ops.spatial.unfold import Sizes, per_dimension
+from gradcli.ops.spatial.unfold import per_dimension
 
 # --- max_unpool ---------------------------------------------------------------------------------
 

@@ -16,6 +16,8 @@ from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, refusing
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import digamma, lgamma
 
 # --- the incomplete gamma functions -------------------------------------------------------------
@@ -89,9 +91,6 @@ def _mvlgamma_array(self: Any, p: int) -> Any:
 
 
 def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
-    from gradcli.ops.reduction.sum import sum_dims
-    from gradcli.ops.shape.views import unsqueeze
-
     array = self.array if type(self) is Tensor else self
     steps = _steps(p).astype(array.dtype)
     if type(self) is Tensor:

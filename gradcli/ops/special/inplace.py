@@ -17,7 +17,7 @@ from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise import clamp, rounding  # noqa: F401
 from gradcli.ops.elementwise.binary import float_power
 from gradcli.ops.indexing import assignment  # noqa: F401
-from gradcli.ops.shape.slicing import strided
+from gradcli.ops.indexing.strided import strided
 from gradcli.ops.special.error_functions import polygamma
 
 # --- functions ----------------------------------------------------------------------------------

@@ -1,0 +1,46 @@
+"""CuPy: imported when the first array on a GPU asks for it, and what it lacks of NumPy's dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+
+_loaded: list[Any] = []
+"""CuPy, once it is imported."""
+
+
+def cupy() -> Any:
+    """The module `cupy`. Raises E604 where it is missing or finds no GPU."""
+    if _loaded:
+        return _loaded[0]
+    try:
+        import cupy
+    except ImportError:
+        raise GradcliError(
+            "E604",
+            "tensors on a GPU need CuPy, which is not installed",
+            help="install `gradcli[cuda12]` or `gradcli[cuda13]`, whichever CUDA the driver has",
+        ) from None
+    try:
+        problem = "" if cupy.is_available() else "CuPy finds no GPU"
+    except RuntimeError as failure:  # a driver that is too old, say
+        problem = f"CuPy cannot use the GPU: {failure}"
+    if problem:
+        raise GradcliError(
+            "E604",
+            problem,
+            help="`gradcli info` lists what there is; without --device and `.cuda()` a program"
+            " computes on the CPU",
+        )
+    _loaded.append(cupy)
+    return cupy
+
+
+def supported(dtype: Any) -> Any:
+    """A dtype that CuPy has; raises E205 for bfloat16."""
+    if np.dtype(dtype).kind == "V" or np.dtype(dtype).name == "bfloat16":
+        raise GradcliError("E205", "bfloat16 on a GPU is outside the catalogue")
+    return dtype

@@ -1,0 +1,126 @@
+"""Windows that slide over the last dimensions of an array: what convolutions and pools read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from math import prod
+from typing import Any
+
+from gradcli.arrays.backend import module_of
+
+Sizes = tuple[int, ...]
+
+
+class Windows:
+    """How windows lie over the last dimensions of an array, one entry of each per dimension.
+
+    Attributes:
+        kernel: the size of a window.
+        stride: how far apart windows are.
+        padding: how many elements stand before the first one, and after the last.
+        dilation: how far apart the elements of a window are.
+    """
+
+    __slots__ = ("dilation", "kernel", "padding", "stride")
+
+    def __init__(self, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
+        self.kernel = kernel
+        self.stride = stride
+        self.padding = padding
+        self.dilation = dilation
+
+    def counts(self, sizes: Sizes, ceil_mode: bool = False) -> Sizes:
+        """How many windows fit each dimension. With `ceil_mode` the last one may stick out, if it
+        starts inside the tensor or before it.
+        """
+        counts = []
+        for size, k, s, p, d in zip(
+            sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
+        ):
+            room = size + 2 * p - d * (k - 1) - 1
+            count = (room + (s - 1 if ceil_mode else 0)) // s + 1
+            if ceil_mode and (count - 1) * s >= size + p:
+                count -= 1
+            counts.append(count)
+        return tuple(counts)
+
+    def pad(self, array: Any, counts: Sizes, value: Any = 0) -> Any:
+        """The array with a number around it, as far as the windows reach; itself where they do not
+        reach over its edge.
+        """
+        sizes = array.shape[-len(self.kernel) :]
+        reach = self.reach(sizes, counts)
+        if reach == sizes and not any(self.padding):
+            return array
+        padded = module_of(array).full((*array.shape[: -len(sizes)], *reach), value, array.dtype)
+        padded[self.inner(sizes)] = array
+        return padded
+
+    def reach(self, sizes: Sizes, counts: Sizes) -> Sizes:
+        """The sizes of the padded array."""
+        return tuple(
+            max(size + 2 * p, (count - 1) * s + d * (k - 1) + 1)
+            for size, count, k, s, p, d in zip(
+                sizes, counts, self.kernel, self.stride, self.padding, self.dilation, strict=True
+            )
+        )
+
+    def inner(self, sizes: Sizes) -> tuple[Any, ...]:
+        """Where the array lies in the padded one."""
+        return (
+            ...,
+            *(slice(p, p + size) for p, size in zip(self.padding, sizes, strict=True)),
+        )
+
+    def elements(self, counts: Sizes) -> Iterator[tuple[Sizes, tuple[Any, ...]]]:
+        """For each place in a window, the place and where all windows have it in a padded array."""
+        for place in product(*map(range, self.kernel)):
+            yield (
+                place,
+                (
+                    ...,
+                    *(
+                        slice(i * d, i * d + (count - 1) * s + 1, s)
+                        for i, count, s, d in zip(
+                            place, counts, self.stride, self.dilation, strict=True
+                        )
+                    ),
+                ),
+            )
+
+    def apart(self) -> bool:
+        """Whether no two windows share an element."""
+        return all(
+            s > d * (k - 1) for k, s, d in zip(self.kernel, self.stride, self.dilation, strict=True)
+        )
+
+    def columns(self, array: Any, counts: Sizes) -> Any:
+        """The windows of an array (N, C, *sizes), as (N, C, elements of a window, windows)."""
+        xp = module_of(array)
+        padded = xp.ascontiguousarray(self.pad(array, counts))
+        outer = padded.ndim - len(counts)
+        steps = padded.strides[outer:]
+        shown: Any = xp.ndarray(
+            (*padded.shape[:outer], *self.kernel, *counts),
+            padded.dtype,
+            padded,
+            0,
+            (
+                *padded.strides[:outer],
+                *(step * d for step, d in zip(steps, self.dilation, strict=True)),
+                *(step * s for step, s in zip(steps, self.stride, strict=True)),
+            ),
+        )
+        return shown.reshape(*padded.shape[:outer], prod(self.kernel), prod(counts))
+
+    def folded(self, columns: Any, sizes: Sizes, counts: Sizes) -> Any:
+        """The reverse of `columns`: every element of the windows added where it was read."""
+        leading = columns.shape[:-2]
+        columns = columns.reshape(*leading, *self.kernel, *counts)
+        xp = module_of(columns)
+        padded = xp.zeros((*leading, *self.reach(sizes, counts)), columns.dtype)
+        skip = (slice(None),) * len(leading)
+        for place, where in self.elements(counts):
+            padded[where] += columns[(*skip, *place)]
+        return xp.ascontiguousarray(padded[self.inner(sizes)])

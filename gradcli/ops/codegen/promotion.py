@@ -1,0 +1,167 @@
+"""What dtype operands meet in: numbers beside arrays, several dtypes, half precision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays import dtypes
+from gradcli.arrays.backend import device_of, moved
+from gradcli.arrays.fusion.lazy import deferred
+from gradcli.arrays.strides import cast_in_order
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.codegen.runtime import check_devices, type_name, wrong_operand
+from gradcli.ops.definition.op import Function
+from gradcli.state import active
+
+_LEAST, _MOST = -(2**63), 2**64 - 1
+
+_ARRAYS = (np.ndarray, np.generic)
+
+
+def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
+    """Whether an array and a number need promotion, the array, and the number as NumPy must see it.
+
+    NumPy lets a Python number take a floating array's dtype, as PyTorch does; all else is promoted
+    by our own rules. A large array is the beginning of a plan.
+    """
+    kind = type(number)
+    if kind is int:
+        if not _LEAST <= number <= _MOST:
+            check_width(number)
+    elif kind is not float:
+        return True, array, number
+    if type(array) in NATIVE_SCALARS:
+        return False, array, number
+    if array.dtype not in EVERYDAY:
+        return True, array, number
+    if array.size >= active.state.defer_from:
+        return False, deferred(array), number
+    if not number or type(array) is not np.ndarray:  # 0.0 and -0.0 are one key
+        return False, array, number
+    known = _numbers[array.itemsize]
+    made = known.get(number)
+    if made is None:
+        if len(known) == _MANY:
+            known.clear()
+        made = known[number] = np.array(number, array.dtype)
+    return False, array, made
+
+
+_numbers: dict[int, dict[float, Any]] = {4: {}, 8: {}}
+"""Numbers as arrays with so many bytes, which NumPy computes with sooner than with Python's."""
+
+
+_MANY = 4096
+"""How many numbers are remembered."""
+
+
+NATIVE_SCALARS = frozenset({np.float32, np.float64})
+
+
+_HALF = (dtypes.float16, dtypes.bfloat16)
+
+
+EVERYDAY = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+def promoted(
+    op: Any, names: tuple[str, ...], operands: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], bool | tuple[Any, ...]]:
+    """The operands' arrays in their common dtype, and whether that changed any of the tensors: the
+    operands' devices where there were several.
+
+    Raises E202 for an operand that is neither a tensor nor a number, and E208 as `check_devices`.
+    """
+    arrays = []
+    for name, operand in zip(names, operands, strict=True):
+        if type(operand) is Tensor:
+            arrays.append(operand.array)
+        elif type(operand) in NUMBERS or isinstance(operand, np.generic):
+            arrays.append(operand)
+        else:
+            raise wrong_operand(op, name, operand)
+    without = len(names) == len(op.tensors) and Tensor not in map(type, operands)
+    if without and op.name not in _OF_NUMBERS:
+        raise wrong_operand(op, names[0], operands[0])
+    if op.name == "sub":
+        check_subtraction(*arrays)
+    dtype = dtypes.result_dtype(arrays)
+    mixed = any(
+        type(operand) is Tensor and operand.array.dtype is not dtype.numpy_dtype
+        for operand in operands
+    )
+    homes = tuple([None if type(each) in NUMBERS else device_of(each) for each in arrays])
+    if len({home for home in homes if home is not None}) > 1:
+        check_devices(op, arrays)
+        device = next(home for home in homes if home is not None and home.type != "cpu")
+        cast = [dtypes.cast(array, dtype) for array in arrays]
+        return tuple([each if home is None else moved(each, device)
+                      for each, home in zip(cast, homes, strict=True)]), homes  # fmt: skip
+    if op.exact_numbers and dtype in _HALF:
+        first, second = arrays
+        if type(second) in NUMBERS or not second.ndim:
+            return (dtypes.cast(first, dtype), float(second)), True
+    return tuple(cast_in_order(array, dtype) for array in arrays), mixed
+
+
+_OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
+"""Ops that PyTorch's functions take two numbers for, and no tensor."""
+
+
+def check_width(number: int) -> None:
+    """Raise E204 for a Python integer of more than 64 bits."""
+    if not _LEAST <= number <= _MOST:
+        raise GradcliError("E204", "the integer does not fit 64 bits", raises="OverflowError")
+
+
+def check_alpha(self: Any, other: Any, alpha: Any) -> None:
+    """Raise E202 for a factor that is no number, E203 where arrays of integers, or bools, are added
+    with one that is a float.
+    """
+    if type(alpha) not in NUMBERS and not isinstance(alpha, np.generic):
+        raise GradcliError("E202", f"alpha must be a number, not {type_name(alpha)}")
+    kind = np.result_type(self, other).kind
+    if isinstance(alpha, (complex, np.complexfloating)) and kind != "c":
+        raise GradcliError("E204", "alpha must be real for tensors that are", raises="RuntimeError")
+    if type(alpha) is float and kind in "iub":
+        raise GradcliError("E203", "alpha must be an integer for tensors of integers")
+
+
+def check_subtraction(*operands: Any) -> None:
+    """Raise E203 where a bool is subtracted, or subtracted from: a number, or an array's dtype."""
+    for operand in operands:
+        if type(operand) is bool or getattr(operand, "dtype", None) == np.bool_:
+            raise GradcliError(
+                "E203",
+                "`-` is not defined for bools",
+                help="make it a number first, `mask.float()`, or use `^` or `~`",
+            )
+
+
+NUMBERS = frozenset({bool, int, float, complex})
+
+
+def floating(array: Any) -> Any:
+    """The array of an integer operand in the default floating dtype; any other as it is."""
+    if type(array) in NUMBERS:
+        return float(array) if type(array) is not complex else array
+    if array.dtype.kind in "iub":
+        return dtypes.cast(array, dtypes.default_dtype())
+    return array
+
+
+def is_half(value: Any) -> bool:
+    """Whether a value is an array of float16 or bfloat16."""
+    return isinstance(value, _ARRAYS) and value.dtype.itemsize == 2 and value.dtype.kind not in "iu"
+
+
+def with_exact_number(forward: Function, self: Any, other: Any) -> Any:
+    """A product or quotient of which the second operand may be a number beside half precision: it
+    keeps its value in float32.
+    """
+    if type(other) is float and is_half(self):
+        return forward(self.astype(np.float32), other).astype(self.dtype)
+    return forward(self, other)

@@ -1,0 +1,121 @@
+"""`as_strided`: a window on the memory that a tensor shares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.strides import overlaps_itself
+from gradcli.arrays.views import window
+from gradcli.autograd.inplace import views, writes
+from gradcli.autograd.inplace.views import extent
+from gradcli.autograd.inplace.writes import base_array
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.binding.catalogue import function, method
+from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.definition.op import Op, op
+from gradcli.ops.indexing.select import index_add
+from gradcli.ops.shape.partial_writes import assign
+from gradcli.ops.shape.views import reshape
+
+Sizes = tuple[int, ...]
+
+
+def _strided_backward(
+    grad: Any, self_sizes: Sizes, size: Sizes, stride: Sizes, offset: int, layout: Sizes
+) -> Any:
+    # The window is put into memory that holds the input too, and the input is read from there. A
+    # window on a view may show what is no part of the input.
+    before = max(0, -offset)
+    span = before + max(extent(self_sizes, layout), offset + extent(size, stride))
+    memory = zeros(grad, (span,))
+    if overlaps_itself(size, stride):
+        where: Any = np.array(before + offset)
+        for step, count in zip(stride, size, strict=True):
+            where = where[..., None] + np.arange(count) * step
+        index = Tensor(where.reshape(-1)) if type(grad) is Tensor else where.reshape(-1)
+        memory = index_add(memory, 0, index, reshape(grad, (where.size,)))
+    else:
+        assign(as_strided(memory, size, stride, before + offset, (1,)), grad)
+    return as_strided(memory, self_sizes, layout, before, (1,))
+
+
+as_strided: Op = op(
+    "as_strided",
+    "AsStridedBackward0",
+    lambda self, size, stride, offset, layout: window(self, size, stride, offset),
+    view=True,
+    # Several elements of a window may be one element of memory: their gradients add up.
+    self=_strided_backward,
+)
+
+
+def strided(tensor: Tensor, size: Sizes, stride: Sizes, offset: int) -> Tensor:
+    """A window on a tensor's memory, in the graph: strides in elements, the offset from the
+    tensor's own first one.
+    """
+    return as_strided.apply(tensor, tuple(size), tuple(stride), offset, _strides(tensor))
+
+
+def _strides(tensor: Tensor) -> Sizes:
+    """The tensor's strides in elements."""
+    itemsize = tensor.array.itemsize
+    return tuple(step // itemsize for step in tensor.array.strides)
+
+
+@function("as_strided", method=True)
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A window on the memory that the tensor shares: sizes, strides and offset in elements.
+
+    Raises E301 where it reaches beyond that memory.
+    """
+    return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
+
+
+def _checked_window(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None
+) -> tuple[Sizes, Sizes, int, Sizes]:
+    """What the ops take: the sizes and strides of a window, its offset from the tensor's own first
+    element, and the tensor's strides.
+    """
+    sizes, strides = sizes_of("as_strided", (size,)), sizes_of("as_strided", (stride,))
+    memory = base_array(input)
+    count = memory.nbytes // input.array.itemsize
+    own = views.storage_offset(input)
+    offset = own if storage_offset is None else storage_offset
+    reach = offset + sum((n - 1) * step for n, step in zip(sizes, strides, strict=False))
+    if (
+        len(sizes) != len(strides)
+        or min((*sizes, *strides, offset), default=0) < 0
+        or (0 not in sizes and reach >= count)
+    ):
+        raise GradcliError(
+            "E301",
+            f"as_strided(): sizes {sizes} with strides {strides} and offset {offset} reach beyond"
+            f" the {count} elements in memory",
+        )
+    return sizes, strides, offset - own, _strides(input)
+
+
+as_strided_written: Op = op(
+    "as_strided_",
+    "AsStridedBackward1",
+    as_strided.forward,
+    keeps_layout=True,
+    self=_strided_backward,
+)
+
+
+@method("as_strided_")
+def as_strided_in_place(
+    self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
+    window = _checked_window(self, size, stride, storage_offset)
+    return writes.replace_layout(self, as_strided_written.apply(self, *window))
+
+
+views.as_strided = strided

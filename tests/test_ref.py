@@ -1,0 +1,49 @@
+"""Names of what stands in a family above."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+import gradcli.ops.load  # noqa: F401
+from gradcli.ops.codegen.node_class import on_arrays
+from gradcli.ops.definition.op import registry
+from gradcli.ops.definition.ref import Ref, named, ref
+from gradcli.ops.reduction.sum import sum_dims
+from gradcli.ops.shape import rearranging
+from tests.house import files, module_of
+
+
+def _refs() -> list[tuple[str, str]]:
+    """The module and the name of each `ref("name")` of the package."""
+    found = []
+    for path in files():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "ref":
+                assert isinstance(node.args[0], ast.Constant)
+                found.append((module_of(path), str(node.args[0].value)))
+    return found
+
+
+REFS = _refs()
+
+
+@pytest.mark.parametrize(("module", "name"), REFS, ids=[" ".join(each) for each in REFS])
+def test_a_family_that_is_always_loaded_gives_the_name(module: str, name: str) -> None:
+    resolved = Ref(name).resolved()
+    assert callable(resolved), module
+
+
+def test_a_rule_on_arrays_calls_what_is_named() -> None:
+    assert type(rearranging.sum_dims) is Ref
+    rule = registry["repeat"].rules["self"]
+    given = on_arrays(rule).__globals__["sum_dims"]
+    assert given.__code__ is sum_dims.forward.__code__
+
+
+def test_names_are_given_once() -> None:
+    with pytest.raises(TypeError, match="sum_dims"):
+        named("sum_dims", print)
+    with pytest.raises(KeyError):
+        ref("no_such_name")()
