@@ -35,14 +35,15 @@ def help(run: Run, line: Line) -> None:
 
 def _overview() -> str:
     from gradcli.cli.dot_commands.table import TABLE
-    from gradcli.render.help.topics import SUMMARIES
+    from gradcli.render.help.manual import rendered
+    from gradcli.render.help.pages import topics
 
     width = max(len(command.usage) for command in TABLE.values()) + 2
     rows = [f"  {command.usage.ljust(width)}{command.summary}" for command in TABLE.values()]
     asked = "NAME?"
     rows.append(f"  {asked.ljust(width)}what a value, an op or a module is")
-    topics = ", ".join(SUMMARIES)
-    return "\n".join([*rows, "", f"topics: {topics},\n  any op, any code such as E301\n"])
+    known = f"topics: {', '.join(topics())}, any op, any code such as E301"
+    return "\n".join([*rows, "", rendered(known)])
 
 
 def explain(run: Run, line: Line, name: str) -> None:
