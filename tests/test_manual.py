@@ -7,13 +7,17 @@ import subprocess
 import sys
 import tomllib
 
+import click
 import pytest
 
+from gradcli.cli.arguments.options import FORMATS, PICTURES
+from gradcli.cli.dot_commands.table import TABLE
 from gradcli.cli.group import gradcli as group
 from gradcli.codes import CODES
-from gradcli.render.help.manual import front_page, rendered, sections, source
+from gradcli.files.data_file import FORMATS as FILES
+from gradcli.render.help.manual import rendered, sections, source
 from gradcli.render.help.op_page import op_help
-from gradcli.render.help.pages import _OPS_TOO, topics
+from gradcli.render.help.pages import _OPS_TOO, overview, topics
 from gradcli.render.style import Style
 from gradcli.warning_codes import WARNINGS
 from tests.block_runs import Shell, recorded, same_output, shown
@@ -111,7 +115,7 @@ def test_readme_links_to_every_page() -> None:
 
 def test_every_command_has_a_topic() -> None:
     known = {*topics(), *sections()}
-    assert {name for name in group.commands if name != "program"} - known == set()
+    assert set(group.list_commands(click.Context(group))) - {"program"} - known == set()
 
 
 def test_links_lead_somewhere() -> None:
@@ -264,8 +268,8 @@ def test_no_mark_of_markdown_is_left(name: str) -> None:
 
 
 def test_colour_only_where_allowed() -> None:
-    assert "\x1b[1m" in front_page(Style(True, 80))
-    assert "\x1b" not in front_page(Style(False, 80))
+    assert "\x1b[1m" in overview(Style(True, 80))
+    assert "\x1b" not in overview(Style(False, 80))
 
 
 MARKDOWN = """\
@@ -345,3 +349,18 @@ def test_every_page_has_one_title() -> None:
         titles = re.findall(r"^# .*", prose(source_of(name)), re.MULTILINE)
         assert len(titles) == 1, name
         assert source_of(name).startswith("# ")
+
+
+# --- what a new thing needs ---------------------------------------------------------------------
+
+
+def test_every_dot_command_has_a_row() -> None:
+    rows = re.findall(r"^\| `(\.\w+)", source_of("repl"), re.MULTILINE)
+    assert sorted(rows) == sorted(TABLE)
+
+
+def test_every_format_has_a_row() -> None:
+    page = source_of("formats")
+    for format in (*FORMATS, *PICTURES):
+        assert f"\n| `{format}` |" in page, format
+    assert {f".{name}" for name in FILES} == set(re.findall(r"^\| `(\.\w+)` \| \w", page, re.M))

@@ -258,11 +258,10 @@ def repl(color: str, **given: Any) -> int:
 @click.argument("topic", required=False, shell_complete=_topics)
 def help(topic: str | None) -> int:
     """Explain a topic, an op, or the code of an error."""
-    from gradcli.render.help.manual import front_page
-    from gradcli.render.help.pages import names, page
+    from gradcli.render.help.pages import names, overview, page
 
     terminal = Terminal()
-    text = front_page(terminal.style) if topic is None else page(topic, terminal.style)
+    text = overview(terminal.style) if topic is None else page(topic, terminal.style)
     if text is None:
         assert topic is not None
         raise _unknown("topic or op", topic, names())

@@ -32,6 +32,7 @@ _BETWEEN = "  "
 """What stands between two columns of a table."""
 
 _INLINE = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|\[((?:`[^`]*`|[^\]`])+)\]\(([^)\s]+)\)")
+_ALL_CODE = re.compile(r"`[^`]+`(, `[^`]+`)*")
 _ITEM = re.compile(r"( *)(-|\d+\.) +(.*)")
 _HEADING = re.compile(r"(#{1,3}) +(.*)")
 
@@ -71,14 +72,14 @@ def sections() -> list[str]:
     return [_slug(line[3:]) for _, line in found if line.startswith("## ")]
 
 
-def front_page(style: Style = PLAIN) -> str:
-    """What there is help on."""
-    return rendered(_read(FRONT), style)
+def front_source() -> str:
+    """The Markdown of the front page."""
+    return _read(FRONT)
 
 
-def code_page(code: str, style: Style = PLAIN) -> str:
-    """The text of an error's or a warning's code, without its title."""
-    return rendered(_read(os.path.join("codes", code)), style)
+def code_source(code: str) -> str:
+    """The Markdown of an error's or a warning's code, which has no title."""
+    return _read(os.path.join("codes", code))
 
 
 def _path(page: str) -> str:
@@ -232,14 +233,14 @@ def _table(lines: list[str], style: Style, width: int) -> list[str]:
 
 
 def _cells(line: str, style: Style) -> list[list[Word]]:
-    """The words of a row's cells; a cell that is code alone goes without its marks."""
+    """The words of a row's cells; a cell of nothing but code goes without its marks."""
     texts = re.split(r"(?<!\\)\|", line.strip().removeprefix("|").removesuffix("|"))
     cells = []
     for text in texts:
         text = text.strip().replace("\\|", "|")
-        code = re.fullmatch(r"`([^`]+)`", text)
-        role = "node" if style.color else ""
-        cells.append([[(each, role)] for each in code[1].split()] if code else _words(text, style))
+        if _ALL_CODE.fullmatch(text) and not style.color:
+            text = text.replace("`", "")
+        cells.append(_words(text, style))
     return cells
 
 

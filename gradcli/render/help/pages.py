@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradcli.codes import CODES
-from gradcli.render.help.manual import code_page, rendered, sections, source
+from gradcli.render.help.manual import code_source, front_source, rendered, sections, source
 from gradcli.render.help.manual import topics as manual_topics
 from gradcli.render.style import PLAIN, Style
 from gradcli.warning_codes import WARNINGS
@@ -51,6 +51,11 @@ def page(name: str, style: Style = PLAIN) -> str | None:
     return f"{text}\n{_op(name, style)}" if name in _OPS_TOO else text
 
 
+def overview(style: Style = PLAIN) -> str:
+    """What there is help on."""
+    return rendered(front_source(), style)
+
+
 def names() -> list[str]:
     """Every name that has a page and is at hand without loading layers and optimizers."""
     from gradcli.render.help.op_page import load
@@ -76,7 +81,7 @@ def _code(code: str, style: Style) -> str:
         style.paint(f"{code}: {found.title}", "strong"),
         "a warning; with --strict the exit code is 1" if code in WARNINGS else about,
         "",
-        code_page(code, style),
+        rendered(code_source(code), style),
     ]
     return "\n".join(lines)
 
