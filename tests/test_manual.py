@@ -331,7 +331,7 @@ def test_layout() -> None:
 def test_layout_in_colour() -> None:
     lines = rendered(MARKDOWN, Style(True, 40)).split("\n")
     assert lines[0] == "\x1b[1mA page\x1b[0m"
-    assert lines[2].startswith("Some \x1b[36mcode\x1b[0m \x1b[36mwith\x1b[0m")
+    assert lines[2].startswith("Some \x1b[36mcode with blanks\x1b[0m, ")
     assert "\x1b[1mstrong\x1b[0m words," in lines[2]
     assert "  \x1b[1m$ a command that is longer than the line of the terminal\x1b[0m" in lines
     assert "  what it prints" in lines

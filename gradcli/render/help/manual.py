@@ -36,6 +36,12 @@ _ALL_CODE = re.compile(r"`[^`]+`(, `[^`]+`)*")
 _ITEM = re.compile(r"( *)(-|\d+\.) +(.*)")
 _HEADING = re.compile(r"(#{1,3}) +(.*)")
 
+_GLUE = "\0"
+"""Stands for a blank at which no line ends."""
+
+_GLUED = 28
+"""Code of up to so many characters stays on one line."""
+
 Word = list[tuple[str, str]]
 """What stands between two blanks: texts, each with its role in `Style.paint` or ""."""
 
@@ -175,7 +181,7 @@ def _block(lines: list[str], style: Style, width: int) -> list[str]:
 
 def _heading(level: int, text: str, style: Style) -> list[str]:
     """A heading, underlined where it cannot be bright."""
-    plain = " ".join(_plain(word) for word in _words(text, style))
+    plain = " ".join(_plain(word) for word in _words(text, style)).replace(_GLUE, " ")
     if style.color or level == 3:
         return [style.paint(plain, "strong")]
     return [plain, ("=" if level == 1 else "-") * len(plain)]
@@ -268,13 +274,13 @@ def _words(text: str, style: Style) -> list[Word]:
         pieces.append((text[at : found.start()], ""))
         at = found.end()
         if found[1] is not None:
-            pieces.append((found[1], "node") if style.color else (f"`{found[1]}`", ""))
+            pieces.append(_code_piece(found[1], style))
         elif found[2] is not None:
             pieces.append((found[2], "strong"))
         else:
             shown = found[3]
-            code = shown.startswith("`") and style.color
-            pieces.append((shown.strip("`"), "node") if code else (shown, ""))
+            code = shown.startswith("`")
+            pieces.append(_code_piece(shown.strip("`"), style) if code else (shown, ""))
     pieces.append((text[at:], ""))
     words: list[Word] = [[]]
     for piece, role in pieces:
@@ -284,6 +290,12 @@ def _words(text: str, style: Style) -> list[Word]:
             if part:
                 words[-1].append((part, role))
     return [word for word in words if word]
+
+
+def _code_piece(code: str, style: Style) -> tuple[str, str]:
+    if len(code) <= _GLUED:
+        code = code.replace(" ", _GLUE)
+    return (code, "node") if style.color else (f"`{code}`", "")
 
 
 def _plain(word: Word) -> str:
@@ -309,9 +321,10 @@ def _wrapped(words: list[Word], width: int) -> list[list[Word]]:
 
 
 def _painted(words: Sequence[Word], style: Style) -> str:
-    return " ".join(
+    texts = (
         "".join(style.paint(text, role) if role else text for text, role in word) for word in words
     )
+    return " ".join(texts).replace(_GLUE, " ")
 
 
 def _filled(words: list[Word], style: Style, width: int) -> list[str]:
