@@ -30,6 +30,7 @@ CODES: dict[str, Code] = {
     "E206": Code("division by zero", "ZeroDivisionError", "evaluating"),
     "E207": Code("no such key", "KeyError", "evaluating"),
     "E208": Code("tensors on different devices", "RuntimeError", "evaluating"),
+    "E209": Code("a value that was not expected", "SystemError", "evaluating"),
     "E301": Code("shapes do not fit", "RuntimeError", "evaluating"),
     "E302": Code("index out of range", "IndexError", "evaluating"),
     "E303": Code("cannot unpack", "ValueError", "evaluating"),

@@ -30,11 +30,11 @@ def topic(name: str, style: Style = PLAIN) -> str | None:
     if name == "codes":
         return _codes(style)
     if name == "mistakes":
-        from gradcli.render.help.mistakes import mistakes_page
+        from gradcli.render.help.mistakes import mistakes_page  # lazy: start-up: the parser
 
         return mistakes_page(style)
     if name == "ops":
-        from gradcli.render.help.op_list import op_list
+        from gradcli.render.help.op_list import op_list  # lazy: start-up: all ops
 
         return op_list(style=style)
     text = source(name)
@@ -58,14 +58,14 @@ def overview(style: Style = PLAIN) -> str:
 
 def names() -> list[str]:
     """Every name that has a page and is at hand without loading layers and optimizers."""
-    from gradcli.render.help.op_page import load
+    from gradcli.render.help.op_page import load  # lazy: start-up: all ops
 
     ops = [name for place in ("torch", "torch.nn.functional") for name in load(place)]
     return [*topics(), *sections(), *CODES, *WARNINGS, *ops]
 
 
 def _op(name: str, style: Style) -> str | None:
-    from gradcli.render.help.op_page import op_help
+    from gradcli.render.help.op_page import op_help  # lazy: start-up: all ops
 
     text = op_help(name, min(style.width or 80, 80))
     if text is None:
