@@ -1,4 +1,4 @@
-"""Functions whose gradients `derive` writes down: the gallery of the tests and of README."""
+"""Functions whose gradients `derive` writes down: the gallery of the tests and of the manual."""
 
 from __future__ import annotations
 

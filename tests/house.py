@@ -32,8 +32,7 @@ ROOMS = (
     "state",
     "limits",
     "errors",
-    "codes | warning_codes",
-    "code",
+    "codes",
 )
 """The rooms from the top down: one may import itself and what stands below it. Rooms of one line
 do not see each other.

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from gradcli.cli.program.source import run_program
+from tests.blocks import MANUAL, blocks
 from tests.command_line import CommandLine
 from tests.derivations import GALLERY
-from tests.readme import README
 
 
 @pytest.fixture
@@ -51,26 +51,25 @@ def test_written(gradcli: CommandLine, program: str, shapes: str, expected: list
     assert lines[: len(expected)] == expected
 
 
-def _shown_in_readme() -> list[tuple[str, list[str]]]:
-    """The functions of README's gallery, and the lines that stand below each."""
-    text = README.read_text(encoding="utf-8").partition("### A gallery")[2]
-    block = text.partition("```text\n")[2].partition("\n```")[0]
+def _shown_in_gallery() -> list[tuple[str, list[str]]]:
+    """The functions of the manual's gallery, and the lines that stand below each."""
+    (block,) = blocks(MANUAL / "gallery.md")
     entries = []
-    for entry in block.split("\n\n"):
+    for entry in block.text.removesuffix("\n").split("\n\n"):
         lines = entry.split("\n")
         program = [line for line in lines if not line.startswith("    ")]
         entries.append(("\n".join(program), [line.strip() for line in lines[len(program) :]]))
     return entries
 
 
-@pytest.mark.parametrize(("program", "formulas"), _shown_in_readme())
-def test_gallery_of_readme(gradcli: CommandLine, program: str, formulas: list[str]) -> None:
+@pytest.mark.parametrize(("program", "formulas"), _shown_in_gallery())
+def test_gallery_of_the_manual(gradcli: CommandLine, program: str, formulas: list[str]) -> None:
     found = gradcli("derive", program, "--shape", *dict(GALLERY)[program].split())
     assert [line.split("  #")[0].rstrip() for line in found.out.splitlines()] == formulas
 
 
-def test_gallery_of_readme_is_large() -> None:
-    assert len(_shown_in_readme()) >= 30
+def test_gallery_of_the_manual_is_large() -> None:
+    assert len(_shown_in_gallery()) >= 30
 
 
 @pytest.mark.parametrize(("program", "shapes"), GALLERY)

@@ -12,9 +12,10 @@ from gradcli.codes import CODES
 from gradcli.errors import GradcliError
 from gradcli.render.diagnostics.human import WITHOUT_CLASS
 from gradcli.session import Session
+from tests.blocks import example_of
 from tests.command_line import CommandLine
 
-EXAMPLES = {code: found for code, found in CODES.items() if found.example}
+EXAMPLES = {code: example_of(code) for code in CODES if example_of(code)}
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_examples_of_codes(gradcli: CommandLine, code: str) -> None:
     """The example in `gradcli help CODE` ends with that code and its exit code."""
     found = CODES[code]
-    shown = gradcli("-e", found.example)
+    shown = gradcli("-e", EXAMPLES[code])
     assert shown.code == found.exit_code
     assert shown.err.startswith(f"error[{code}]: ")
     assert " --> program:" in shown.err

@@ -78,14 +78,6 @@ def test_error_programs_show_their_code(case: Path) -> None:
     assert _code(_read(case)) == case.stem[:4]
 
 
-@pytest.mark.parametrize("code", [code for code in CODES if CODES[code].example])
-def test_examples_of_help_show_their_code(code: str, tmp_path: Path) -> None:
-    """`gradcli help CODE` shows a program for the code: it ends with that very error."""
-    program = tmp_path / "example.grad"
-    program.write_text(CODES[code].example + "\n", encoding="utf-8")
-    assert _code(invoke("run", str(program)).stderr) == code
-
-
 if __name__ == "__main__":
     for case in CASES:
         finished = _run(case)

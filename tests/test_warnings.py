@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from gradcli.codes import WARNINGS
 from gradcli.errors import Warned
 from gradcli.session import Session
-from gradcli.warning_codes import WARNINGS
+from tests.blocks import example_of
 from tests.command_line import CommandLine
 
-EXAMPLES = {code: found.example for code, found in WARNINGS.items() if found.example}
+EXAMPLES = {code: example_of(code) for code in WARNINGS if example_of(code)}
 
 
 @pytest.fixture

@@ -13,8 +13,8 @@ from gradcli.cli.dot_commands.line import DotCommand, Line
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Traced
 from gradcli.language.library.namespace import unknown_name
-from gradcli.render.help.pages import page
-from gradcli.render.help.topics import SUMMARIES
+from gradcli.render.help.manual import rendered
+from gradcli.render.help.pages import page, topics
 from gradcli.render.style import block
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def _overview(commands: Mapping[str, DotCommand]) -> str:
     rows = [f"  {command.usage.ljust(width)}{command.summary}" for command in commands.values()]
     asked = "NAME?"
     rows.append(f"  {asked.ljust(width)}what a value, an op or a module is")
-    topics = ", ".join(SUMMARIES)
-    return "\n".join([*rows, "", f"topics: {topics},\n  any op, any code such as E301\n"])
+    known = f"topics: {', '.join(topics())}, any op, any code such as E301"
+    return "\n".join([*rows, "", rendered(known)])
 
 
 def explain(run: Run, line: Line, name: str) -> None:

@@ -19,7 +19,7 @@ from gradcli.language.library.namespace import plain_names, table_of
 from gradcli.language.objects.attributes import Module, attribute_names
 from gradcli.language.parser.tokens import KEYWORDS
 from gradcli.ops.binding import catalogue
-from gradcli.render.help.topics import SUMMARIES
+from gradcli.render.help.pages import topics
 
 if TYPE_CHECKING:
     from gradcli.session import Session
@@ -119,7 +119,7 @@ def _argument(session: Session, kind: Kind, word: str) -> Iterator[Completion]:
             if type(values[name]) is Tensor:
                 yield _completion(name, word, kind_of(values[name]))
     elif kind == "topic":
-        for name in _fitting([*TABLE, *SUMMARIES], word):
+        for name in _fitting([*TABLE, *topics()], word):
             yield _completion(name, word)
         yield from names(session, word)
     else:
