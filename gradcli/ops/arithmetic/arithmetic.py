@@ -100,6 +100,8 @@ add = pointwise(
     _total,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
+    doc="The sum: `input + alpha * other`.",
+    example="torch.add(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 sub = pointwise(
@@ -108,6 +110,8 @@ sub = pointwise(
     lambda self, other, alpha=1: _difference(self, other, alpha),
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(-grad, alpha),
+    doc="The difference: `input - alpha * other`.",
+    example="torch.sub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 rsub_number = pointwise(
@@ -127,7 +131,10 @@ rsub_tensor = pointwise(
 
 @function("rsub")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`other - alpha * input`. Raises E203 for bools."""
+    """`other - alpha * input`. Raises E203 for bools.
+
+    Example: torch.rsub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_subtraction(input.array, other.array if type(other) is Tensor else other)
     if type(other) is Tensor:
         return rsub_tensor.apply(input, other, alpha)
@@ -140,7 +147,14 @@ def _negative(self: Any) -> Any:
     return -self
 
 
-neg = pointwise("neg", "NegBackward0", _negative, self=lambda grad: -grad)
+neg = pointwise(
+    "neg",
+    "NegBackward0",
+    _negative,
+    self=lambda grad: -grad,
+    doc="The input with its sign turned.",
+    example="torch.neg(tensor([-1.5, 0., 2.5]))",
+)
 
 # --- products and quotients ---------------------------------------------------------------------
 
@@ -151,6 +165,8 @@ mul = pointwise(
     exact_numbers=True,
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
+    doc="The product, element by element.",
+    example="torch.mul(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 div = pointwise(
@@ -161,6 +177,8 @@ div = pointwise(
     exact_numbers=True,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
+    doc="The quotient, element by element; integers become floating.",
+    example="torch.true_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 reciprocal = pointwise(
@@ -169,6 +187,8 @@ reciprocal = pointwise(
     lambda self: 1 / self,
     floating=True,
     self=lambda grad, result: -grad * conj(result * result),
+    doc="1 over the input.",
+    example="torch.reciprocal(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -211,8 +231,10 @@ div_rounded = pointwise(
 
 @function("div", "divide", method=True, inplace=True)
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """`input / other`, rounded where `rounding_mode` is "floor" or "trunc"; raises E204 for any
-    other mode.
+    """The quotient, element by element; integers become floating. It is rounded where
+    `rounding_mode` is "floor" or "trunc"; raises E204 for any other mode.
+
+    Example: torch.div(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if rounding_mode is None:
         return div.apply(input, other)
@@ -253,6 +275,8 @@ floor_divide_tensor = pointwise(
     self=_no_quotient,
     other=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
+    doc="The quotient rounded down.",
+    example="torch.floor_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 floor_divide_number = pointwise(
     "floor_divide_number",
@@ -291,6 +315,9 @@ remainder_number = pointwise(
     lambda self, other: _remainder(self, other),
     self=lambda grad: grad,
     refused=_BOOL_OR_COMPLEX,
+    doc="What division leaves, with the sign of the divisor: Python's `%`.",
+    example="torch.remainder(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="On the steps the gradient is that between them.",
 )
 remainder_tensor = pointwise(
     "remainder",
@@ -306,6 +333,8 @@ fmod_number = pointwise(
     lambda self, other: _fmod(self, other),
     self=lambda grad: grad,
     refused=_BOOL_OR_COMPLEX,
+    doc="What division leaves, with the sign of the dividend: C's `fmod`.",
+    example="torch.fmod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 fmod_tensor = pointwise(
     "fmod",

@@ -103,7 +103,10 @@ def normal(
     requires_grad: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors."""
+    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors.
+
+    Example: torch.normal(0., tensor([1., 2.]))
+    """
     refuse_out("normal", out)
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
     if not of_mean and not of_std:
@@ -135,7 +138,10 @@ def normal(
 
 @function("bernoulli", method=True)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere."""
+    """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere.
+
+    Example: torch.bernoulli(tensor([0.2, 0.8]))
+    """
     refuse_out("bernoulli", out)
     check_tensors("bernoulli", input=input)
     if p is None:
@@ -168,7 +174,10 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 
 @method("uniform_")
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
-    """Write uniformly distributed numbers from one bound to the other, exclusive."""
+    """Write uniformly distributed numbers from one bound to the other, exclusive.
+
+    Example: tensor([0.5, 1., 2.]).uniform_()
+    """
     low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
     check_generator(generator)
     check_inplace(self)
@@ -179,7 +188,10 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 
 @method("normal_")
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
-    """Write normally distributed numbers."""
+    """Write normally distributed numbers.
+
+    Example: tensor([0.5, 1., 2.]).normal_()
+    """
     mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
     check_generator(generator)
     check_inplace(self)
@@ -192,6 +204,8 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
+
+    Example: tensor([0.5, 1., 2.]).exponential_()
     """
     lambd = plain_float("exponential_", "lambd", lambd)
     check_generator(generator)
@@ -209,7 +223,10 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 @method("bernoulli_")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
+    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere.
+
+    Example: tensor([0.5, 1., 2.]).bernoulli_()
+    """
     if not isinstance(p, Tensor):
         check_number("bernoulli_", "p", p)
     check_generator(generator)
@@ -257,6 +274,8 @@ _NO_COMPLEX = refusing("complex", raises="RuntimeError")
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
+
+    Example: tensor([0.5, 1., 2.]).random_()
     """
     if from_ is not None:
         from_ = plain_integer("random_", "from", from_)
@@ -298,6 +317,8 @@ def multinomial(
 
     Raises E204 for probabilities that are negative, infinite or nan, or sum to 0, and where more
     samples are asked for than can be drawn without replacement.
+
+    Example: torch.multinomial(tensor([0.2, 0.8]), 1)
     """
     refuse_out("multinomial", out)
     check_tensors("multinomial", input=input)
@@ -335,6 +356,8 @@ def gumbel_softmax(
     """A sample of a distribution by its logits, made smooth: softmax of the logits plus Gumbel
     noise, divided by `tau`. With `hard` the value is a one-hot vector and the gradient that of the
     smooth sample.
+
+    Example: F.gumbel_softmax(tensor([0.5, 1., 2.5]))
     """
     check_tensors("gumbel_softmax", logits=logits)
     drawn = generator_of(None).exponential(logits.array.size)

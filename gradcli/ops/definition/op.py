@@ -23,6 +23,7 @@ from typing import Any
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor
+from gradcli.ops.definition.doc import NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
 from gradcli.ops.definition.dtype_support import NOTHING, Refused
 
 Function = Callable[..., Any]
@@ -69,6 +70,13 @@ class Op:
             see `gradcli.ops.definition.dtype_support`.
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
+        doc: its summary, example and conventions; empty where a function of its name has them.
+        numpy: its name in NumPy where that differs, a method with a dot in front, or the text of a
+            function where NumPy has none: see `gradcli.render.formulas.numpy_code`.
+        loop: how PyTorch's loop reads operands that share memory with what it writes, one of
+            `gradcli.ops.definition.doc.LOOPS`.
+        hazard: where the result or the slope is not finite, and why.
+        effects: what it does beside computing its result, of `gradcli.ops.definition.doc.EFFECTS`.
         apply: records the op on tensors; generated when it is first called.
     """
 
@@ -77,17 +85,22 @@ class Op:
         "bindings",
         "deferrable",
         "differentiable",
+        "doc",
+        "effects",
         "exact_numbers",
         "floating",
         "forward",
+        "hazard",
         "inputs",
         "joint",
         "keeps",
         "keeps_layout",
         "lists",
+        "loop",
         "name",
         "node_class",
         "node_name",
+        "numpy",
         "outputs",
         "parameters",
         "pointwise",
@@ -120,6 +133,11 @@ class Op:
         exact_numbers: bool,
         refused: Refused,
         unread: tuple[str, ...],
+        doc: OpDoc,
+        numpy: str,
+        loop: str,
+        hazard: Hazard,
+        effects: frozenset[str],
     ) -> None:
         self.name = name
         self.node_name = node_name
@@ -141,6 +159,11 @@ class Op:
         self.exact_numbers = exact_numbers
         self.refused = refused
         self.unread = unread
+        self.doc = doc
+        self.numpy = numpy
+        self.loop = loop
+        self.hazard = hazard
+        self.effects = effects
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
         self._check()
@@ -201,6 +224,8 @@ def _holds_tensor(values: Any) -> bool:
     return any(type(value) is Tensor for value in values)
 
 
+_NO_EFFECTS: frozenset[str] = frozenset()
+
 registry: dict[str, Op] = {}
 """Every entry by `name`, or `name.node` where several entries share PyTorch's name."""
 
@@ -233,6 +258,13 @@ def op(
     exact_numbers: bool = False,
     refused: Refused = NOTHING,
     unread: tuple[str, ...] = (),
+    doc: str = "",
+    example: str = "",
+    conventions: str = "",
+    numpy: str = "",
+    loop: str = VECTOR,
+    hazard: Hazard = NO_HAZARD,
+    effects: tuple[str, ...] = (),
     **rules: Function,
 ) -> Op:
     """Add an entry to the catalogue.
@@ -247,8 +279,9 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread:
-            see `Op`.
+        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread,
+            numpy, loop, hazard, effects: see `Op`.
+        doc, example, conventions: what its page says, see `OpDoc`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -280,6 +313,11 @@ def op(
         exact_numbers=exact_numbers,
         refused=refused,
         unread=unread,
+        doc=OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC,
+        numpy=numpy,
+        loop=loop,
+        hazard=hazard,
+        effects=frozenset(effects) if effects else _NO_EFFECTS,
     )
     key = name if name not in registry else f"{name}.{node_name}"
     if key in registry:

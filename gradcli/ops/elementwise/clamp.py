@@ -39,6 +39,9 @@ maximum = pointwise(
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
     refused=_NO_COMPLEX,
+    doc="The larger of two tensors, element by element; nan where one is.",
+    example="torch.maximum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 minimum = pointwise(
@@ -48,6 +51,9 @@ minimum = pointwise(
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
     refused=_NO_COMPLEX,
+    doc="The smaller of two tensors, element by element; nan where one is.",
+    example="torch.minimum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 # Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
@@ -62,6 +68,9 @@ fmax = pointwise(
         grad, logical_or(self >= other, isnan(other)), 0
     ),
     refused=_NO_COMPLEX,
+    doc="The larger of two tensors, element by element; the other where one is nan.",
+    example="torch.fmax(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, the input gets the gradient.",
 )
 
 fmin = pointwise(
@@ -75,6 +84,9 @@ fmin = pointwise(
         grad, logical_or(self <= other, isnan(other)), 0
     ),
     refused=_NO_COMPLEX,
+    doc="The smaller of two tensors, element by element; the other where one is nan.",
+    example="torch.fmin(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, the input gets the gradient.",
 )
 
 for _entry in (maximum, minimum, fmax, fmin):
@@ -149,6 +161,10 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     bounds are crossed, to `max`. The bounds are numbers, or tensors.
 
     Raises E204 where both are missing.
+
+    Conventions: On a bound the gradient passes.
+
+    Example: torch.clamp(tensor([-1.5, 0., 2.5]), -1., 1.)
     """
     refuse_out("clamp", out)
     check_tensors("clamp", input=input)
@@ -215,7 +231,12 @@ clamp_max_tensor = pointwise(
 
 @function("clamp_min", method=True, inplace=True)
 def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
-    """The tensor with what is less than a number, or a tensor's element, set to that."""
+    """The tensor with what is less than a number, or a tensor's element, set to that.
+
+    Conventions: On the bound the gradient passes.
+
+    Example: torch.clamp_min(tensor([-1.5, 0., 2.5]), 0.)
+    """
     refuse_out("clamp_min", out)
     check_tensors("clamp_min", input=input)
     if type(min) is Tensor:
@@ -228,7 +249,12 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
 
 @function("clamp_max", method=True, inplace=True)
 def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
-    """The tensor with what is greater than a number, or a tensor's element, set to that."""
+    """The tensor with what is greater than a number, or a tensor's element, set to that.
+
+    Conventions: On the bound the gradient passes.
+
+    Example: torch.clamp_max(tensor([-1.5, 0., 2.5]), 0.)
+    """
     refuse_out("clamp_max", out)
     check_tensors("clamp_max", input=input)
     if type(max) is Tensor:

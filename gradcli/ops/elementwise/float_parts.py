@@ -41,7 +41,10 @@ ldexp: Op = pointwise(
 
 @function("ldexp", method=True, inplace=True)
 def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """`input * 2 ** other`."""
+    """`input * 2 ** other`.
+
+    Example: torch.ldexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("ldexp", out)
     check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
@@ -75,6 +78,8 @@ _FREXP = return_type("frexp", ("mantissa", "exponent"))
 def frexp_(input: Tensor, *, out: Any = None) -> Any:
     """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
     E203 for integers.
+
+    Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
     refuse_out("frexp", out)
     check_tensors("frexp", input=input)
@@ -90,5 +95,7 @@ nextafter: Op = pointwise(
     self=lambda grad, self, other: where(self != other, grad, 0.0),
     other=lambda grad: zeros_like(grad),
     refused=NOT_FLOATING,
+    doc="The next floating number after the input towards `other`.",
+    example="torch.nextafter(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 expose_of_tensors(nextafter, inplace=True)

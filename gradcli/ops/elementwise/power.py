@@ -152,7 +152,12 @@ def _no_operand(input: Any, exponent: Any) -> tuple[str, Any]:
 
 @function("pow", method=True, inplace=True)
 def power(input: Any, exponent: Any) -> Tensor:
-    """`input ** exponent`; one of the two may be a number."""
+    """The input to a power. One of the two may be a number.
+
+    Conventions: 0 ** 0 is 1, with gradient 0 for base and exponent.
+
+    Example: torch.pow(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     if type(exponent) is Tensor:
         if type(input) is Tensor:
             return pow_tensor.apply(input, exponent)
@@ -172,7 +177,10 @@ def power(input: Any, exponent: Any) -> Tensor:
 
 @function("square", method=True, inplace=True)
 def square(input: Tensor) -> Tensor:
-    """`input ** 2`, by the same entry as the operator."""
+    """`input ** 2`, by the same entry as the operator.
+
+    Example: torch.square(tensor([0.5, 1., 2.]))
+    """
     check_tensors("square", input=input)
     return power(input, 2)
 

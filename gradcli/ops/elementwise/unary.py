@@ -30,6 +30,8 @@ exp = pointwise(
     lambda self: vector_math.exp(self),
     floating=True,
     self=lambda grad, result: grad * conj(result),
+    doc="e to the power of the input.",
+    example="torch.exp(tensor([0.5, 1., 2.]))",
 )
 
 exp2 = pointwise(
@@ -38,6 +40,8 @@ exp2 = pointwise(
     lambda self: vector_math.exp2(self),
     floating=True,
     self=lambda grad, result: grad * conj(result) * math.log(2),
+    doc="2 to the power of the input.",
+    example="torch.exp2(tensor([0.5, 1., 2.]))",
 )
 
 expm1 = pointwise(
@@ -46,6 +50,8 @@ expm1 = pointwise(
     lambda self: vector_math.expm1(self),
     floating=True,
     self=lambda grad, result: grad * (conj(result) + 1),
+    doc="`exp(input) - 1`, exact near 0.",
+    example="torch.expm1(tensor([0.5, 1., 2.]))",
 )
 
 # --- logarithms ---------------------------------------------------------------------------------
@@ -56,6 +62,8 @@ log = pointwise(
     lambda self: vector_math.log(self),
     floating=True,
     self=lambda grad, self: grad / conj(self),
+    doc="The natural logarithm.",
+    example="torch.log(tensor([0.5, 1., 2.]))",
 )
 
 log2 = pointwise(
@@ -64,6 +72,8 @@ log2 = pointwise(
     lambda self: vector_math.log2(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(2)),
+    doc="The logarithm to base 2.",
+    example="torch.log2(tensor([0.5, 1., 2.]))",
 )
 
 log10 = pointwise(
@@ -72,6 +82,8 @@ log10 = pointwise(
     lambda self: vector_math.log10(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(10)),
+    doc="The logarithm to base 10.",
+    example="torch.log10(tensor([0.5, 1., 2.]))",
 )
 
 log1p = pointwise(
@@ -80,6 +92,8 @@ log1p = pointwise(
     lambda self: vector_math.log1p(self),
     floating=True,
     self=lambda grad, self: grad / conj(self + 1),
+    doc="`log(1 + input)`, exact near 0.",
+    example="torch.log1p(tensor([0.5, 1., 2.]))",
 )
 
 # --- roots --------------------------------------------------------------------------------------
@@ -91,6 +105,9 @@ sqrt = pointwise(
     floating=True,
     # At 0 it is inf, the limit.
     self=lambda grad, result: grad / (conj(result) * 2),
+    doc="The square root.",
+    example="torch.sqrt(tensor([0.5, 1., 2.]))",
+    conventions="At 0 the gradient is inf, the limit: mask the input, not the result.",
 )
 
 
@@ -105,6 +122,8 @@ rsqrt = pointwise(
     lambda self: 1 / np.sqrt(self),
     floating=True,
     self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
+    doc="1 over the square root.",
+    example="torch.rsqrt(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -116,6 +135,8 @@ sin = pointwise(
     lambda self: vector_math.sin(self),
     floating=True,
     self=lambda grad, self: grad * conj(cos(self)),
+    doc="The sine of an angle in radians.",
+    example="torch.sin(tensor([0.5, 1., 2.]))",
 )
 
 cos: Op = pointwise(
@@ -124,6 +145,8 @@ cos: Op = pointwise(
     lambda self: vector_math.cos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(sin(self)),
+    doc="The cosine of an angle in radians.",
+    example="torch.cos(tensor([0.5, 1., 2.]))",
 )
 
 tan = pointwise(
@@ -132,6 +155,8 @@ tan = pointwise(
     lambda self: vector_math.tan(self),
     floating=True,
     self=lambda grad, result: grad * conj(result**2 + 1),
+    doc="The tangent of an angle in radians.",
+    example="torch.tan(tensor([0.5, 1., 2.]))",
 )
 
 asin = pointwise(
@@ -140,6 +165,8 @@ asin = pointwise(
     lambda self: vector_math.arcsin(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
+    doc="The angle whose sine is the input.",
+    example="torch.asin(tensor([-0.5, 0., 0.5]))",
 )
 
 acos = pointwise(
@@ -148,6 +175,8 @@ acos = pointwise(
     lambda self: vector_math.arccos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
+    doc="The angle whose cosine is the input.",
+    example="torch.acos(tensor([-0.5, 0., 0.5]))",
 )
 
 atan = pointwise(
@@ -156,6 +185,8 @@ atan = pointwise(
     lambda self: vector_math.arctan(self),
     floating=True,
     self=lambda grad, self: grad / conj(self * self + 1),
+    doc="The angle whose tangent is the input.",
+    example="torch.atan(tensor([0.5, 1., 2.]))",
 )
 
 deg2rad = pointwise(
@@ -165,6 +196,8 @@ deg2rad = pointwise(
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
     refused=refusing("complex", raises="RuntimeError"),
+    doc="Degrees as radians.",
+    example="torch.deg2rad(tensor([0.5, 1., 2.]))",
 )
 
 rad2deg = pointwise(
@@ -174,6 +207,8 @@ rad2deg = pointwise(
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
     refused=refusing("complex", raises="RuntimeError"),
+    doc="Radians as degrees.",
+    example="torch.rad2deg(tensor([0.5, 1., 2.]))",
 )
 
 # --- hyperbolic functions -----------------------------------------------------------------------
@@ -184,6 +219,8 @@ sinh = pointwise(
     lambda self: vector_math.sinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(cosh(self)),
+    doc="The hyperbolic sine.",
+    example="torch.sinh(tensor([0.5, 1., 2.]))",
 )
 
 cosh: Op = pointwise(
@@ -192,6 +229,8 @@ cosh: Op = pointwise(
     lambda self: vector_math.cosh(self),
     floating=True,
     self=lambda grad, self: grad * conj(sinh(self)),
+    doc="The hyperbolic cosine.",
+    example="torch.cosh(tensor([0.5, 1., 2.]))",
 )
 
 tanh_backward: Op = pointwise(
@@ -208,6 +247,8 @@ tanh = pointwise(
     lambda self: vector_math.tanh(self),
     floating=True,
     self=lambda grad, result: tanh_backward(grad, result),
+    doc="The hyperbolic tangent.",
+    example="torch.tanh(tensor([0.5, 1., 2.]))",
 )
 
 asinh = pointwise(
@@ -216,6 +257,8 @@ asinh = pointwise(
     lambda self: np.arcsinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
+    doc="The inverse hyperbolic sine.",
+    example="torch.asinh(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -231,6 +274,8 @@ acosh = pointwise(
     lambda self: np.arccosh(self),
     floating=True,
     self=_acosh_rule,
+    doc="The inverse hyperbolic cosine.",
+    example="torch.acosh(tensor([1., 2.]))",
 )
 
 atanh = pointwise(
@@ -239,6 +284,8 @@ atanh = pointwise(
     lambda self: vector_math.arctanh(self),
     floating=True,
     self=lambda grad, self: grad * 1 / conj(1 - self**2),
+    doc="The inverse hyperbolic tangent.",
+    example="torch.atanh(tensor([-0.5, 0., 0.5]))",
 )
 
 # --- the logistic function ----------------------------------------------------------------------
@@ -262,6 +309,8 @@ sigmoid = pointwise(
     lambda self: in_single(_logistic, self),
     floating=True,
     self=lambda grad, result: sigmoid_backward(grad, result),
+    doc="The logistic function: `1 / (1 + exp(-input))`.",
+    example="torch.sigmoid(tensor([0.5, 1., 2.]))",
 )
 
 # --- magnitude and sign -------------------------------------------------------------------------
@@ -285,7 +334,15 @@ def _real_sign_array(self: Any) -> Any:
     return _sign_array(self)
 
 
-sign = pointwise("sign", "SignBackward0", _real_sign_array, self=lambda grad: zeros_like(grad))
+sign = pointwise(
+    "sign",
+    "SignBackward0",
+    _real_sign_array,
+    self=lambda grad: zeros_like(grad),
+    doc="-1, 0 or 1: the sign.",
+    example="torch.sign(tensor([-1.5, 0., 2.5]))",
+    conventions="The gradient is 0 everywhere.",
+)
 
 
 def _sgn_array(self: Any) -> Any:
@@ -309,7 +366,15 @@ def is_complex(value: Any) -> bool:
     return bool(array.dtype.kind == "c")
 
 
-sgn = pointwise("sgn", "SgnBackward0", _sgn_array, self=_sgn_rule)
+sgn = pointwise(
+    "sgn",
+    "SgnBackward0",
+    _sgn_array,
+    self=_sgn_rule,
+    doc="The sign; of a complex number, the number over its magnitude.",
+    example="torch.sgn(tensor([-1.5, 0., 2.5]))",
+    conventions="At 0 the gradient is 0.",
+)
 
 
 def _abs_array(self: Any) -> Any:
@@ -324,6 +389,9 @@ abs_ = pointwise(
     _abs_array,
     # At 0 it is 0, the middle of the slopes -1 and 1.
     self=lambda grad, self: grad * sgn(self),
+    doc="The magnitude.",
+    example="torch.abs(tensor([-1.5, 0., 2.5]))",
+    conventions="At 0 the gradient is 0, the middle of the slopes -1 and 1.",
 )
 
 

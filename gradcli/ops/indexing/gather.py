@@ -161,6 +161,10 @@ def gather_(
     """At each place of the index the element that stands there along the dimension.
 
     Raises E203, E301 or E302 where the index does not fit.
+
+    Conventions: An index that is given twice gets both gradients.
+
+    Example: torch.gather(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 1], [1, 0]]))
     """
     refuse_out("gather", out)
     at = checked_places("gather", input, dim, index)
@@ -173,6 +177,8 @@ def gather_(
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
     """`gather` with the input and the index broadcast but for the dimension; negative positions
     count from the end. Without `dim` both are taken as vectors, and no position is negative.
+
+    Example: torch.take_along_dim(tensor([[2., 1.], [1., 3.]]), tensor([[0], [1]]), 1)
     """
     checked_index("take_along_dim", indices)
     if indices.dtype is dtypes.int32:
@@ -308,6 +314,12 @@ def scatter(
     `reduce` "add" or "multiply" joined to what is there.
 
     Raises E203, E301 or E302 where index or source do not fit, E204 for another `reduce`.
+
+    Conventions: Where an index is given twice, one of the values is kept; each gets the gradient.
+
+    Example:
+        torch.scatter(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]), tensor([[1., 0.],
+            [2., 1.]]))
     """
     source = value if src is None else src
     if not isinstance(source, Tensor):
@@ -343,7 +355,12 @@ scatter_add: Op = op(
 
 @function("scatter_add", method=True, inplace=True, check=check_along)
 def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
-    """The tensor with the source's elements added at the places that the index says."""
+    """The tensor with the source's elements added at the places that the index says.
+
+    Example:
+        torch.scatter_add(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]), tensor([[1.,
+            0.], [2., 1.]]))
+    """
     at = checked_places("scatter_add", input, dim, index, src)
     same_dtype("scatter_add", input, src)
     return scatter_add.apply(input, at, index, src)

@@ -72,7 +72,10 @@ masked_fill_tensor: Op = op(
 
 @function("masked_fill", method=True, inplace=True, check=check_graph)
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
-    """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays."""
+    """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays.
+
+    Example: torch.masked_fill(tensor([0.5, 1., 2.]), tensor([True, False, True]), 0.)
+    """
     _checked_mask("masked_fill", input, mask)
     if isinstance(value, (bool, int, float, complex)):
         return masked_fill_number.apply(input, mask, checked_cast(value, input.dtype))
@@ -109,7 +112,10 @@ masked_select: Op = op(
 
 @function("masked_select", method=True)
 def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
-    """The elements where the mask is true, as a vector."""
+    """The elements where the mask is true, as a vector.
+
+    Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
+    """
     refuse_out("masked_select", out)
     check_tensors("masked_select", input=input)
     refuse_batched("masked_select", input, mask)
@@ -163,6 +169,10 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     """The tensor with the elements of the source, in order, where the mask is true.
 
     Raises E203 where the dtypes differ, E301 where the source has too few elements.
+
+    Example:
+        torch.masked_scatter(tensor([0.5, 1., 2.]), tensor([True, False, True]), tensor([2., 1.,
+            3.]))
     """
     _checked_mask("masked_scatter", input, mask)
     if not isinstance(source, Tensor):
@@ -189,6 +199,8 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
     A 0-dim tensor has rows of no columns.
+
+    Example: torch.nonzero(tensor([True, False, True]))
     """
     refuse_out("nonzero", out)
     refuse_batched("nonzero", input)
@@ -201,7 +213,10 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
 
 @function("argwhere", method=True)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, a row for each."""
+    """The indices of the elements that are not zero, a row for each.
+
+    Example: torch.argwhere(tensor([True, False, True]))
+    """
     return nonzero(input)
 
 
@@ -262,7 +277,12 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
 
 @function("take", method=True)
 def take_(input: Tensor, index: Any) -> Tensor:
-    """The elements at flat positions, in the index's shape."""
+    """The elements at flat positions, in the index's shape.
+
+    Conventions: An index that is given twice gets both gradients.
+
+    Example: torch.take(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]))
+    """
     _checked_flat("take", input, index)
     return take.apply(input, index)
 
@@ -272,6 +292,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The indices along each dimension of a shape that flat positions in it stand for.
 
     Raises E203 unless the positions are integers, E202 or E204 for what is no shape.
+
+    Example: torch.unravel_index(tensor([1, 5]), (2, 3))
     """
     if not isinstance(indices, Tensor):
         raise GradcliError(
@@ -301,6 +323,8 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
     """The tensor with the source's elements at flat positions, or added there.
 
     Raises E203 where the dtypes differ, E301 where the index and the source do.
+
+    Example: torch.put(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]), tensor([7., 8.]))
     """
     if not isinstance(source, Tensor):
         raise wrong_operand(put, "source", source)

@@ -160,7 +160,10 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
 
 @function("index_select", method=True)
 def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
-    """The parts at the given positions of a dimension. Raises E302 for one that does not exist."""
+    """The parts at the given positions of a dimension. Raises E302 for one that does not exist.
+
+    Example: torch.index_select(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]))
+    """
     refuse_out("index_select", out)
     check_tensors("index_select", input=input)
     # PyTorch selects along dimension 1 by another route, which has its own error.
@@ -240,7 +243,10 @@ def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple
 
 @function("index_add", method=True)
 def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """The tensor with `alpha` times the parts of the source added at the positions of the index."""
+    """The tensor with `alpha` times the parts of the source added at the positions of the index.
+
+    Example: torch.index_add(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
+    """
     check_tensors("index_add", input=input)
     ndim = input.array.ndim
     # PyTorch adds along the first and the last dimension by another route.
@@ -253,7 +259,10 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
 
 @function("index_copy", method=True)
 def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """The tensor with the parts of the source at the positions of the index."""
+    """The tensor with the parts of the source at the positions of the index.
+
+    Example: torch.index_copy(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
+    """
     check_tensors("index_copy", input=input, index=index, source=source)
     normal_dim("index_copy", dim, input.array.ndim)
     _check_copied_dims(input, index, source)
@@ -268,7 +277,10 @@ def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
 @function("index_fill", method=True)
 def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
-    """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
+    """The tensor with a number, or a 0-dim tensor's, at the positions of the index.
+
+    Example: torch.index_fill(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), 0.)
+    """
     check_tensors("index_fill", input=input, index=index)
     if isinstance(value, Tensor) and value.array.ndim:
         raise GradcliError(
@@ -302,7 +314,10 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
 
 @method("index_fill_")
 def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
-    """Write a number, or a 0-dim tensor's, at the positions of the index."""
+    """Write a number, or a 0-dim tensor's, at the positions of the index.
+
+    Example: torch.index_fill(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), 0.)
+    """
     # The value is read before the write, so it may be one of the elements written.
     check_graph(self)
     try:
@@ -331,7 +346,10 @@ def leave_part(self: Tensor, dim: int, index: Any, values: Any) -> None:
 
 @method("index_copy_")
 def _copy_in_place(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """Write the parts of the source at the positions of the index."""
+    """Write the parts of the source at the positions of the index.
+
+    Example: torch.index_copy(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
+    """
     try:
         return _copied(self, dim, index, source)
     except PositionError as refusal:
@@ -341,7 +359,10 @@ def _copy_in_place(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
 @method("index_add_")
 def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """Add `alpha` times the parts of the source at the positions of the index."""
+    """Add `alpha` times the parts of the source at the positions of the index.
+
+    Example: torch.index_add(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
+    """
     try:
         return _added(self, dim, index, source, alpha=alpha)
     except PositionError as refusal:

@@ -150,7 +150,12 @@ def vector_norm_(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The norm of the elements as one vector, over the dimensions. Raises E203 for integers."""
+    """The norm of the elements as one vector, over the dimensions. Raises E203 for integers.
+
+    Conventions: At the zero vector the gradient is 0.
+
+    Example: torch.linalg.vector_norm(tensor([0.5, 1., 2.]))
+    """
     refuse_out("vector_norm", out)
     return _vector_norm("vector_norm", input, ord, dim, keepdim, dtype)
 
@@ -215,6 +220,8 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
     sign.
+
+    Example: torch.linalg.matrix_norm(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("matrix_norm", out)
     target = checked_dtype("matrix_norm", dtype, None)
@@ -231,7 +238,12 @@ def linalg_norm(
     out: Any = None,
     dtype: DType | None = None,
 ) -> Tensor:
-    """A vector norm, or a matrix norm where an order and two dimensions are given."""
+    """A vector norm, or a matrix norm where an order and two dimensions are given.
+
+    Conventions: At the zero vector the gradient is 0.
+
+    Example: torch.linalg.norm(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("norm", out)
     dtype = checked_dtype("norm", dtype, None)
     if ord is None:
@@ -262,7 +274,12 @@ def norm(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers."""
+    """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers.
+
+    Conventions: At the zero vector the gradient is 0.
+
+    Example: torch.norm(tensor([0.5, 1., 2.]))
+    """
     refuse_out("norm", out)
     if not isinstance(p, str) or (p == "fro" and not (isinstance(dim, tuple) and len(dim) > 2)):
         order = 2 if p is None or p == "fro" else p
@@ -296,7 +313,10 @@ dist = op(
 
 @function("dist", method=True)
 def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of the difference of two tensors, broadcast against each other."""
+    """The p-norm of the difference of two tensors, broadcast against each other.
+
+    Example: torch.dist(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_reduced("dist", input)
     check_reduced("dist", other)
     check_subtraction(input.array, other.array)

@@ -52,6 +52,8 @@ renorm: Op = op("renorm", "RenormBackward0", _renorm_array, self=_renorm_rule)
 def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
+
+    Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
     refuse_out("renorm", out)
     check_tensors("renorm", input=input)

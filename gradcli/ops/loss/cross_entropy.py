@@ -255,6 +255,8 @@ def nll_loss(
     (N, …), or (C) for one target. The mean is weighted; what has class `ignore_index` is left out.
 
     Raises E203, E301 or E302 where the target does not fit.
+
+    Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
     check_tensors("nll_loss", input=input, target=target)
     return _nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
@@ -282,6 +284,8 @@ def cross_entropy(
 
     Raises:
         GradcliError: as `nll_loss` does, E204 for a label_smoothing outside 0 to 1.
+
+    Example: F.cross_entropy(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
     check_tensors("cross_entropy", input=input, target=target)
     number = reduction_number(reduction)

@@ -212,6 +212,8 @@ def ctc_loss(
         zero_infinity: count sequences that cannot be spread as 0.
 
     Raises E204 for lengths that do not fit, E302 for a blank that is no class.
+
+    Example: torch.ctc_loss(zeros(4, 1, 3).log_softmax(2), tensor([[1, 2]]), (4,), (2,))
     """
     number = reduction if type(reduction) is int else reduction_number(reduction)
     check_tensors("ctc_loss", log_probs=log_probs, targets=targets)

@@ -171,6 +171,10 @@ def scaled_dot_product_attention(
         scale: one over the root of the last size when not given.
 
     Raises E203, E204 or E301 where the operands do not go together.
+
+    Example:
+        F.scaled_dot_product_attention(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]),
+            tensor([[1., 0.], [2., 1.]]))
     """
     name = "scaled_dot_product_attention"
     check_tensors(name, query=query, key=key, value=value)

@@ -137,6 +137,8 @@ def functional_embedding(
         scale_grad_by_freq: whether a row's gradient is divided by how often it was read.
 
     Raises E203, E204, E205, E301 or E302 where the operands do not go together.
+
+    Example: F.embedding(tensor([1, 0]), tensor([[2., 1.], [1., 3.]]))
     """
     _check("embedding", input, weight, sparse)
     row = _padding_row("embedding", padding_idx, weight.array.shape[0])
@@ -153,7 +155,10 @@ def torch_embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """`torch.embedding`, which takes the table first; see `functional_embedding`."""
+    """`torch.embedding`, which takes the table first; see `functional_embedding`.
+
+    Example: torch.embedding(tensor([[2., 1.], [1., 3.]]), tensor([1, 0]))
+    """
     _check("embedding", indices, weight, sparse)
     return embedding.apply(weight, indices, padding_idx, scale_grad_by_freq)
 
@@ -289,6 +294,8 @@ def embedding_bag(
 
     A bag is a row of a matrix of indices, or a part of a vector that starts at an offset. Raises
     E203, E204, E205, E301 or E302 where the operands do not go together.
+
+    Example: F.embedding_bag(tensor([1, 0]), tensor([[2., 1.], [1., 3.]]), tensor([0]))
     """
     _check("embedding_bag", input, weight, sparse, "RuntimeError")
     check_floating("embedding_bag", weight, "RuntimeError")
@@ -331,6 +338,8 @@ def embedding_bag(
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
     number needs when not given. Raises E203 or E204 for what are no class numbers.
+
+    Example: F.one_hot(tensor([3, 1, 2]))
     """
     check_tensors("one_hot", tensor=tensor)
     if tensor.dtype is not dtypes.int64:

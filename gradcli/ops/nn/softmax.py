@@ -183,6 +183,8 @@ softmax_ = op(
     "SoftmaxBackward0",
     _softmax_array,
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
+    doc="Exponentials divided by their sum along a dimension.",
+    example="torch.softmax(tensor([[2., 1.], [1., 3.]]), 0)",
 )
 
 # --- its logarithm ------------------------------------------------------------------------------
@@ -272,6 +274,8 @@ log_softmax_ = op(
     _log_softmax_array,
     deferrable=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
+    doc="The logarithm of softmax, without overflow.",
+    example="torch.log_softmax(tensor([[2., 1.], [1., 3.]]), 0)",
 )
 
 # --- what programs write ------------------------------------------------------------------------
@@ -318,7 +322,10 @@ _expose(log_softmax_)
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
-    """The softmax of the negative."""
+    """The softmax of the negative.
+
+    Example: F.softmin(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     if type(input) is not Tensor:
         error = wrong_operand(softmax_, "input", input)
         error.raises = "TypeError" if dim is not None else "AttributeError"

@@ -19,6 +19,7 @@ from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import to
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.binary import logaddexp_array
@@ -167,7 +168,11 @@ def _expose_running(entry: Op, words: str) -> None:
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
-    running.__doc__ = f"The running {words} along a dimension. Integers and bools give int64."
+    describe(
+        running,
+        f"The running {words} along a dimension. Integers and bools give int64.",
+        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
+    )
 
 
 _expose_running(cumsum, "sum")
@@ -211,7 +216,11 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         check_reduced(name, input)
         return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
 
-    running.__doc__ = f"The running {name[3:]}imum along a dimension, with the indices of it."
+    describe(
+        running,
+        f"The running {name[3:]}imum along a dimension, and its indices.",
+        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
+    )
     return running
 
 
@@ -263,7 +272,10 @@ logcumsumexp = op(
 
 @reduction("logcumsumexp")
 def logcumsumexp_(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
-    """The logarithm of the running sum of exponentials. Raises E203 for integers."""
+    """The logarithm of the running sum of exponentials. Raises E203 for integers.
+
+    Example: torch.logcumsumexp(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     refuse_out("logcumsumexp", out)
     check_reduced("logcumsumexp", input)
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
@@ -284,6 +296,8 @@ def diff(
 ) -> Tensor:
     """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
     E301 for a 0-dim tensor.
+
+    Example: torch.diff(tensor([0.5, 1., 2.]))
     """
     refuse_out("diff", out)
     check_reduced("diff", input)

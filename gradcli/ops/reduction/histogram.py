@@ -18,6 +18,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     """How often each integer from 0 stands in a vector, or the sum of its weights.
 
     Raises E203 for a vector that is not of integers, E204 for a negative element.
+
+    Example: torch.bincount(tensor([3, 1, 2]))
     """
     check_tensors("bincount", input=input, **({} if weights is None else {"weights": weights}))
     check_dtype("bincount", input.dtype, refusing("bool", "float", "complex"))
@@ -41,6 +43,8 @@ def histc(
 ) -> Tensor:
     """How many elements fall into each of the equal bins between min and max; the least and the
     greatest element where the two are equal. Raises E203 for integers, E204 for no range.
+
+    Example: torch.histc(tensor([0.5, 1., 2.]), 4)
     """
     refuse_out("histc", out)
     check_tensors("histc", input=input)

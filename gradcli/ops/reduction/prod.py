@@ -108,7 +108,12 @@ def prod(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The product of all elements, or over one dimension. Integers and bools give int64."""
+    """The product of all elements, or over one dimension. Integers and bools give int64.
+
+    Conventions: With a zero among the elements, the gradient is the product of the others.
+
+    Example: torch.prod(tensor([0.5, 1., 2.]))
+    """
     refuse_out("prod", out)
     check_reduced("prod", input, keepdim)
     if dim is None:

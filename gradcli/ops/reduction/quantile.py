@@ -14,6 +14,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, refuse_out
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.elementwise.clamp import clamp
 from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
 from gradcli.ops.elementwise.unary import sqrt
@@ -154,9 +155,11 @@ def _quantile(name: str, ignore_nan: bool) -> None:
         return squeeze_in_place(result, last)
 
     without = ", nan left out" if ignore_nan else ""
-    quantile.__doc__ = (
+    describe(
+        quantile,
         f"The q-quantiles of all elements, or along a dimension{without}: q lies between 0 and 1,"
-        " a number or a vector of several."
+        " a number or a vector of several.",
+        f"torch.{name}(tensor([0.5, 1., 2.]), 0.5)",
     )
 
 
@@ -190,6 +193,8 @@ def cov(
 
     The divisor is the count of observations less `correction`; `fweights` says how often each
     observation was made, `aweights` how much it counts.
+
+    Example: torch.cov(tensor([0.5, 1., 2.]))
     """
     check_tensors("cov", input=input)
     if input.array.ndim > 2:
@@ -220,7 +225,10 @@ def cov(
 
 @function("corrcoef", method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlation of variables, which are rows, over observations, which are columns."""
+    """Pearson's correlation of variables, which are rows, over observations, which are columns.
+
+    Example: torch.corrcoef(tensor([0.5, 1., 2.]))
+    """
     check_tensors("corrcoef", input=input)
     covariance = cov(input)
     if not covariance.array.ndim:

@@ -204,6 +204,10 @@ def scatter_reduce_(
     Args:
         reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether the tensor's own elements count.
+
+    Example:
+        torch.scatter_reduce(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]),
+            tensor([[1., 0.], [2., 1.]]), 'amax')
     """
     _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
     at = checked_places("scatter_reduce", input, dim, index, src)
@@ -221,6 +225,8 @@ def index_reduce_(
     Args:
         reduce: "prod", "mean", "amax" or "amin".
         include_self: whether the tensor's own elements count.
+
+    Example: torch.index_reduce(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2), 'mean')
     """
     _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
     at = checked_source("index_reduce", input, dim, index, source, "IndexError")

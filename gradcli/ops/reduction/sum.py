@@ -189,7 +189,10 @@ def sum_(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
+    """The sum of all elements, or over the given dimensions. Integers and bools give int64.
+
+    Example: torch.sum(tensor([0.5, 1., 2.]))
+    """
     refuse_out("sum", out)
     check_reduced("sum", input, keepdim)
     if dim is None and not keepdim:
@@ -254,7 +257,10 @@ accumulate.sum_to = sum_to
 
 @function("sum_to_size", method=True)
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size."""
+    """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size.
+
+    Example: torch.sum_to_size(tensor([[2., 1.], [1., 3.]]), (1, 2))
+    """
     wanted = sizes_of("sum_to_size", size)
     shape = tuple(input.array.shape)
     if wanted == shape:
@@ -302,7 +308,12 @@ def nansum_(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The sum of the elements that are not nan."""
+    """The sum of the elements that are not nan.
+
+    Conventions: What was left out has gradient 0.
+
+    Example: torch.nansum(tensor([0.5, 1., 2.]))
+    """
     refuse_out("nansum", out)
     check_reduced("nansum", input, keepdim)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
@@ -318,7 +329,10 @@ def nanmean(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The mean of the elements that are not nan. Raises E203 for integers."""
+    """The mean of the elements that are not nan. Raises E203 for integers.
+
+    Example: torch.nanmean(tensor([0.5, 1., 2.]))
+    """
     refuse_out("nanmean", out)
     check_reduced("nanmean", input, keepdim)
     check_floating_dtype("nanmean", input.dtype)
@@ -377,7 +391,10 @@ def mean(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
+    """The mean of all elements, or over the given dimensions. Raises E203 for integers.
+
+    Example: torch.mean(tensor([0.5, 1., 2.]))
+    """
     refuse_out("mean", out)
     check_reduced("mean", input, keepdim)
     if dtype is not None or input.array.dtype not in EVERYDAY:
@@ -411,7 +428,10 @@ logsumexp = op("logsumexp", "LogsumexpBackward0", logsumexp_array, self=_logsume
 
 @reduction("logsumexp")
 def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
+    """The logarithm of the sum of exponentials over the dimensions. Integers become floating.
+
+    Example: torch.logsumexp(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     refuse_out("logsumexp", out)
     check_reduced("logsumexp", input, keepdim)
     if dim is None:

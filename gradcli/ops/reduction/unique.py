@@ -85,6 +85,8 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order, or along a dimension the distinct parts; on request
     which of them each element is, and how often each occurs.
+
+    Example: torch.unique(tensor([[2., 1.], [1., 3.]]))
     """
     check_reduced("unique", input)
     refuse_batched("unique", input)
@@ -105,6 +107,8 @@ def unique_consecutive(
 ) -> Any:
     """The elements, or along a dimension the parts, without those equal to the one before; on
     request which of them each element became, and how many each stands for.
+
+    Example: torch.unique_consecutive(tensor([[2., 1.], [1., 3.]]))
     """
     check_reduced("unique_consecutive", input)
     check_dtype("unique_consecutive", input.dtype, COMPLEX)

@@ -79,6 +79,8 @@ def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
     shape.
+
+    Example: torch.cat([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
     refuse_out("cat", out)
     parts = listed("cat", tensors)
@@ -109,6 +111,8 @@ def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None
 def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
     where shapes differ.
+
+    Example: torch.stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
     refuse_out("stack", out)
     parts = listed("stack", tensors)
@@ -131,7 +135,10 @@ def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
 
 @function("hstack")
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side: vectors along dimension 0, others along dimension 1."""
+    """The tensors side by side: vectors along dimension 0, others along dimension 1.
+
+    Example: torch.hstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("hstack", out)
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     return cat_(parts, 0 if parts and parts[0].array.ndim == 1 else 1)
@@ -139,21 +146,30 @@ def hstack(tensors: Any, *, out: Any = None) -> Tensor:
 
 @function("vstack", "row_stack")
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors below each other: along dimension 0, vectors as rows."""
+    """The tensors below each other: along dimension 0, vectors as rows.
+
+    Example: torch.vstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("vstack", out)
     return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
 
 
 @function("dstack")
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors behind each other: along dimension 2."""
+    """The tensors behind each other: along dimension 2.
+
+    Example: torch.dstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("dstack", out)
     return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
 
 
 @function("column_stack")
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side along dimension 1, vectors as columns."""
+    """The tensors side by side along dimension 1, vectors as columns.
+
+    Example: torch.column_stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("column_stack", out)
     columns = [
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
@@ -202,6 +218,8 @@ block_diagonal: Op = op(
 def block_diag(*tensors: Any) -> Tensor:
     """The tensors as blocks along the diagonal of a matrix of zeros. Raises E301 for more than two
     dimensions.
+
+    Example: torch.block_diag(tensor([0.5, 1., 2.]))
     """
     parts = listed("block_diag", tensors)
     if any(part.array.ndim > 2 for part in parts):
@@ -214,7 +232,10 @@ def block_diag(*tensors: Any) -> Tensor:
 
 @function("cartesian_prod")
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """Every choice of one element from each of the vectors, a row for each."""
+    """Every choice of one element from each of the vectors, a row for each.
+
+    Example: torch.cartesian_prod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     axes = listed("cartesian_prod", tensors)
     if any(axis.array.ndim != 1 for axis in axes):
         raise GradcliError("E301", "cartesian_prod(): takes vectors")
@@ -225,7 +246,10 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 
 @function("combinations")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of `r` elements of a vector in order, a row for each."""
+    """Every choice of `r` elements of a vector in order, a row for each.
+
+    Example: torch.combinations(tensor([1, 2, 3]))
+    """
     from gradcli.ops.indexing.masks import masked_select
 
     if isinstance(r, Tensor) or type(r) is float:

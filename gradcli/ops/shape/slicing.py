@@ -75,7 +75,10 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
 
 @function("select", method=True)
 def select_(input: Tensor, dim: int, index: Any) -> Tensor:
-    """The part at one position of a dimension, without that dimension."""
+    """The part at one position of a dimension, without that dimension.
+
+    Example: torch.select(tensor([0.5, 1., 2.]), 0, 1)
+    """
     shape = input.array.shape
     if not shape:
         raise GradcliError("E302", "select(): a 0-dim tensor has no dimension to select from")
@@ -116,6 +119,8 @@ slice_backward: Op = op(
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements of a dimension from `start` on. Raises E302 or E301 where there are not so
     many.
+
+    Example: torch.narrow(tensor([0.5, 1., 2.]), 0, 1, 2)
     """
     return slice_.apply(input, *narrowed("narrow", input, dim, start, length))
 
@@ -192,13 +197,19 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
 
 @function("diagonal", method=True)
 def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions, `offset` above the main one, as the last dimension."""
+    """The diagonal of two dimensions, `offset` above the main one, as the last dimension.
+
+    Example: torch.diagonal(tensor([[2., 1.], [1., 3.]]))
+    """
     return diagonal.apply(input, offset, *diagonal_dims("diagonal", input.array.ndim, dim1, dim2))
 
 
 @function("diagonal", module="torch.linalg")
 def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of the last two dimensions, or of those named."""
+    """The diagonal of the last two dimensions, or of those named.
+
+    Example: torch.linalg.diagonal(tensor([[2., 1.], [1., 3.]]))
+    """
     return diagonal_(A, offset, dim1, dim2)
 
 
@@ -247,6 +258,8 @@ unfold_backward: Op = op(
 def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """The windows of `size` elements along a dimension, `step` apart. Raises E204 unless they
     fit.
+
+    Example: tensor([0.5, 1., 2.]).unfold(0, 2, 1)
     """
     at = normal_dim("unfold", dimension, self.array.ndim)
     extent = self.array.shape[at] if self.array.ndim else 1
@@ -316,6 +329,8 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
     """A window on the memory that the tensor shares: sizes, strides and offset in elements.
 
     Raises E301 where it reaches beyond that memory.
+
+    Example: torch.as_strided(tensor([0.5, 1., 2.]), (2, 2), (1, 1))
     """
     return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
 
@@ -358,7 +373,10 @@ as_strided_written: Op = op(
 def as_strided_in_place(
     self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
+    """Give the tensor itself other sizes, strides and offset; see `as_strided`.
+
+    Example: torch.as_strided(tensor([0.5, 1., 2.]), (2, 2), (1, 1))
+    """
     window = _checked_window(self, size, stride, storage_offset)
     return writes.replace_layout(self, as_strided_written.apply(self, *window))
 

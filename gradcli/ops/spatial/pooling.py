@@ -19,6 +19,7 @@ from gradcli.kernels.windows.max_pool import largest_of_windows
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.definition.dtype_support import NOTHING, Refused, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather
@@ -101,6 +102,8 @@ _MAX_OF_LINE: Op = op(
     "",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
+    doc="The largest element of each window of the last dimension.",
+    example="torch.max_pool1d(arange(6.).reshape(1, 1, 6), 2)",
 )
 
 # --- the mean of a window -----------------------------------------------------------------------
@@ -314,8 +317,13 @@ def _expose_max_pool(ndim: int) -> None:
     ) -> Tensor:
         return of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    for body in (of_functional, of_torch):
+    for body, module in ((of_functional, "F"), (of_torch, "torch")):
         body.__name__ = body.__qualname__ = name
+        describe(
+            body,
+            f"The largest element of each window of the last {LAST[ndim]}.",
+            f"{module}.{name}({SAMPLES[ndim]}, 2)",
+        )
     function(name, module="torch.nn.functional")(of_functional)
     function(name)(of_torch)
 
@@ -345,7 +353,10 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of every window over the last dimension; see `avg_pool2d`."""
+    """The mean of every window over the last dimension; see `avg_pool2d`.
+
+    Example: torch.avg_pool1d(arange(6.).reshape(1, 1, 6), 2)
+    """
     windows = windows_of("avg_pool1d", 1, kernel_size, stride, padding)
     averaging = Averaging(windows, ceil_mode, count_include_pad, None)
     return averaged("avg_pool1d", input, 1, averaging)
@@ -370,6 +381,11 @@ def _expose_avg_pool(ndim: int) -> None:
         return averaged(name, input, ndim, averaging)
 
     avg_pool.__name__ = avg_pool.__qualname__ = name
+    describe(
+        avg_pool,
+        f"The mean of each window of the last {LAST[ndim]}.",
+        f"F.{name}({SAMPLES[ndim]}, 2)",
+    )
     function(name, module="torch.nn.functional")(avg_pool)
 
 

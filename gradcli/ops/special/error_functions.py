@@ -55,6 +55,8 @@ erf = pointwise(
     by_scipy("erf"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
+    doc="The error function.",
+    example="torch.erf(tensor([0.5, 1., 2.]))",
 )
 
 erfc = pointwise(
@@ -63,6 +65,8 @@ erfc = pointwise(
     by_scipy("erfc"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
+    doc="1 minus the error function.",
+    example="torch.erfc(tensor([0.5, 1., 2.]))",
 )
 
 erfinv: Op = pointwise(
@@ -71,6 +75,8 @@ erfinv: Op = pointwise(
     lambda self: np.copysign(by_scipy("erfinv")(self), self),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
+    doc="The inverse of the error function.",
+    example="torch.erfinv(tensor([-0.5, 0., 0.5]))",
 )
 
 # --- the gamma function -------------------------------------------------------------------------
@@ -88,6 +94,8 @@ lgamma = pointwise(
     floating=True,
     refused=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
+    doc="The logarithm of the gamma function's magnitude.",
+    example="torch.lgamma(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -104,6 +112,8 @@ digamma: Op = pointwise(
     _digamma_array,
     floating=True,
     self=lambda grad, self: grad * polygamma(self, 1),
+    doc="The derivative of `lgamma`.",
+    example="torch.digamma(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -148,7 +158,10 @@ polygamma: Op = pointwise(
 @function("polygamma")
 @function("polygamma", module="torch.special")
 def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The n-th derivative of `digamma`. Raises E204 for a negative n."""
+    """The n-th derivative of `digamma`. Raises E204 for a negative n.
+
+    Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
+    """
     refuse_out("polygamma", out)
     n = plain_integer("polygamma", "n", n)
     if n < 0:
@@ -160,7 +173,10 @@ def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
 
 @method("polygamma")
 def polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`.
+
+    Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
+    """
     return polygamma_(n, self)
 
 
@@ -185,6 +201,9 @@ sinc = pointwise(
     lambda self: in_single(_sinc_array, self),
     floating=True,
     self=_sinc_rule,
+    doc="`sin(pi * input) / (pi * input)`, 1 at 0.",
+    example="torch.sinc(tensor([0.5, 1., 2.]))",
+    conventions="At 0 the gradient is 0.",
 )
 
 
@@ -209,6 +228,8 @@ logit = pointwise(
     _logit_array,  # half precision is rounded at each step
     floating=True,
     self=_logit_rule,
+    doc="The logarithm of the odds: `log(input / (1 - input))`.",
+    example="torch.logit(tensor([0.5, 1., 2.]))",
 )
 
 # --- x log y ------------------------------------------------------------------------------------
@@ -260,7 +281,12 @@ xlogy_by_number: Op = pointwise(
 @function("xlogy", module="torch.special")
 @function("xlogy", method=True, inplace=True)
 def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
+    """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
+
+    Conventions: Where the input is 0, so is the result, unless `other` is nan.
+
+    Example: torch.xlogy(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("xlogy", out)
     check_no_complex_number("xlogy", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
@@ -318,7 +344,10 @@ xlog1py_by_number: Op = pointwise(
 
 @function("xlog1py", module="torch.special")
 def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
+    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number.
+
+    Example: torch.special.xlog1py(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("xlog1py", out)
     check_no_complex_number("xlog1py", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):

@@ -43,6 +43,8 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Write a number along the main diagonal; `wrap` begins it anew below, in a tall matrix.
 
     Raises E301 for less than two dimensions, or more of several sizes.
+
+    Example: tensor([[2., 1.], [1., 3.]]).fill_diagonal_(7.)
     """
     fill_value = plain_number("fill_diagonal_(): fill_value", fill_value)
     if type(wrap) is not bool:
@@ -66,7 +68,10 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 @method("float_power_")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
-    """`float_power`, written to a tensor of its dtype; raises E203 for one of another."""
+    """`float_power`, written to a tensor of its dtype; raises E203 for one of another.
+
+    Example: torch.float_power(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_write(check_inplace, float_power, self, exponent)
     result = float_power(self, exponent)
     if result.dtype is not self.dtype:
@@ -84,5 +89,6 @@ polygamma_written = pointwise(
     floating=True,
     refused=polygamma.refused,
     self=polygamma.rules["self"],
+    example="torch.polygamma(1, tensor([0.5, 1., 2.]))",
 )
 methods["polygamma_"] = in_place("polygamma", polygamma_written.apply)
