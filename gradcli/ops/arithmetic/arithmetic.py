@@ -29,6 +29,7 @@ from gradcli.ops.codegen.runtime import (
     check_width,
     wrong_operand,
 )
+from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import Function, Op, pointwise
 
@@ -59,6 +60,24 @@ def ones(value: Any, sizes: tuple[int, ...]) -> Any:
         return Tensor(ones(value.array, sizes))
     return module_of(value).ones(sizes, value.dtype)
 
+
+# --- where they are not finite ------------------------------------------------------------------
+
+_DIFFERENCE = Hazard(infinities=("inf - inf", "the difference of two infinities has no value"))
+_PRODUCT = Hazard(infinities=("0*inf", "0 times an infinity has no value"), steep=True)
+
+_BY_ZERO: tuple[tuple[Test, str, str], ...] = (
+    (lambda self, other: self == other == 0, "0/0", "0 / 0 has no value"),
+    (lambda self, other: other == 0, "division by zero", "a number divided by 0"),
+)
+_MODULUS = Hazard(values=_BY_ZERO)
+_QUOTIENT = Hazard(
+    values=_BY_ZERO,
+    slopes=((lambda other: other == 0, "the slope of a division by 0 is infinite"),),
+    infinities=("inf/inf", "the ratio of two infinities has no value"),
+    steep=True,
+    undefined=True,
+)
 
 # --- sums and differences -----------------------------------------------------------------------
 
@@ -102,6 +121,7 @@ add = pointwise(
     other=lambda grad, alpha: _scaled(grad, alpha),
     doc="The sum: `input + alpha * other`.",
     example="torch.add(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_DIFFERENCE,
 )
 
 sub = pointwise(
@@ -112,6 +132,7 @@ sub = pointwise(
     other=lambda grad, alpha: _scaled(-grad, alpha),
     doc="The difference: `input - alpha * other`.",
     example="torch.sub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_DIFFERENCE,
 )
 
 rsub_number = pointwise(
@@ -119,6 +140,7 @@ rsub_number = pointwise(
     "RsubBackward1",
     lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: _scaled(-grad, alpha),
+    hazard=_DIFFERENCE,
 )
 rsub_tensor = pointwise(
     "rsub",
@@ -126,6 +148,7 @@ rsub_tensor = pointwise(
     lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: _scaled(-grad, alpha),
     other=lambda grad: grad,
+    hazard=_DIFFERENCE,
 )
 
 
@@ -167,6 +190,7 @@ mul = pointwise(
     other=lambda grad, self: grad * conj(self),
     doc="The product, element by element.",
     example="torch.mul(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_PRODUCT,
 )
 
 div = pointwise(
@@ -179,6 +203,7 @@ div = pointwise(
     other=lambda grad, self, other: -grad * conj((self / other) / other),
     doc="The quotient, element by element; integers become floating.",
     example="torch.true_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_QUOTIENT,
 )
 
 reciprocal = pointwise(
@@ -189,6 +214,10 @@ reciprocal = pointwise(
     self=lambda grad, result: -grad * conj(result * result),
     doc="1 over the input.",
     example="torch.reciprocal(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(
+        values=((lambda self: self == 0, "division by zero", "a number divided by 0"),),
+        slopes=((lambda self: self == 0, "the slope of a division by 0 is infinite"),),
+    ),
 )
 
 
@@ -226,6 +255,7 @@ div_rounded = pointwise(
     self=lambda grad, other: zeros_like(grad),
     other=lambda grad, self, other: zeros_like(grad),
     refused=_BOOL_OR_COMPLEX,
+    hazard=_QUOTIENT,
 )
 
 
@@ -318,6 +348,7 @@ remainder_number = pointwise(
     doc="What division leaves, with the sign of the divisor: Python's `%`.",
     example="torch.remainder(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="On the steps the gradient is that between them.",
+    hazard=_MODULUS,
 )
 remainder_tensor = pointwise(
     "remainder",
@@ -326,6 +357,7 @@ remainder_tensor = pointwise(
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
     refused=_BOOL_OR_COMPLEX,
+    hazard=_MODULUS,
 )
 fmod_number = pointwise(
     "fmod",
@@ -335,6 +367,7 @@ fmod_number = pointwise(
     refused=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the dividend: C's `fmod`.",
     example="torch.fmod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_MODULUS,
 )
 fmod_tensor = pointwise(
     "fmod",
@@ -343,6 +376,7 @@ fmod_tensor = pointwise(
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
     refused=_BOOL_OR_COMPLEX,
+    hazard=_MODULUS,
 )
 
 
@@ -354,6 +388,7 @@ remainder_of_number = pointwise(
     lambda other, self: _remainder(self, other),
     other=_no_modulus,
     refused=_BOOL_OR_COMPLEX,
+    hazard=_MODULUS,
 )
 
 
@@ -409,6 +444,7 @@ mul_number = pointwise(
     "MulBackward1",
     lambda self, other: self * other,
     self=lambda grad, other: grad * conj(other),
+    hazard=_PRODUCT,
 )
 div_number = pointwise(
     "div",
@@ -416,12 +452,21 @@ div_number = pointwise(
     lambda self, other: self / other,
     floating=True,
     self=lambda grad, other: grad / conj(other),
+    hazard=_QUOTIENT,
 )
 add_number = pointwise(
-    "add", "AddBackward1", lambda self, other: self + other, self=lambda grad: grad
+    "add",
+    "AddBackward1",
+    lambda self, other: self + other,
+    self=lambda grad: grad,
+    hazard=_DIFFERENCE,
 )
 sub_number = pointwise(
-    "sub", "SubBackward1", lambda self, other: self - other, self=lambda grad: grad
+    "sub",
+    "SubBackward1",
+    lambda self, other: self - other,
+    self=lambda grad: grad,
+    hazard=_DIFFERENCE,
 )
 
 

@@ -90,7 +90,9 @@ LAST = {1: "dimension", 2: "two dimensions", 3: "three dimensions"}
 """The sizes of (N, C, *sizes) in words."""
 
 Test = Callable[..., Any]
-"""Whether something is the case of operands; its parameters are the first ones, by position."""
+"""Whether something is the case of operands; its parameters are parameters of the op's forward
+function.
+"""
 
 
 class Hazard:
@@ -98,12 +100,13 @@ class Hazard:
 
     Attributes:
         values: for operands without a finite result: a test, a word for machines, a sentence.
-        slopes: for operands without a finite slope: a test and a clause.
+        slopes: for operands without a finite slope: a test and a clause, which may show the
+            operands in braces.
         infinities: the word and the sentence for an operand that is infinite.
         nothing: the sentence for a NaN that finite operands gave: a division of 0 by 0.
-        zeros: whether the slope is not finite where all elements are 0.
+        zeros: the clause for a slope that is not finite where all elements are 0.
         steep: whether a slope may be beyond the largest number where the operands are finite.
-        undefined: whether the formula of the slope divides 0 by 0 at the tests of `slopes`.
+        undefined: whether the formula of the slope divides 0 by 0 where a test of `slopes` holds.
     """
 
     __slots__ = ("infinities", "nothing", "slopes", "steep", "undefined", "values", "zeros")
@@ -115,7 +118,7 @@ class Hazard:
         slopes: tuple[tuple[Test, str], ...] = (),
         infinities: tuple[str, str] | None = None,
         nothing: str = "",
-        zeros: bool = False,
+        zeros: str = "",
         steep: bool = False,
         undefined: bool = False,
     ) -> None:
@@ -127,27 +130,29 @@ class Hazard:
         self.steep = steep
         self.undefined = undefined
 
-    def of_value(self, operands: list[Any]) -> tuple[str, str] | None:
+    def of_value(self, operands: dict[str, Any]) -> tuple[str, str] | None:
         """Why operands have no finite result: a word and a sentence; None where they have one."""
         for test, kind, text in self.values:
             if _holds(test, operands):
                 return kind, text
         return None
 
-    def of_slope(self, operands: list[Any]) -> str:
+    def of_slope(self, operands: dict[str, Any]) -> str:
         """Why the slope is not finite at operands, "" where it is."""
-        return next((text for test, text in self.slopes if _holds(test, operands)), "")
+        for test, text in self.slopes:
+            if _holds(test, operands):
+                return text.format(**operands)
+        return ""
 
 
 NO_HAZARD = Hazard()
 
 
-def _holds(test: Test, operands: list[Any]) -> bool:
+def _holds(test: Test, operands: dict[str, Any]) -> bool:
     """A test of the operands; false where one that it needs has no number."""
-    needed = operands[: test.__code__.co_argcount]
-    if len(needed) < test.__code__.co_argcount or any(each is None for each in needed):
-        return False
-    return bool(test(*needed))
+    code = test.__code__
+    needed = [operands.get(name) for name in code.co_varnames[: code.co_argcount]]
+    return not any(each is None for each in needed) and bool(test(*needed))
 
 
 def effects(*names: str) -> Callable[[Body], Body]:

@@ -22,6 +22,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.creation.copies import to
+from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and
@@ -52,6 +53,11 @@ atan2 = pointwise(
     refused=COMPLEX,
     doc="The angle of the point (other, input).",
     example="torch.atan2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=Hazard(
+        slopes=((lambda self, other: self == 0 and other == 0, "atan2 has no slope at (0, 0)"),),
+        undefined=True,
+    ),
+    loop=WIDE,
 )
 
 hypot = pointwise(
@@ -63,6 +69,11 @@ hypot = pointwise(
     refused=NOT_FLOATING,
     doc="`sqrt(input ** 2 + other ** 2)`, without overflow.",
     example="torch.hypot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=Hazard(
+        slopes=((lambda self, other: self == other == 0, "hypot has no slope at (0, 0)"),),
+        undefined=True,
+    ),
+    loop=WIDE,
 )
 
 expose_of_tensors(atan2, "arctan2", inplace=True)

@@ -33,6 +33,7 @@ from gradcli.ops.binding.catalogue import (
     unary_operators,
 )
 from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
+from gradcli.ops.definition.doc import SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, op, pointwise
 
@@ -129,6 +130,7 @@ logical_and = pointwise(
     lambda self, other: np.logical_and(self, other),
     doc="Where both are nonzero.",
     example="torch.logical_and(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    loop=SCALAR,
 )
 logical_or = pointwise(
     "logical_or",
@@ -136,6 +138,7 @@ logical_or = pointwise(
     lambda self, other: np.logical_or(self, other),
     doc="Where at least one is nonzero.",
     example="torch.logical_or(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    loop=SCALAR,
 )
 logical_xor = pointwise(
     "logical_xor",
@@ -143,6 +146,7 @@ logical_xor = pointwise(
     lambda self, other: np.logical_xor(self, other),
     doc="Where exactly one is nonzero.",
     example="torch.logical_xor(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    loop=SCALAR,
 )
 logical_not = pointwise(
     "logical_not",
@@ -329,6 +333,7 @@ heaviside = pointwise(
     self=_no_step,
     values=_no_step,
     refused=_NO_COMPLEX,
+    loop=SCALAR,
 )
 
 

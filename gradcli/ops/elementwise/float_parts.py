@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -36,6 +37,7 @@ ldexp: Op = pointwise(
     floating=True,
     self=lambda grad, other: grad * conj(_power_of_two(other)),
     other=lambda grad, result: grad * conj(result) * math.log(2),
+    loop=STEPS,
 )
 
 

@@ -14,6 +14,7 @@ from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import NUMBERS
+from gradcli.ops.definition.doc import SCALAR
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view
@@ -26,6 +27,7 @@ gcd = pointwise(
     refused=_NO_INTEGERS,
     doc="The greatest common divisor of integers.",
     example="torch.gcd(tensor([3, 1, 2]), tensor([6, 4, 3]))",
+    loop=SCALAR,
 )
 lcm = pointwise(
     "lcm",
@@ -34,6 +36,7 @@ lcm = pointwise(
     refused=_NO_INTEGERS,
     doc="The least common multiple of integers.",
     example="torch.lcm(tensor([3, 1, 2]), tensor([6, 4, 3]))",
+    loop=SCALAR,
 )
 for _entry in (gcd, lcm):
     expose_of_tensors(_entry, inplace=True)

@@ -19,6 +19,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, in_place, methods
+from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Op, pointwise
 
@@ -32,6 +33,7 @@ exp = pointwise(
     self=lambda grad, result: grad * conj(result),
     doc="e to the power of the input.",
     example="torch.exp(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(steep=True),
 )
 
 exp2 = pointwise(
@@ -56,6 +58,18 @@ expm1 = pointwise(
 
 # --- logarithms ---------------------------------------------------------------------------------
 
+
+def _logarithm(name: str, edge: int, below: Test, at_edge: Test) -> Hazard:
+    """Below the edge a logarithm is not defined; there it is -inf, and so steep."""
+    return Hazard(
+        values=(
+            (below, f"{name} of a negative", f"{name} is not defined below {edge}"),
+            (at_edge, f"{name} of zero", f"{name} falls to -inf at {edge}"),
+        ),
+        slopes=((at_edge, f"the slope of {name} at {edge} is infinite"),),
+    )
+
+
 log = pointwise(
     "log",
     "LogBackward0",
@@ -64,6 +78,7 @@ log = pointwise(
     self=lambda grad, self: grad / conj(self),
     doc="The natural logarithm.",
     example="torch.log(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log2 = pointwise(
@@ -74,6 +89,7 @@ log2 = pointwise(
     self=lambda grad, self: grad / (conj(self) * math.log(2)),
     doc="The logarithm to base 2.",
     example="torch.log2(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log2", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log10 = pointwise(
@@ -84,6 +100,7 @@ log10 = pointwise(
     self=lambda grad, self: grad / (conj(self) * math.log(10)),
     doc="The logarithm to base 10.",
     example="torch.log10(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log10", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log1p = pointwise(
@@ -94,6 +111,7 @@ log1p = pointwise(
     self=lambda grad, self: grad / conj(self + 1),
     doc="`log(1 + input)`, exact near 0.",
     example="torch.log1p(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log1p", -1, lambda self: self < -1, lambda self: self == -1),
 )
 
 # --- roots --------------------------------------------------------------------------------------
@@ -108,6 +126,10 @@ sqrt = pointwise(
     doc="The square root.",
     example="torch.sqrt(tensor([0.5, 1., 2.]))",
     conventions="At 0 the gradient is inf, the limit: mask the input, not the result.",
+    hazard=Hazard(
+        values=((lambda self: self < 0, "sqrt of a negative", "sqrt is not defined below 0"),),
+        slopes=((lambda self: self == 0, "the slope of sqrt at 0 is infinite"),),
+    ),
 )
 
 
@@ -124,6 +146,13 @@ rsqrt = pointwise(
     self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
     doc="1 over the square root.",
     example="torch.rsqrt(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(
+        values=(
+            (lambda self: self < 0, "rsqrt of a negative", "rsqrt is not defined below 0"),
+            (lambda self: self == 0, "division by zero", "rsqrt divides by 0"),
+        ),
+        slopes=((lambda self: self == 0, "the slope of rsqrt at 0 is infinite"),),
+    ),
 )
 
 
@@ -167,6 +196,10 @@ asin = pointwise(
     self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
     doc="The angle whose sine is the input.",
     example="torch.asin(tensor([-0.5, 0., 0.5]))",
+    hazard=Hazard(
+        values=((lambda self: abs(self) > 1, "asin out of range", "asin is defined from -1 to 1"),),
+        slopes=((lambda self: abs(self) == 1, "the slope of asin at {self:g} is infinite"),),
+    ),
 )
 
 acos = pointwise(
@@ -177,6 +210,10 @@ acos = pointwise(
     self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
     doc="The angle whose cosine is the input.",
     example="torch.acos(tensor([-0.5, 0., 0.5]))",
+    hazard=Hazard(
+        values=((lambda self: abs(self) > 1, "acos out of range", "acos is defined from -1 to 1"),),
+        slopes=((lambda self: abs(self) == 1, "the slope of acos at {self:g} is infinite"),),
+    ),
 )
 
 atan = pointwise(
@@ -276,6 +313,7 @@ acosh = pointwise(
     self=_acosh_rule,
     doc="The inverse hyperbolic cosine.",
     example="torch.acosh(tensor([1., 2.]))",
+    hazard=Hazard(slopes=((lambda self: self == 1, "the slope of acosh at 1 is infinite"),)),
 )
 
 atanh = pointwise(
@@ -286,6 +324,16 @@ atanh = pointwise(
     self=lambda grad, self: grad * 1 / conj(1 - self**2),
     doc="The inverse hyperbolic tangent.",
     example="torch.atanh(tensor([-0.5, 0., 0.5]))",
+    hazard=Hazard(
+        values=(
+            (
+                lambda self: abs(self) >= 1,
+                "atanh out of range",
+                "atanh is defined between -1 and 1",
+            ),
+        ),
+        slopes=((lambda self: abs(self) == 1, "the slope of atanh at {self:g} is infinite"),),
+    ),
 )
 
 # --- the logistic function ----------------------------------------------------------------------
@@ -424,6 +472,7 @@ def _without_derivative(entry: Op) -> None:
         self=no_derivative(
             f"{name}_", f"write it out of place: `x = {name}(x)`", "NotImplementedError"
         ),
+        hazard=entry.hazard,
     )
     for shown in (name, f"arc{name.removeprefix('a')}"):
         methods[f"{shown}_"] = in_place(shown, written.apply)

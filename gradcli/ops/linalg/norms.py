@@ -18,6 +18,7 @@ from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.codegen.runtime import check_subtraction, type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, refusing
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.unary import abs_, sgn
@@ -126,6 +127,7 @@ vector_norm = op(
     self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
     ),
+    hazard=Hazard(zeros="linalg_vector_norm has no slope where all is 0"),
 )
 
 
@@ -308,6 +310,7 @@ dist = op(
     _dist_array,
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
+    hazard=Hazard(zeros="dist has no slope where all is 0"),
 )
 
 

@@ -14,6 +14,7 @@ from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, 
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.creation.copies import clone, contiguous, to
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
@@ -77,6 +78,7 @@ norm_along = op(
     self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
         grad, self, result, p, dim, keepdim
     ),
+    hazard=Hazard(zeros="norm has no slope where all is 0"),
 )
 
 
@@ -151,6 +153,7 @@ cdist_ = op(
     _cdist_array,
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
+    hazard=Hazard(zeros="cdist has no slope where all is 0"),
 )
 
 

@@ -27,6 +27,7 @@ from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.lints import guessed_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
@@ -185,6 +186,12 @@ softmax_ = op(
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
     doc="Exponentials divided by their sum along a dimension.",
     example="torch.softmax(tensor([[2., 1.], [1., 3.]]), 0)",
+    hazard=Hazard(
+        infinities=(
+            "inf - inf",
+            "softmax of nothing but infinities subtracts them from each other",
+        )
+    ),
 )
 
 # --- its logarithm ------------------------------------------------------------------------------
@@ -276,6 +283,12 @@ log_softmax_ = op(
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
     doc="The logarithm of softmax, without overflow.",
     example="torch.log_softmax(tensor([[2., 1.], [1., 3.]]), 0)",
+    hazard=Hazard(
+        infinities=(
+            "inf - inf",
+            "log_softmax of nothing but infinities subtracts them from each other",
+        )
+    ),
 )
 
 # --- what programs write ------------------------------------------------------------------------

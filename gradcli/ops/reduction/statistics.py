@@ -15,7 +15,7 @@ from gradcli.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import Hazard, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, Refused, check_floating_dtype, refusing
 from gradcli.ops.definition.lints import check_freedom
 from gradcli.ops.definition.op import Function, Op, op
@@ -100,7 +100,13 @@ def _std_gradient(
     return _var_gradient(of_variance, self, dims, correction, keepdim)
 
 
-var = op("var", "VarBackward0", _var_array, self=_var_gradient)
+var = op(
+    "var",
+    "VarBackward0",
+    _var_array,
+    self=_var_gradient,
+    hazard=Hazard(nothing="var of so few elements divides by 0"),
+)
 std = op(
     "std",
     "StdBackward0",
@@ -108,6 +114,7 @@ std = op(
     self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
         grad, self, result, dims, correction, keepdim
     ),
+    hazard=Hazard(nothing="std of so few elements divides by 0"),
 )
 
 
@@ -152,6 +159,7 @@ var_mean = op(
     _var_mean_array,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
+    hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
 )
 std_mean = op(
     "std_mean",
@@ -159,6 +167,7 @@ std_mean = op(
     _std_mean_array,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
+    hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
 )
 
 

@@ -27,6 +27,7 @@ from gradcli.ops.binding.catalogue import function, in_place, methods, modules, 
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.runtime import EVERYDAY, NATIVE_SCALARS, type_name
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.elementwise.unary import exp
@@ -369,6 +370,7 @@ mean_all = op(
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     deferrable=True,
     self=_mean_rule,
+    hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
 )
 
 mean_dims = op(
@@ -379,6 +381,7 @@ mean_dims = op(
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),
+    hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
 )
 
 

@@ -23,6 +23,7 @@ from gradcli.ops.binding.arguments import (
     plain_integer,
 )
 from gradcli.ops.binding.catalogue import expose, function, method, refuse_out
+from gradcli.ops.definition.doc import SCALAR, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -230,6 +231,16 @@ logit = pointwise(
     self=_logit_rule,
     doc="The logarithm of the odds: `log(input / (1 - input))`.",
     example="torch.logit(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(
+        values=(
+            (
+                lambda self: self <= 0 or self >= 1,
+                "logit out of range",
+                "logit is finite between 0 and 1",
+            ),
+        ),
+        slopes=((lambda self: self in (0, 1), "the slope of logit at {self:g} is infinite"),),
+    ),
 )
 
 # --- x log y ------------------------------------------------------------------------------------
@@ -246,6 +257,14 @@ def _xlogy_array(self: Any, other: Any) -> Any:
     return np.where(zero, product.dtype.type(0), product)[()]
 
 
+_XLOGY = Hazard(
+    values=(
+        (lambda self, other: other == 0, "log of zero", "its logarithm is not finite"),
+        (lambda self, other: other < 0, "log of a negative", "its logarithm is not finite"),
+    ),
+    slopes=((lambda self, other: other == 0, "the slope of a logarithm at 0 is infinite"),),
+)
+
 xlogy: Op = pointwise(
     "xlogy",
     "XlogyBackward0",
@@ -255,6 +274,8 @@ xlogy: Op = pointwise(
         xlogy(grad, other), logical_and(self == 0, other <= 0), 0
     ),
     other=lambda grad, self, other: grad * self / other,
+    hazard=_XLOGY,
+    loop=SCALAR,
 )
 
 xlogy_of_number = pointwise(
@@ -263,6 +284,8 @@ xlogy_of_number = pointwise(
     lambda other, self: _xlogy_array(self, other),
     floating=True,
     other=lambda grad, other, self: grad * self / other,
+    hazard=_XLOGY,
+    loop=SCALAR,
 )
 
 xlogy_by_number: Op = pointwise(
@@ -275,6 +298,8 @@ xlogy_by_number: Op = pointwise(
         if other > 0
         else masked_fill_number(xlogy_by_number(grad, other), self == 0, 0)
     ),
+    hazard=_XLOGY,
+    loop=SCALAR,
 )
 
 

@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, refuse_out
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import WIDE, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, refusing
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
@@ -47,6 +47,7 @@ igamma: Op = pointwise(
     refused=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: grad * _density(self, other),
+    loop=WIDE,
 )
 
 igammac: Op = pointwise(
@@ -57,6 +58,7 @@ igammac: Op = pointwise(
     refused=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: -grad * _density(self, other),
+    loop=WIDE,
 )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_tensors, in_single
 from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, refusing
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
@@ -76,6 +77,7 @@ entr = pointwise(
     self=lambda grad, self: grad * -(log(self) + 1),
     doc="`-input * log(input)`; 0 at 0, -inf below.",
     example="torch.special.entr(tensor([0.5, 1., 2.5]))",
+    hazard=Hazard(slopes=((lambda self: self == 0, "the slope of entr at 0 is infinite"),)),
 )
 
 for _name, _entry in (("ndtri", ndtri), ("log_ndtr", log_ndtr), ("erfcx", erfcx), ("entr", entr)):
