@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from inspect import cleandoc
+from inspect import cleandoc, unwrap
 from typing import Any
+
+import numpy as np
 
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.lazy import bring_all
 from gradcli.ops.definition.doc import NO_DOC, OpDoc
 from gradcli.ops.definition.op import Op, registry
 
@@ -226,6 +229,46 @@ def same(found: Found) -> Iterator[tuple[str, str]]:
 def _loaded(place: str) -> Mapping[str, Any]:
     """What a place holds as far as it is loaded."""
     return catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
+
+
+# --- NumPy --------------------------------------------------------------------------------------
+
+
+def numpy_of(name: str) -> str:
+    """What NumPy has for a function, by the name that the language gives it: see `Op.numpy`; ""
+    where it has nothing.
+    """
+    place, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
+    value = catalogue.modules.get(f"torch.{place}".rstrip("."), {}).get(last)
+    value = catalogue.methods.get(last) if value is None else value
+    for op in registry.values():
+        if op.name == last and (op.numpy or _ufunc(op) is not None):
+            return op.numpy or last
+    return str(vars(unwrap(value)).get("numpy", "")) if callable(value) else ""
+
+
+def named_by_numpy(function: Any) -> str | None:
+    """The language's name of a function that NumPy has as well, by NumPy's function."""
+    name = str(function.__name__)
+    if not isinstance(function, np.ufunc):
+        return name if numpy_of(name) == name else None
+    catalogue.modules["torch"].get(name)  # which may bring the entry in
+    for everything in (False, True):
+        if everything:
+            bring_all()
+        pointwise = [op for op in registry.values() if op.pointwise]
+        same_name = (op.name for op in pointwise if _ufunc(op) is function)
+        other_name = (op.name for op in pointwise if getattr(np, op.numpy, None) is function)
+        found = next(same_name, None) or next(other_name, None)
+        if found is not None:
+            return found
+    return name if numpy_of(name) == name else None
+
+
+def _ufunc(op: Op) -> Any:
+    """The ufunc of NumPy that has an entry's name, and so its meaning."""
+    found = getattr(np, op.name, None) if op.pointwise and not op.numpy else None
+    return found if isinstance(found, np.ufunc) else None
 
 
 # --- what a docstring says ----------------------------------------------------------------------

@@ -306,6 +306,7 @@ floor_divide_tensor = pointwise(
     other=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
     doc="The quotient rounded down.",
+    numpy="({0} // {1})",
     example="torch.floor_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 floor_divide_number = pointwise(

@@ -29,7 +29,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.runtime import NUMBERS, type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.settings import by_rows
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 
 clone = op(
@@ -109,6 +109,7 @@ def wanted(
 
 
 @method("to")
+@in_numpy("{head}.astype({1})")
 def to(
     self: Tensor,
     *args: Any,

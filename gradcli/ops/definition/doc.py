@@ -165,6 +165,16 @@ def effects(*names: str) -> Callable[[Body], Body]:
     return decorate
 
 
+def in_numpy(text: str) -> Callable[[Body], Body]:
+    """Say what NumPy has for a composed function, as `Op.numpy` does for an entry."""
+
+    def decorate(body: Body) -> Body:
+        vars(body)["numpy"] = text
+        return body
+
+    return decorate
+
+
 def describe(body: Any, summary: str, example: str = "", conventions: str = "") -> None:
     """Give a function that is made in a loop its docstring."""
     parts = [summary]

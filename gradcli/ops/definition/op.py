@@ -71,8 +71,11 @@ class Op:
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
         doc: its summary, example and conventions; empty where a function of its name has them.
-        numpy: its name in NumPy where that differs, a method with a dot in front, or the text of a
-            function where NumPy has none: see `gradcli.render.formulas.numpy_code`.
+        numpy: what NumPy has for it: a name; a method, `.sum(axis, keepdims)`, with the names of
+            its further arguments where they are given by name; a template of the call, with the
+            arguments by number, `{0}`, and `{head}` for the first one in front of a dot; or the
+            text of a function, where NumPy has none. "" for a pointwise op that NumPy calls the
+            same, and for what it has nothing for.
         loop: how PyTorch's loop reads operands that share memory with what it writes, one of
             `gradcli.ops.definition.doc.LOOPS`.
         hazard: where the result or the slope is not finite, and why.

@@ -58,6 +58,7 @@ atan2 = pointwise(
         undefined=True,
     ),
     loop=WIDE,
+    numpy="arctan2",
 )
 
 hypot = pointwise(

@@ -125,6 +125,7 @@ clamp_to_numbers = pointwise(
     lambda self, min=None, max=None: np.clip(self, min, max),
     self=_inside,
     refused=_BOOL_OR_COMPLEX,
+    numpy="clip",
 )
 
 
@@ -200,6 +201,7 @@ clamp_min_number = pointwise(
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     refused=COMPLEX,
+    numpy="maximum",
 )
 
 clamp_min_tensor = pointwise(
@@ -217,6 +219,7 @@ clamp_max_number = pointwise(
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     refused=COMPLEX,
+    numpy="minimum",
 )
 
 clamp_max_tensor = pointwise(

@@ -364,6 +364,7 @@ choose = pointwise(
     constant=("condition",),
     self=lambda grad, condition: where(condition, grad, 0.0),
     other=lambda grad, condition: where(condition, 0.0, grad),
+    numpy="where",
 )
 
 

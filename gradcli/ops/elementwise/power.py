@@ -16,7 +16,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
-from gradcli.ops.definition.doc import WIDE, Hazard
+from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -223,6 +223,7 @@ def power(input: Any, exponent: Any) -> Tensor:
 
 
 @function("square", method=True, inplace=True)
+@in_numpy("square")
 def square(input: Tensor) -> Tensor:
     """`input ** 2`, by the same entry as the operator.
 

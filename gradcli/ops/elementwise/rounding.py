@@ -33,6 +33,7 @@ def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
         doc=doc,
         example=f"torch.{name}(tensor([-1.5, 0., 2.5]))",
         conventions="The gradient is 0 everywhere: a value constant between its steps.",
+        numpy=ufunc.__name__,
     )
 
 
@@ -77,7 +78,10 @@ def _round_decimals(self: Any, decimals: int) -> Any:
 
 
 round_to_decimals = pointwise(
-    "round", "RoundBackward1", _round_decimals, self=lambda grad: zeros_like(grad)
+    "round",
+    "RoundBackward1",
+    _round_decimals,
+    self=lambda grad: zeros_like(grad),
 )
 
 

@@ -153,6 +153,7 @@ rsqrt = pointwise(
         ),
         slopes=((lambda self: self == 0, "the slope of rsqrt at 0 is infinite"),),
     ),
+    numpy="(1 / np.sqrt({0}))",
 )
 
 
@@ -200,6 +201,7 @@ asin = pointwise(
         values=((lambda self: abs(self) > 1, "asin out of range", "asin is defined from -1 to 1"),),
         slopes=((lambda self: abs(self) == 1, "the slope of asin at {self:g} is infinite"),),
     ),
+    numpy="arcsin",
 )
 
 acos = pointwise(
@@ -214,6 +216,7 @@ acos = pointwise(
         values=((lambda self: abs(self) > 1, "acos out of range", "acos is defined from -1 to 1"),),
         slopes=((lambda self: abs(self) == 1, "the slope of acos at {self:g} is infinite"),),
     ),
+    numpy="arccos",
 )
 
 atan = pointwise(
@@ -224,6 +227,7 @@ atan = pointwise(
     self=lambda grad, self: grad / conj(self * self + 1),
     doc="The angle whose tangent is the input.",
     example="torch.atan(tensor([0.5, 1., 2.]))",
+    numpy="arctan",
 )
 
 deg2rad = pointwise(
@@ -296,6 +300,7 @@ asinh = pointwise(
     self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
     doc="The inverse hyperbolic sine.",
     example="torch.asinh(tensor([0.5, 1., 2.]))",
+    numpy="arcsinh",
 )
 
 
@@ -314,6 +319,7 @@ acosh = pointwise(
     doc="The inverse hyperbolic cosine.",
     example="torch.acosh(tensor([1., 2.]))",
     hazard=Hazard(slopes=((lambda self: self == 1, "the slope of acosh at 1 is infinite"),)),
+    numpy="arccosh",
 )
 
 atanh = pointwise(
@@ -334,6 +340,7 @@ atanh = pointwise(
         ),
         slopes=((lambda self: abs(self) == 1, "the slope of atanh at {self:g} is infinite"),),
     ),
+    numpy="arctanh",
 )
 
 # --- the logistic function ----------------------------------------------------------------------
@@ -359,6 +366,10 @@ sigmoid = pointwise(
     self=lambda grad, result: sigmoid_backward(grad, result),
     doc="The logistic function: `1 / (1 + exp(-input))`.",
     example="torch.sigmoid(tensor([0.5, 1., 2.]))",
+    numpy="""\
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+""",
 )
 
 # --- magnitude and sign -------------------------------------------------------------------------
@@ -422,6 +433,7 @@ sgn = pointwise(
     doc="The sign; of a complex number, the number over its magnitude.",
     example="torch.sgn(tensor([-1.5, 0., 2.5]))",
     conventions="At 0 the gradient is 0.",
+    numpy="sign",
 )
 
 

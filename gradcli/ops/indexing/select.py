@@ -55,6 +55,7 @@ index_select: Op = op(
     lambda self, dim, index: _select_parts(self, dim, index),
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
+    numpy="np.take({0}, {2}, axis={1})",
 )
 
 

@@ -128,6 +128,7 @@ dot = op(
     tensor=lambda grad, self: grad * conj(self),
     doc="The sum of two vectors' products.",
     example="torch.dot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    numpy="({0} @ {1})",
 )
 
 vdot = op(
@@ -157,6 +158,7 @@ mv: Op = op(
     vec=lambda grad, self: mv(conj(t(self)), grad),
     doc="The product of a matrix and a vector.",
     example="torch.mv(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
+    numpy="({0} @ {1})",
 )
 
 

@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import cast_to
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -68,6 +69,7 @@ def inverted(name: str, A: Tensor) -> Tensor:
 
 
 @function("inv", module="torch.linalg")
+@in_numpy("linalg.inv")
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of square matrices. Raises E301 for others, E204 for a singular one.
 
@@ -163,6 +165,7 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
 
 
 @function("solve", module="torch.linalg")
+@in_numpy("linalg.solve")
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false.
 
@@ -246,6 +249,7 @@ det: Op = op("linalg_det", "LinalgDetBackward0", _determinant_array, A=_det_rule
 
 
 @function("det", module="torch.linalg")
+@in_numpy("linalg.det")
 def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
     """The determinant of square matrices. Raises E301 for others.
 
@@ -257,6 +261,7 @@ def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @function("det", method=True)
+@in_numpy("linalg.det")
 def det_(input: Tensor) -> Tensor:
     """The determinant of square matrices; see `torch.linalg.det`.
 

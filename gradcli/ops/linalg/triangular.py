@@ -13,6 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -256,6 +257,7 @@ def _check_positive(name: str, info: Tensor) -> None:
 
 
 @function("cholesky", module="torch.linalg")
+@in_numpy("linalg.cholesky")
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 

@@ -47,6 +47,7 @@ relu_ = pointwise(
     lambda self: positive_part(self),
     self=lambda grad, result: threshold_backward(grad, result, 0),
     refused=refusing("bool", raises="RuntimeError") | COMPLEX,
+    numpy="np.maximum({0}, 0)",
 )
 
 

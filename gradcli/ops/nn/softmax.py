@@ -192,6 +192,11 @@ softmax_ = op(
             "softmax of nothing but infinities subtracts them from each other",
         )
     ),
+    numpy="""\
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+""",
 )
 
 # --- its logarithm ------------------------------------------------------------------------------
@@ -289,6 +294,11 @@ log_softmax_ = op(
             "log_softmax of nothing but infinities subtracts them from each other",
         )
     ),
+    numpy="""\
+def log_softmax(x, axis):
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+""",
 )
 
 # --- what programs write ------------------------------------------------------------------------

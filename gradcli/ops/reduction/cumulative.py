@@ -68,6 +68,7 @@ cumsum: Op = op(
     "CumsumBackward0",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
+    numpy=".cumsum(axis)",
 )
 
 # --- cumprod ------------------------------------------------------------------------------------
@@ -136,6 +137,7 @@ cumprod: Op = op(
     "CumprodBackward0",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     self=_cumprod_rule,
+    numpy=".cumprod(axis)",
 )
 
 

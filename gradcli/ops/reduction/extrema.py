@@ -169,7 +169,14 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
         check_not_empty(name, self, dims)
         return fold(ufunc, self, dims, keepdim)
 
-    entry = op(name, node_name, forward, self=_shared_by_count, refused=COMPLEX)
+    entry = op(
+        name,
+        node_name,
+        forward,
+        self=_shared_by_count,
+        refused=COMPLEX,
+        numpy=f".{name[1:]}(axis, keepdims)",
+    )
 
     @reduction(name)
     def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
@@ -256,6 +263,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         forward,
         constant=("self",),
         refused=refusing("bool", "complex", raises="RuntimeError"),
+        numpy=f".{name}(axis, keepdims)",
     )
 
     @reduction(name)

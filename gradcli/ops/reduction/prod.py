@@ -87,6 +87,7 @@ prod_all = op(
     "ProdBackward0",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
+    numpy=".prod(axis, keepdims)",
 )
 
 prod_dim = op(

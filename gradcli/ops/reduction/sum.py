@@ -168,6 +168,7 @@ sum_all = op(
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
     deferrable=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
+    numpy=".sum(axis, keepdims)",
 )
 
 sum_dims = op(
@@ -371,6 +372,7 @@ mean_all = op(
     deferrable=True,
     self=_mean_rule,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
+    numpy=".mean(axis, keepdims)",
 )
 
 mean_dims = op(
@@ -426,7 +428,18 @@ def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], ke
     return restore_dims(grad, dims, keepdim) * conj(exp(self - restore_dims(result, dims, keepdim)))
 
 
-logsumexp = op("logsumexp", "LogsumexpBackward0", logsumexp_array, self=_logsumexp_rule)
+logsumexp = op(
+    "logsumexp",
+    "LogsumexpBackward0",
+    logsumexp_array,
+    self=_logsumexp_rule,
+    numpy="""\
+def logsumexp(x, axis, keepdims=False):
+    top = x.max(axis=axis, keepdims=True)
+    result = top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
+    return result if keepdims else np.squeeze(result, axis)
+""",
+)
 
 
 @reduction("logsumexp")

@@ -50,7 +50,14 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
     return parts
 
 
-cat: Op = op("cat", "CatBackward0", _cat_array, lists=("tensors",), tensors=_cut_cat)
+cat: Op = op(
+    "cat",
+    "CatBackward0",
+    _cat_array,
+    lists=("tensors",),
+    tensors=_cut_cat,
+    numpy="concatenate",
+)
 
 
 def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
@@ -70,6 +77,7 @@ stack: Op = op(
     tensors=lambda grad, tensors_sizes, dim: [
         select(grad, dim, i) for i in range(len(tensors_sizes))
     ],
+    numpy="stack",
 )
 
 

@@ -38,6 +38,7 @@ flip: Op = op(
     lambda self, dims: _flipped(self, dims),
     keeps_layout=True,
     self=lambda grad, dims: flip(grad, dims),
+    numpy="flip",
 )
 
 
@@ -87,6 +88,7 @@ roll: Op = op(
     "RollBackward0",
     lambda self, shifts, dims: np.roll(self, shifts, dims),
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
+    numpy="roll",
 )
 
 
@@ -273,6 +275,7 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
         node_name,
         forward,
         self=lambda grad, diagonal: entry(grad, diagonal),
+        numpy=name,
     )
 
     @function(name, method=True, inplace=True, check=check_graph)

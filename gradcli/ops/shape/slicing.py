@@ -160,6 +160,7 @@ diagonal: Op = op(
     self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
         grad, self_sizes, offset, dim1, dim2
     ),
+    numpy="diagonal",
 )
 
 

@@ -21,6 +21,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.runtime import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op
 
 # --- expand -------------------------------------------------------------------------------------
@@ -50,6 +51,7 @@ expand: Op = op(
     view=True,
     # The engine sums the gradient to the input's shape.
     self=lambda grad: grad,
+    numpy="broadcast_to",
 )
 
 
@@ -181,6 +183,7 @@ def reshape(value: Any, size: tuple[int, ...]) -> Any:
 
 
 @function("reshape", method=True)
+@in_numpy("{head}.reshape({1})")
 def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape, one -1 inferred: a view where there can be one, else a copy.
     Raises E301 where the number of elements differs.
@@ -239,6 +242,7 @@ unsqueeze: Op = op(
     lambda self, dim: _unsqueezed(self, dim),
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
+    numpy="expand_dims",
 )
 
 
@@ -359,10 +363,16 @@ transpose: Op = op(
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    numpy=".swapaxes",
 )
 
 t: Op = op(
-    "t", "TBackward0", lambda self: with_strides(self).T, view=True, self=lambda grad: t(grad)
+    "t",
+    "TBackward0",
+    lambda self: with_strides(self).T,
+    view=True,
+    self=lambda grad: t(grad),
+    numpy="{head}.T",
 )
 
 permute: Op = op(
@@ -371,6 +381,7 @@ permute: Op = op(
     lambda self, dims: with_strides(self).transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
+    numpy=".transpose",
 )
 
 transposed_in_place: Op = op(

@@ -58,6 +58,10 @@ erf = pointwise(
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
     doc="The error function.",
     example="torch.erf(tensor([0.5, 1., 2.]))",
+    numpy="""\
+def erf(x):
+    return np.vectorize(math.erf, otypes=[x.dtype])(x)
+""",
 )
 
 erfc = pointwise(
@@ -97,6 +101,10 @@ lgamma = pointwise(
     self=lambda grad, self: grad * digamma(self),
     doc="The logarithm of the gamma function's magnitude.",
     example="torch.lgamma(tensor([0.5, 1., 2.]))",
+    numpy="""\
+def lgamma(x):
+    return np.vectorize(math.lgamma, otypes=[x.dtype])(x)
+""",
 )
 
 
@@ -205,6 +213,7 @@ sinc = pointwise(
     doc="`sin(pi * input) / (pi * input)`, 1 at 0.",
     example="torch.sinc(tensor([0.5, 1., 2.]))",
     conventions="At 0 the gradient is 0.",
+    numpy="sinc",
 )
 
 
@@ -241,6 +250,7 @@ logit = pointwise(
         ),
         slopes=((lambda self: self in (0, 1), "the slope of logit at {self:g} is infinite"),),
     ),
+    numpy="np.log({head} / (1 - {0}))",
 )
 
 # --- x log y ------------------------------------------------------------------------------------
@@ -276,6 +286,10 @@ xlogy: Op = pointwise(
     other=lambda grad, self, other: grad * self / other,
     hazard=_XLOGY,
     loop=SCALAR,
+    numpy="""\
+def xlogy(x, y):
+    return np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y)))
+""",
 )
 
 xlogy_of_number = pointwise(
