@@ -231,6 +231,23 @@ def _loaded(place: str) -> Mapping[str, Any]:
     return catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
 
 
+# --- effects ------------------------------------------------------------------------------------
+
+
+def effects_of(function: Any) -> frozenset[str]:
+    """What a function does beside computing its result, of `gradcli.ops.definition.doc.EFFECTS`: what is said
+    of it and of the functions that it wraps, and what the entries do that it is made of.
+    """
+    found: frozenset[str] = frozenset()
+    body = function
+    while body is not None:
+        found |= getattr(body, "__dict__", {}).get("effects", frozenset())
+        function, body = body, getattr(body, "__wrapped__", None)
+    for op in _entries(getattr(function, "__name__", ""), function):
+        found |= op.effects
+    return found
+
+
 # --- NumPy --------------------------------------------------------------------------------------
 
 

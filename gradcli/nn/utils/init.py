@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
+from gradcli.ops.definition.doc import RANDOM, WRITES, effects
 
 _LINEAR = frozenset(
     {
@@ -73,6 +74,7 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 @function("uniform_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Numbers drawn evenly from a to b.
 
@@ -86,6 +88,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 
 @function("normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
     """Normally distributed numbers.
 
@@ -99,6 +102,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 @function("xavier_uniform_", "glorot_uniform_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Uniform, so scaled that values keep their variance forward and backward alike.
 
@@ -110,6 +114,7 @@ def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) ->
 
 
 @function("xavier_normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Normal, so scaled that values keep their variance forward and backward alike.
 
@@ -127,6 +132,7 @@ def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -
 
 
 @function("kaiming_uniform_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -146,6 +152,7 @@ def kaiming_uniform_(
 
 
 @function("kaiming_normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -165,6 +172,7 @@ def kaiming_normal_(
 
 
 @function("trunc_normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -210,6 +218,7 @@ def trunc_normal_(
 
 
 @function("orthogonal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
     """A matrix of orthonormal rows or columns, times `gain`; later dimensions count as one.
 
@@ -232,6 +241,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 @function("sparse_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Normally distributed numbers, a part of each column set to zero.
 

@@ -29,7 +29,7 @@ from gradcli.ops.codegen.runtime import (
     check_width,
     wrong_operand,
 )
-from gradcli.ops.definition.doc import Hazard, Test
+from gradcli.ops.definition.doc import CHECKS, Hazard, Test
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import Function, Op, pointwise
 
@@ -308,6 +308,7 @@ floor_divide_tensor = pointwise(
     doc="The quotient rounded down.",
     numpy="({0} // {1})",
     example="torch.floor_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    effects=(CHECKS,),
 )
 floor_divide_number = pointwise(
     "floor_divide_number",
@@ -315,6 +316,7 @@ floor_divide_number = pointwise(
     _floored,
     self=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
+    effects=(CHECKS,),
 )
 floor_divide_of_number = pointwise(
     "floor_divide_of_number",
@@ -322,6 +324,7 @@ floor_divide_of_number = pointwise(
     lambda other, self: _floored(self, other),
     other=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
+    effects=(CHECKS,),
 )
 
 
@@ -350,6 +353,7 @@ remainder_number = pointwise(
     example="torch.remainder(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="On the steps the gradient is that between them.",
     hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 remainder_tensor = pointwise(
     "remainder",
@@ -359,6 +363,7 @@ remainder_tensor = pointwise(
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
     refused=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 fmod_number = pointwise(
     "fmod",
@@ -369,6 +374,7 @@ fmod_number = pointwise(
     doc="What division leaves, with the sign of the dividend: C's `fmod`.",
     example="torch.fmod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 fmod_tensor = pointwise(
     "fmod",
@@ -378,6 +384,7 @@ fmod_tensor = pointwise(
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
     refused=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 
 
@@ -390,6 +397,7 @@ remainder_of_number = pointwise(
     other=_no_modulus,
     refused=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 
 

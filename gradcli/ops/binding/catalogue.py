@@ -19,6 +19,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.lazy import Table
 from gradcli.ops.codegen.runtime import misfit
+from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.definition.op import Function, Op, registry
 from gradcli.state import active
 
@@ -134,6 +135,8 @@ def _named(body: Function, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names of a function, its own by default; errors call it by the first of them."""
     names = names or (body.__name__.rstrip("_"),)
     body.__name__ = body.__qualname__ = names[0]
+    if names[0].endswith("_") and "effects" not in vars(body):
+        effects(WRITES)(body)
     return names
 
 
@@ -178,6 +181,7 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
     write_result.__name__ = write_result.__qualname__ = f"{name}_"
     # Whoever asks for the signature of a call that failed is shown that of the function.
     vars(write_result)["__wrapped__"] = body
+    effects(WRITES)(write_result)
     return write_result
 
 

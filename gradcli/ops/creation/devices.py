@@ -9,10 +9,12 @@ from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.random import manual_seed_of, seed_of
+from gradcli.ops.definition.doc import STATE, effects
 from gradcli.state import active
 
 
 @function("set_default_device")
+@effects(STATE)
 def set_default_device(device: Any) -> None:
     """Set the device of new tensors, the CPU for None. Raises E604 for a GPU that is not there.
 
@@ -125,6 +127,7 @@ def empty_cache() -> None:
 
 
 @function("manual_seed", "manual_seed_all", module=_CUDA)
+@effects(STATE)
 def manual_seed(seed: Any) -> None:
     """Start the GPU's generator again from a seed."""
     manual_seed_of("cuda", seed)

@@ -39,6 +39,7 @@ from gradcli.ops.creation.random import (
     shaped,
     uniform_over,
 )
+from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.nn.softmax import along, softmax_
@@ -92,6 +93,7 @@ _normal_of_both = op(
 
 
 @function("normal")
+@effects(RANDOM)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -137,6 +139,7 @@ def normal(
 
 
 @function("bernoulli", method=True)
+@effects(CHECKS, RANDOM)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere.
 
@@ -173,6 +176,7 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 
 
 @method("uniform_")
+@effects(RANDOM, WRITES)
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
     """Write uniformly distributed numbers from one bound to the other, exclusive.
 
@@ -187,6 +191,7 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 
 
 @method("normal_")
+@effects(RANDOM, WRITES)
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Write normally distributed numbers.
 
@@ -201,6 +206,7 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 
 
 @method("exponential_")
+@effects(RANDOM, WRITES)
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
@@ -222,6 +228,7 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 
 @method("bernoulli_")
+@effects(RANDOM, WRITES)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere.
 
@@ -271,6 +278,7 @@ _NO_COMPLEX = refusing("complex", raises="RuntimeError")
 
 
 @method("random_")
+@effects(RANDOM, WRITES)
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
@@ -305,6 +313,7 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
 
 
 @function("multinomial", method=True)
+@effects(CHECKS, RANDOM)
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -350,6 +359,7 @@ def multinomial(
 
 
 @function("gumbel_softmax", module="torch.nn.functional")
+@effects(RANDOM)
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:

@@ -24,7 +24,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import RANDOM, STATE, describe, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.state import active
 
@@ -82,6 +82,7 @@ def seed_of(device: str) -> int:
 
 
 @function("manual_seed")
+@effects(STATE)
 def manual_seed(seed: Any) -> Generator:
     """Start the session's generators again from a seed; returns the CPU's.
 
@@ -103,6 +104,7 @@ def initial_seed() -> int:
 
 
 @function("seed")
+@effects(STATE)
 def seed() -> int:
     """Start the session's generator again from a seed that the system draws; returns the seed.
 
@@ -270,7 +272,7 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
     )
     for body, made_name in ((new, name), (like, f"{name}_like")):
         body.__name__ = body.__qualname__ = made_name
-        function(made_name)(body)
+        function(made_name)(effects(RANDOM)(body))
 
 
 _drawn("rand", uniform_array, uniform_over)
@@ -310,6 +312,7 @@ def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
 
 
 @function("randint")
+@effects(RANDOM)
 def randint(
     *bounds_and_size: Any,
     low: Any = 0,
@@ -340,6 +343,7 @@ def randint(
 
 
 @function("randint_like")
+@effects(RANDOM)
 def randint_like(
     input: Tensor,
     *bounds: Any,
@@ -366,6 +370,7 @@ def randint_like(
 
 
 @function("randperm")
+@effects(RANDOM)
 def randperm(
     n: Any,
     *,

@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, modules, properties
 from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.definition.doc import STATE, effects
 from gradcli.state import active
 
 
@@ -57,12 +58,13 @@ modules["torch"].update(
     pi=math.pi,
     finfo=finfo,
     iinfo=iinfo,
-    set_printoptions=set_printoptions,
+    set_printoptions=effects(STATE)(set_printoptions),
 )
 properties["layout"] = lambda tensor: modules["torch"]["strided"]
 
 
 @function("set_default_dtype")
+@effects(STATE)
 def set_default_dtype(d: DType) -> None:
     """Set the dtype of new floating tensors. Raises E202 for what is no floating dtype.
 

@@ -22,6 +22,7 @@ from gradcli.ops.binding.catalogue import (
     tensor_property,
 )
 from gradcli.ops.creation.copies import detach
+from gradcli.ops.definition.doc import GRAD, READS, STATE, effects
 from gradcli.ops.definition.lints import check_kept
 from gradcli.state import active
 
@@ -67,6 +68,7 @@ def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
 
 
 @method("backward")
+@effects(GRAD)
 def backward(
     self: Tensor,
     gradient: Any = None,
@@ -82,9 +84,12 @@ def backward(
     engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
 
 
-method("retain_grad")(engine_entry.retain_grad)
-method("register_hook")(hooks.register_hook)
-method("register_post_accumulate_grad_hook")(hooks.register_post_accumulate_grad_hook)
+for _method in (
+    engine_entry.retain_grad,
+    hooks.register_hook,
+    hooks.register_post_accumulate_grad_hook,
+):
+    method()(effects(STATE)(_method))
 
 
 def _set_requires_grad(tensor: Tensor, value: Any) -> None:
@@ -126,6 +131,7 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
 
 
 @method("requires_grad_")
+@effects(STATE)
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
     E408 for a non-leaf or an integer dtype.
@@ -244,6 +250,7 @@ properties.update(
 
 
 @method("item")
+@effects(READS)
 def item(self: Tensor) -> Any:
     """The one element as a Python number.
 
@@ -253,6 +260,7 @@ def item(self: Tensor) -> Any:
 
 
 @method("tolist")
+@effects(READS)
 def tolist(self: Tensor) -> Any:
     """The elements as nested lists of Python numbers; a number for a 0-dim tensor.
 

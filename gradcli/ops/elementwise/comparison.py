@@ -33,7 +33,7 @@ from gradcli.ops.binding.catalogue import (
     unary_operators,
 )
 from gradcli.ops.codegen.runtime import NUMBERS, wrong_operand
-from gradcli.ops.definition.doc import SCALAR
+from gradcli.ops.definition.doc import READS, SCALAR, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, op, pointwise
 
@@ -294,6 +294,7 @@ def isclose(
 
 
 @function("allclose", method=True)
+@effects(READS)
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
@@ -306,6 +307,7 @@ def allclose(
 
 
 @function("equal", method=True)
+@effects(READS)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and the same values, of whatever dtype.
 

@@ -318,7 +318,10 @@ acosh = pointwise(
     self=_acosh_rule,
     doc="The inverse hyperbolic cosine.",
     example="torch.acosh(tensor([1., 2.]))",
-    hazard=Hazard(slopes=((lambda self: self == 1, "the slope of acosh at 1 is infinite"),)),
+    hazard=Hazard(
+        values=((lambda self: self < 1, "acosh out of range", "acosh is not defined below 1"),),
+        slopes=((lambda self: self == 1, "the slope of acosh at 1 is infinite"),),
+    ),
     numpy="arccosh",
 )
 

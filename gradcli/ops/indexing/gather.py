@@ -22,6 +22,7 @@ from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.reduction.sum import wide
@@ -151,6 +152,7 @@ gather: Op = op(
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that ask for a
     # value's shape, as a write to the value is an error then.
     self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
+    effects=(CHECKS,),
 )
 
 
@@ -232,6 +234,7 @@ scatter_tensor: Op = op(
     # Where several elements go to one place the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     src=lambda grad, dim, index: gather(grad, dim, index),
+    effects=(CHECKS,),
 )
 
 
@@ -247,6 +250,7 @@ scatter_number: Op = op(
     _scattered_number,
     constant=("index",),
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+    effects=(CHECKS,),
 )
 
 
@@ -270,6 +274,7 @@ scatter_into_by_tensor: Op = op(
     constant=("index",),
     self=_no_reduced,
     src=_no_reduced,
+    effects=(CHECKS,),
 )
 
 scatter_into_by_number: Op = op(
@@ -278,6 +283,7 @@ scatter_into_by_number: Op = op(
     lambda self, dim, index, value, reduce: _scattered_into(self, dim, index, value, reduce),
     constant=("index",),
     self=_no_reduced,
+    effects=(CHECKS,),
 )
 
 
@@ -350,6 +356,7 @@ scatter_add: Op = op(
     constant=("index",),
     self=lambda grad: grad,
     src=lambda grad, dim, index: gather(grad, dim, index),
+    effects=(CHECKS,),
 )
 
 

@@ -18,6 +18,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.splitting import unbind_
@@ -107,6 +108,7 @@ masked_select: Op = op(
     _select_masked,
     constant=("mask",),
     self=_masked_select_rule,
+    effects=(READS,),
 )
 
 
@@ -138,6 +140,7 @@ masked_scatter: Op = op(
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     source=lambda grad, mask, source_sizes: masked_scatter_backward(grad, mask, source_sizes),
+    effects=(CHECKS,),
 )
 
 
@@ -195,6 +198,7 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
 
 
 @function("nonzero", method=True)
+@effects(READS)
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
@@ -212,6 +216,7 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
 
 
 @function("argwhere", method=True)
+@effects(READS)
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, a row for each.
 
@@ -230,6 +235,7 @@ take: Op = op(
     constant=("index",),
     # The input is kept as PyTorch keeps it: see `gather`.
     self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
+    effects=(CHECKS,),
 )
 
 
@@ -254,6 +260,7 @@ put: Op = op(
     ),
     # The source is kept as PyTorch keeps it: see `gather`.
     source=lambda grad, index, source: reshape(take(grad, index), source.shape),
+    effects=(CHECKS,),
 )
 
 
@@ -288,6 +295,7 @@ def take_(input: Tensor, index: Any) -> Tensor:
 
 
 @function("unravel_index")
+@effects(CHECKS)
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The indices along each dimension of a shape that flat positions in it stand for.
 

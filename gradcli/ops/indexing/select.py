@@ -21,6 +21,7 @@ from gradcli.ops.binding.arguments import check_tensors, checked_values
 from gradcli.ops.binding.catalogue import function, in_place, method, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.indexing.gather import (
@@ -56,6 +57,7 @@ index_select: Op = op(
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
     numpy="np.take({0}, {2}, axis={1})",
+    effects=(CHECKS,),
 )
 
 
@@ -81,6 +83,7 @@ index_add: Op = op(
     constant=("index",),
     self=lambda grad: grad,
     source=_added_rule,
+    effects=(CHECKS,),
 )
 
 
@@ -100,6 +103,7 @@ index_copy: Op = op(
     constant=("index",),
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     source=lambda grad, dim, index, source: expand(index_select(grad, dim, index), source.shape),
+    effects=(CHECKS,),
 )
 
 
@@ -119,6 +123,7 @@ index_fill_number: Op = op(
     constant=("index",),
     keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+    effects=(CHECKS,),
 )
 
 
@@ -137,6 +142,7 @@ index_fill_tensor: Op = op(
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     # A part that is filled twice counts once. The engine sums to the value's shape, 0-dim.
     value=lambda grad, dim, index: index_select(grad, dim, _unique(index)),
+    effects=(CHECKS,),
 )
 
 

@@ -16,6 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -186,6 +187,7 @@ def _refuse_no_pivot(name: str, pivot: bool) -> None:
 
 
 @function("lu_factor", module="torch.linalg")
+@effects(CHECKS)
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.

@@ -12,6 +12,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, refuse_out
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.linalg.decompositions import svdvals
@@ -63,6 +64,7 @@ def matrix_exp_(input: Tensor) -> Tensor:
 
 @function("matrix_power", module="torch.linalg")
 @function("matrix_power", method=True)
+@effects(CHECKS)
 def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     """Square matrices multiplied n times, by repeated squaring; their inverses where n is negative.
 

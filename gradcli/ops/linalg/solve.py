@@ -17,7 +17,7 @@ from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import cast_to
-from gradcli.ops.definition.doc import in_numpy
+from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
 from gradcli.ops.elementwise.complex import imaginary_part
@@ -70,6 +70,7 @@ def inverted(name: str, A: Tensor) -> Tensor:
 
 @function("inv", module="torch.linalg")
 @in_numpy("linalg.inv")
+@effects(CHECKS)
 def inv(A: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of square matrices. Raises E301 for others, E204 for a singular one.
 
@@ -81,6 +82,7 @@ def inv(A: Tensor, *, out: Any = None) -> Tensor:
 
 
 @function("inverse", method=True)
+@effects(CHECKS)
 def inverse_(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of square matrices; see `torch.linalg.inv`.
 
@@ -166,6 +168,7 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
 
 @function("solve", module="torch.linalg")
 @in_numpy("linalg.solve")
+@effects(CHECKS)
 def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false.
 
@@ -348,6 +351,7 @@ def logdet(input: Tensor) -> Tensor:
 
 
 @function("tensorinv", module="torch.linalg")
+@effects(CHECKS)
 def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
     """The inverse of `X -> tensordot(A, X, A.ndim - ind)`; A's first `ind` dimensions are as many
     elements as its others.
@@ -368,6 +372,7 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 
 @function("tensorsolve", module="torch.linalg")
+@effects(CHECKS)
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
     """The solution X of `tensordot(A, X, X.ndim) = B`, after A's dimensions `dims` are put last.
 

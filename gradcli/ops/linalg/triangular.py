@@ -13,7 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
-from gradcli.ops.definition.doc import in_numpy
+from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -258,6 +258,7 @@ def _check_positive(name: str, info: Tensor) -> None:
 
 @function("cholesky", module="torch.linalg")
 @in_numpy("linalg.cholesky")
+@effects(CHECKS)
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
@@ -293,6 +294,7 @@ def linalg_cholesky_ex(
 
 
 @function("cholesky", method=True)
+@effects(CHECKS)
 def cholesky_(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
     """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`.
 

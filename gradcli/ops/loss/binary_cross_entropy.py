@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.unary import sigmoid
@@ -100,6 +101,7 @@ binary_cross_entropy_ = op(
     target=lambda grad, self, weight, reduction: shared(
         _weighted(-logit(self) * grad, weight), reduction
     ),
+    effects=(CHECKS,),
 )
 
 

@@ -11,6 +11,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_constants, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
 from gradcli.ops.loss.elementwise import MEAN, reduced, reduction_number
@@ -86,6 +87,7 @@ multi_margin_loss_ = op(
     self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
         grad, self, target, weight, p, margin, reduction
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -190,6 +192,7 @@ multilabel_margin_loss_ = op(
     self=lambda grads, self, is_target, reduction: multilabel_margin_loss_backward(
         grads[0], self, is_target, reduction
     ),
+    effects=(CHECKS,),
 )
 
 

@@ -24,6 +24,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
@@ -142,6 +143,7 @@ def _nll(name: str, node_name: str) -> Op:
         constant=("target", "weight"),
         deferrable=True,
         unread=("self",),
+        effects=(CHECKS,),
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
             grad, self, _of_samples(self, target), weight, reduction, ignore_index
         ),
@@ -243,6 +245,7 @@ def _nll_loss(
 
 
 @function("nll_loss", module="torch.nn.functional")
+@effects(CHECKS)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -266,6 +269,7 @@ def nll_loss(
 
 
 @function("cross_entropy", module="torch.nn.functional")
+@effects(CHECKS)
 def cross_entropy(
     input: Tensor,
     target: Tensor,

@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matmul import matmul
@@ -153,6 +154,7 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
 
 
 @function("scaled_dot_product_attention", module="torch.nn.functional")
+@effects(RANDOM)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules
 from gradcli.ops.creation.random import bernoulli_array, drawn_over
-from gradcli.ops.definition.doc import SAMPLES, describe
+from gradcli.ops.definition.doc import RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.reduction.sum import wide
@@ -29,6 +29,7 @@ def _check_probability(name: str, input: Tensor, p: float) -> None:
 
 
 @activation("dropout", torch=True, inplace=True)
+@effects(RANDOM)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
     itself without `training`, or with p = 0. Raises E204 where p is no probability.
@@ -69,6 +70,7 @@ def _channels(name: str, input: Tensor) -> Any:
 
 
 @function("feature_dropout")
+@effects(RANDOM)
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """`dropout` of whole channels, the second dimension. Raises E301 where there is none.
 
@@ -98,6 +100,7 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor
 
 
 @activation("alpha_dropout", torch=True, inplace=True)
+@effects(RANDOM)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`dropout` to the lowest value of `selu`, shifted and scaled so that mean and variance stay.
     Raises E204 where p is no probability.
@@ -109,6 +112,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tens
 
 
 @activation("feature_alpha_dropout", torch=True, inplace=True)
+@effects(RANDOM)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels. Raises E301 where there is no second dimension.
 
@@ -133,6 +137,7 @@ def _of_channels(name: str, counts: tuple[int, int], sample: str) -> None:
     """`dropout` of whole channels; without a batch dimension a tensor gets one for the noise."""
 
     @activation(name)
+    @effects(RANDOM)
     def of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         _check_probability(name, input, p)
         if name != "dropout2d" and input.array.ndim not in counts:

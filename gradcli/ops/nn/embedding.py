@@ -20,6 +20,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS, READS, WRITES, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import check_range
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -71,6 +72,7 @@ embedding: Op = op(
     weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
         grad, indices, weight_sizes[0], padding_idx, scale_by_freq
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -118,6 +120,7 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
 
 
 @function("embedding", module="torch.nn.functional")
+@effects(CHECKS, WRITES)
 def functional_embedding(
     input: Tensor,
     weight: Tensor,
@@ -148,6 +151,7 @@ def functional_embedding(
 
 
 @function("embedding")
+@effects(CHECKS, WRITES)
 def torch_embedding(
     weight: Tensor,
     indices: Tensor,
@@ -222,6 +226,7 @@ embedding_bag_: Op = op(
     per_sample_weights=lambda grad, weight, indices, bags, share: embedding_bag_weights_backward(
         grad, weight, indices, bags, share
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -277,6 +282,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
 
 
 @function("embedding_bag", module="torch.nn.functional")
+@effects(CHECKS, WRITES)
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -335,6 +341,7 @@ def embedding_bag(
 
 
 @function("one_hot", module="torch.nn.functional")
+@effects(CHECKS, READS)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
     number needs when not given. Raises E203 or E204 for what are no class numbers.

@@ -14,6 +14,7 @@ from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.normalisation.formula import (
     Statistics,
@@ -150,6 +151,7 @@ def _batch_normed(
 
 
 @function("batch_norm", module="torch.nn.functional")
+@effects(WRITES)
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -178,6 +180,7 @@ def _split(shape: Sizes) -> tuple[int, Sizes]:
 
 
 @function("batch_norm")
+@effects(WRITES)
 def torch_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -201,6 +204,7 @@ def torch_batch_norm(
 
 
 @function("instance_norm", module="torch.nn.functional")
+@effects(WRITES)
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -254,6 +258,7 @@ def instance_norm(
 
 
 @function("instance_norm")
+@effects(WRITES)
 def torch_instance_norm(
     input: Tensor,
     weight: Tensor | None,

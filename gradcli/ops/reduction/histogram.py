@@ -10,10 +10,12 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 
 
 @function("bincount", method=True)
+@effects(CHECKS, READS)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 stands in a vector, or the sum of its weights.
 

@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, refuse_out
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import CHECKS, describe, effects
 from gradcli.ops.elementwise.clamp import clamp
 from gradcli.ops.elementwise.complex import complex_of_parts, imaginary_part, real_part
 from gradcli.ops.elementwise.unary import sqrt
@@ -111,6 +111,7 @@ def _ranks(values: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
 
 def _quantile(name: str, ignore_nan: bool) -> None:
     @reduction(name)
+    @effects(CHECKS)
     def quantile(
         input: Tensor,
         q: Any,

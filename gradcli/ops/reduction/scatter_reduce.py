@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -161,6 +162,7 @@ scatter_reduce: Op = op(
     joint=_gradients(
         lambda *operands: scatter_reduce(*operands), gather, scatter_add, scatter_number
     ),
+    effects=(CHECKS,),
 )
 
 index_reduce: Op = op(
@@ -179,6 +181,7 @@ index_reduce: Op = op(
     joint=_gradients(
         lambda *operands: index_reduce(*operands), index_select, index_add, index_fill_number
     ),
+    effects=(CHECKS,),
 )
 
 

@@ -13,6 +13,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.doc import READS, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import check_reduced, wide
@@ -55,6 +56,7 @@ def _entry(name: str, node_name: str, forward: Function) -> Op:
         outputs=("values", "inverse", "counts"),
         differentiable=(0,),
         self=lambda grads: refused(grads[0]),
+        effects=(READS,),
     )
 
 
@@ -76,6 +78,7 @@ def _found(
 
 
 @function("unique", method=True)
+@effects(READS)
 def unique(
     input: Tensor,
     sorted: bool = True,

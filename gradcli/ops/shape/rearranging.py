@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous, row_order
-from gradcli.ops.definition.doc import describe
+from gradcli.ops.definition.doc import CHECKS, READS, describe, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten
 from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
@@ -219,6 +219,7 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
 
 
 @function("repeat_interleave", method=True)
+@effects(CHECKS, READS)
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -102,8 +102,6 @@ _MAX_OF_LINE: Op = op(
     "",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
-    doc="The largest element of each window of the last dimension.",
-    example="torch.max_pool1d(arange(6.).reshape(1, 1, 6), 2)",
 )
 
 # --- the mean of a window -----------------------------------------------------------------------

@@ -15,7 +15,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
-from gradcli.ops.definition.doc import SAMPLES, describe
+from gradcli.ops.definition.doc import CHECKS, RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.ops.spatial.pooling import picking, taken_at
@@ -45,6 +45,7 @@ def _unpool(ndim: int) -> Op:
         _unpooled,
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
+        effects=(CHECKS,),
     )
 
 
@@ -169,6 +170,7 @@ def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
     @function(name, module="torch.nn.functional")
+    @effects(RANDOM)
     def fractional_max_pool(
         input: Tensor,
         kernel_size: Any,

@@ -77,7 +77,10 @@ entr = pointwise(
     self=lambda grad, self: grad * -(log(self) + 1),
     doc="`-input * log(input)`; 0 at 0, -inf below.",
     example="torch.special.entr(tensor([0.5, 1., 2.5]))",
-    hazard=Hazard(slopes=((lambda self: self == 0, "the slope of entr at 0 is infinite"),)),
+    hazard=Hazard(
+        values=((lambda self: self < 0, "entr of a negative", "entr is -inf below 0"),),
+        slopes=((lambda self: self == 0, "the slope of entr at 0 is infinite"),),
+    ),
 )
 
 for _name, _entry in (("ndtri", ndtri), ("log_ndtr", log_ndtr), ("erfcx", erfcx), ("entr", entr)):

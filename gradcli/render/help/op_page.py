@@ -242,8 +242,18 @@ def example_of(found: Found) -> str:
         return f"{found.full_name}({rest}" if re.fullmatch(r"\w+(\.\w+)+", called) else program
     if not called.startswith("torch."):
         return re.sub(r"\)\.\w+\(", f").{found.name}(", program, count=1)
-    name = found.name.removesuffix("_")
-    return f"torch.{name}({rest}" if name in catalogue.modules["torch"] else program
+    for name in (found.name.removesuffix("_"), found.name):
+        if name in catalogue.modules["torch"]:
+            return f"torch.{name}({rest}"
+    first, *others = _arguments(program)
+    return f"{first}.{found.name}({', '.join(others)})"
+
+
+def _arguments(program: str) -> list[str]:
+    """The arguments of a call as they are written."""
+    call = ast.parse(program, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return [ast.get_source_segment(program, each) or "" for each in (*call.args, *call.keywords)]
 
 
 def _layer_example(found: Found) -> str:
@@ -254,20 +264,17 @@ def _layer_example(found: Found) -> str:
     function = find(f"F.{found.value.construct.function}", load) if settings is not None else None
     if settings is None or function is None:
         return ""
-    program = doc_of(function).example
-    call = ast.parse(program, mode="eval").body
-    assert isinstance(call, ast.Call)
     names = [each.partition("=")[0] for each in _parameters(function) if each != "*"]
     inputs: list[str] = []
     given: list[str] = []
-    for name, value in zip(names, call.args, strict=False):
-        text = ast.get_source_segment(program, value) or ""
-        if name in settings:
-            in_order = list(settings).index(name) == len(given)
-            given.append(text if in_order else f"{name}={text}")
+    for number, text in enumerate(_arguments(doc_of(function).example)):
+        if re.match(r"\w+=", text):
+            given.append(text)
+        elif names[number] in settings:
+            in_order = list(settings).index(names[number]) == len(given)
+            given.append(text if in_order else f"{names[number]}={text}")
         elif not given:
             inputs.append(text)
-    given += [ast.get_source_segment(program, each) or "" for each in call.keywords]
     return f"{found.full_name}({', '.join(given)})({', '.join(inputs)})"
 
 
