@@ -13,6 +13,8 @@ import os
 import sys
 from typing import Any
 
+from gradcli.files import cache
+
 # Raise it when what `Tables` holds changes.
 FORMAT = 1
 
@@ -69,11 +71,12 @@ def load() -> Tables:
     if installed is not None:
         return installed
     key = (FORMAT, sys.version, lark_stamp(), grammar)
-    path = cache_path(key)
-    tables = read_cache(path, key)
-    if tables is None:
-        tables = build(grammar)
-        write_cache(path, key, tables)
+    path = cache.path_of("tables", key)
+    content = cache.read(path, key)
+    if content is not None:
+        return Tables(*content)
+    tables = build(grammar)
+    cache.write(path, key, tables.rows, tables.rules, tables.gotos, tables.starts)
     return tables
 
 
@@ -108,7 +111,7 @@ def write_beside_grammar() -> None:
         file.write(marshal.dumps(content, _PORTABLE))
 
 
-# ---- the cache ----
+# ---- what the cached ones depend on ----
 
 
 def lark_stamp() -> str:
@@ -120,48 +123,6 @@ def lark_stamp() -> str:
         return ""
     status = os.stat(spec.origin)
     return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
-
-
-def cache_path(key: Key) -> str:
-    """The cache file of a key, in `$XDG_CACHE_HOME/gradcli` or `~/.cache/gradcli`."""
-    from zlib import crc32
-
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(folder):
-        folder = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(folder, "gradcli", f"tables-{crc32(repr(key).encode()):08x}.marshal")
-
-
-def read_cache(path: str, key: Key) -> Tables | None:
-    """The tables in a cache file; None unless it is whole, made from this key and ours alone."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with open(descriptor, "rb") as file:
-            # `marshal` can be made to crash: it gets only what nobody but this user can write.
-            status = os.fstat(descriptor)
-            if status.st_mode & 0o022 or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
-                return None
-            found, *content = marshal.loads(file.read())
-        return Tables(*content) if found == key else None
-    except (OSError, ValueError, EOFError, TypeError):
-        return None
-
-
-def write_cache(path: str, key: Key, tables: Tables) -> None:
-    """Writes a cache file under another name and moves it into place; gives up without a word."""
-    temporary = f"{path}.{os.getpid()}"
-    content: Any = (key, tables.rows, tables.rules, tables.gotos, tables.starts)
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(marshal.dumps(content))
-            os.replace(temporary, path)
-        except OSError:
-            os.unlink(temporary)
-    except OSError:
-        return
 
 
 # ---- building ----

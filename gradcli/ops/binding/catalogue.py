@@ -17,7 +17,7 @@ from gradcli.arrays.dtypes import can_cast, result_dtype
 from gradcli.autograd.inplace.writes import check_inplace, misshapen, unfit, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.lazy import Table
+from gradcli.ops.binding.lazy import table
 from gradcli.ops.codegen.runtime import misfit
 from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.definition.op import Function, Op, registry
@@ -26,7 +26,7 @@ from gradcli.state import active
 Body = TypeVar("Body", bound=Function)
 
 modules: dict[str, dict[str, Any]] = {
-    "torch": Table(),
+    "torch": table("torch"),
     "torch.autograd": {},
     "torch.autograd.function": {},
     "torch.autograd.graph": {},
@@ -34,11 +34,11 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
     "torch.cuda": {},
-    "torch.fft": Table(),
+    "torch.fft": table("torch.fft"),
     "torch.func": {},
-    "torch.linalg": Table(),
+    "torch.linalg": table("torch.linalg"),
     "torch.nn": {},
-    "torch.nn.functional": Table(),
+    "torch.nn.functional": table("torch.nn.functional"),
     "torch.nn.init": {},
     "torch.nn.utils": {},
     "torch.nn.utils.parametrizations": {},
@@ -46,13 +46,13 @@ modules: dict[str, dict[str, Any]] = {
     "torch.nn.utils.rnn": {},
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
-    "torch.special": Table(),
+    "torch.special": table("torch.special"),
     "torch.utils.checkpoint": {},
     "torch.utils.data": {},
 }
 """The functions of each module."""
 
-methods: dict[str, Function] = Table()
+methods: dict[str, Function] = table("Tensor")
 """Methods of tensors; the tensor is their first argument."""
 
 properties: dict[str, Callable[[Tensor], Any]] = {}
