@@ -523,8 +523,8 @@ for _name, _operator in _formula_operators().items():
 expose(add, inplace=True)
 expose(sub, "sub", "subtract", inplace=True)
 expose(mul, "mul", "multiply", inplace=True)
-expose(neg, "neg", "negative", inplace=True)
+expose(neg, "neg", "negative", inplace_function=True)
 expose(div, "true_divide", inplace=True)
-expose(reciprocal, inplace=True)
+expose(reciprocal, inplace_function=True)
 
 accumulate.add, accumulate.plus = add, _total

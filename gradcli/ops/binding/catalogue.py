@@ -78,6 +78,7 @@ def expose(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
+    inplace_function: bool = False,
 ) -> None:
     """Make an entry reachable under its name and the further ones.
 
@@ -87,14 +88,22 @@ def expose(
         module: where the function lives.
         function, method: which of the two there are.
         inplace: whether there is a method `NAME_` that writes the result to its tensor.
+        inplace_function: whether that is a function of `torch` too.
     """
     for name in names or (entry.name,):
         if function:
             entry.bind(modules[module], name)
         if method:
             entry.bind(methods, name)
-        if inplace:
-            methods[f"{name}_"] = in_place(entry.name, entry.apply)
+        if inplace or inplace_function:
+            expose_written(name, in_place(entry.name, entry.apply), inplace_function)
+
+
+def expose_written(name: str, form: Function, is_function: bool) -> None:
+    """Make the in-place form of a function reachable as a method, and as a function of `torch`."""
+    methods[f"{name}_"] = form
+    if is_function:
+        modules["torch"][f"{name}_"] = form
 
 
 def function(
@@ -102,10 +111,11 @@ def function(
     module: str = "torch",
     method: bool = False,
     inplace: bool = False,
+    inplace_function: bool = False,
     check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Body], Body]:
     """Make a composed function reachable: decorates it, under the names given or its own. `check`
-    is what its in-place form asks first: see `in_place`.
+    is what its in-place form asks first: see `in_place`; the other arguments are those of `expose`.
     """
 
     def decorate(body: Body) -> Body:
@@ -113,8 +123,8 @@ def function(
             modules[module][name] = body
             if method:
                 methods[name] = body
-            if inplace:
-                methods[f"{name}_"] = in_place(name, body, check=check)
+            if inplace or inplace_function:
+                expose_written(name, in_place(name, body, check=check), inplace_function)
         return body
 
     return decorate

@@ -237,7 +237,7 @@ def detach(input: Tensor) -> Tensor:
     return alias(input)
 
 
-@method("detach_")
+@function("detach_", method=True)
 def detach_in_place(self: Tensor) -> Tensor:
     """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view.
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
@@ -20,7 +22,7 @@ from gradcli.ops.binding.arguments import (
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import check_write, function, method, refuse_out
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, refusing
@@ -296,3 +298,19 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     dtype = DTYPES["complex128" if is_complex else "float64"]
     wide = [to(v, dtype) if type(v) is Tensor else v for v in values]
     return power(*wide)
+
+
+@method("float_power_")
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """`float_power`, written to a tensor of its dtype; raises E203 for one of another.
+
+    Example: torch.float_power(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
+    check_write(check_inplace, float_power, self, exponent)
+    result = float_power(self, exponent)
+    if result.dtype is not self.dtype:
+        raise GradcliError(
+            "E203", f"float_power_(): the result is {result.dtype}, and the tensor {self.dtype}"
+        )
+    write(self, result)
+    return self

@@ -156,7 +156,7 @@ def _complex_bound(name: str, raises: str) -> GradcliError:
     return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
 
 
-@function("clamp", "clip", method=True, inplace=True)
+@function("clamp", "clip", method=True, inplace_function=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """The tensor with what is less than `min` or greater than `max` set to that bound; where the
     bounds are crossed, to `max`. The bounds are numbers, or tensors.
@@ -232,7 +232,7 @@ clamp_max_tensor = pointwise(
 )
 
 
-@function("clamp_min", method=True, inplace=True)
+@function("clamp_min", method=True, inplace_function=True)
 def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     """The tensor with what is less than a number, or a tensor's element, set to that.
 
@@ -250,7 +250,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     return clamp_min_number.apply(*with_number(input, min))
 
 
-@function("clamp_max", method=True, inplace=True)
+@function("clamp_max", method=True, inplace_function=True)
 def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     """The tensor with what is greater than a number, or a tensor's element, set to that.
 

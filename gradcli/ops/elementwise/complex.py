@@ -28,9 +28,9 @@ from gradcli.ops.arithmetic.conjugate import (
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import (
     expose,
+    expose_written,
     function,
     in_place,
-    methods,
     refuse_out,
     setters,
     tensor_property,
@@ -211,7 +211,9 @@ def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
     return conj_physical.apply(input) if input.dtype.is_complex else input
 
 
-methods["conj_physical_"] = in_place("conj_physical", lambda self: conj_physical_written(self))
+expose_written(
+    "conj_physical", in_place("conj_physical", lambda self: conj_physical_written(self)), True
+)
 
 
 @function("resolve_conj", method=True)

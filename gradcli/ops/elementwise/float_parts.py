@@ -41,7 +41,7 @@ ldexp: Op = pointwise(
 )
 
 
-@function("ldexp", method=True, inplace=True)
+@function("ldexp", method=True, inplace_function=True)
 def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """`input * 2 ** other`.
 

@@ -222,7 +222,7 @@ def power(input: Any, exponent: Any) -> Tensor:
     return pow_number.apply(tensor, number)
 
 
-@function("square", method=True, inplace=True)
+@function("square", method=True, inplace_function=True)
 @in_numpy("square")
 def square(input: Tensor) -> Tensor:
     """`input ** 2`, by the same entry as the operator.

@@ -39,7 +39,7 @@ lcm = pointwise(
     loop=SCALAR,
 )
 for _entry in (gcd, lcm):
-    expose_of_tensors(_entry, inplace=True)
+    expose_of_tensors(_entry, inplace_function=True)
 
 
 _NEITHER_ORDERED = refusing("bool", "complex", raises="RuntimeError")

@@ -85,7 +85,7 @@ round_to_decimals = pointwise(
 )
 
 
-@function("round", method=True, inplace=True)
+@function("round", method=True, inplace_function=True)
 def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Tensor:
     """The nearest integers, a half to the even one; or to a number of decimals, which may be
     negative. Raises E203 for decimals of integers.
@@ -165,8 +165,8 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
-expose(floor, inplace=True)
-expose(ceil, inplace=True)
-expose(trunc, "trunc", "fix", inplace=True)
-expose(frac, inplace=True)
-expose(nan_to_num, inplace=True)
+expose(floor, inplace_function=True)
+expose(ceil, inplace_function=True)
+expose(trunc, "trunc", "fix", inplace_function=True)
+expose(frac, inplace_function=True)
+expose(nan_to_num, inplace_function=True)

@@ -18,7 +18,7 @@ from gradcli.kernels import vector_math
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single
-from gradcli.ops.binding.catalogue import expose, in_place, methods
+from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Op, pointwise
@@ -469,11 +469,13 @@ def _check_abs_in_place(self: Tensor) -> bool:
 # --- what programs write ------------------------------------------------------------------------
 
 for _entry in (exp, log, log2, log10, sqrt, rsqrt, sin, cos, tan, sinh, cosh, tanh):
-    expose(_entry, inplace=True)
-for _entry in (sign, sgn, deg2rad, rad2deg, sigmoid):
+    expose(_entry, inplace_function=True)
+for _entry in (deg2rad, rad2deg, sigmoid):
+    expose(_entry, inplace_function=True)
+for _entry in (sign, sgn):
     expose(_entry, inplace=True)
 for _entry in (asin, acos, atan, asinh, acosh, atanh):
-    expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace=True)
+    expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace_function=True)
 
 
 def _without_derivative(entry: Op) -> None:
@@ -490,17 +492,17 @@ def _without_derivative(entry: Op) -> None:
         hazard=entry.hazard,
     )
     for shown in (name, f"arc{name.removeprefix('a')}"):
-        methods[f"{shown}_"] = in_place(shown, written.apply)
+        expose_written(shown, in_place(shown, written.apply), True)
 
 
 for _entry in (asinh, acosh, atanh):
     _without_derivative(_entry)
 for _entry in (exp2, expm1, log1p):
-    expose(_entry, inplace=True)
+    expose(_entry, inplace_function=True)
     expose(_entry, module="torch.special", method=False)
 expose(abs_, "abs", "absolute")
-for _name in ("abs", "absolute"):
-    methods[f"{_name}_"] = in_place("abs", abs_.apply, check=_check_abs_in_place)
+for _name, _is_function in (("abs", True), ("absolute", False)):
+    expose_written(_name, in_place("abs", abs_.apply, check=_check_abs_in_place), _is_function)
 expose(sigmoid, "expit", module="torch.special", method=False)
 for _entry in (tanh, sigmoid):
     expose(_entry, module="torch.nn.functional", method=False)

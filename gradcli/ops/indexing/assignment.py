@@ -15,7 +15,7 @@ from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.catalogue import function, method, operators
+from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.creation.copies import copy_, fill_
@@ -216,7 +216,7 @@ def index_put_(
     return index_put.apply(input, values, key, accumulate)
 
 
-@method("index_put_")
+@function("index_put_", method=True)
 def put_in_place(
     self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:

@@ -344,5 +344,6 @@ baddbmm = op(
 )
 
 
-for _entry in (addmm, addmv, addr, baddbmm):
+for _entry in (addmm, addr, baddbmm):
     expose(_entry, inplace=True)
+expose(addmv, inplace_function=True)

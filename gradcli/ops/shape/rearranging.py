@@ -10,16 +10,24 @@ import numpy as np
 from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.strides import copied_in_order, laid_out_like
 from gradcli.autograd.inplace.writes import check_graph
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
-from gradcli.ops.creation.copies import contiguous, row_order
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.creation.copies import contiguous, fill_, row_order
+from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.doc import CHECKS, READS, describe, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.reshaping import flatten
-from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
+from gradcli.ops.shape.slicing import (
+    diagonal,
+    diagonal_backward,
+    diagonal_dims,
+    diagonal_of,
+    strided,
+)
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
 
 # --- flip, roll, rot90 --------------------------------------------------------------------------
@@ -358,3 +366,34 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     Example: torch.diagflat(tensor([0.5, 1., 2.]))
     """
     return diag_embed.apply(view.apply(contiguous(input), (input.array.size,)), offset, 0, 1)
+
+
+# --- written ------------------------------------------------------------------------------------
+
+
+@method("fill_diagonal_")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number along the main diagonal; `wrap` begins it anew below, in a tall matrix.
+
+    Raises E301 for less than two dimensions, or more of several sizes.
+
+    Example: tensor([[2., 1.], [1., 3.]]).fill_diagonal_(7.)
+    """
+    fill_value = plain_number("fill_diagonal_(): fill_value", fill_value)
+    if type(wrap) is not bool:
+        raise GradcliError("E202", f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
+    shape = self.array.shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise GradcliError(
+            "E301", f"fill_diagonal_(): a tensor of shape {tuple(shape)} has no main diagonal"
+        )
+    storage_of(self)
+    steps = [step // self.array.itemsize for step in self.array.strides]
+    stride = sum(steps)
+    fill_(strided(self, (min(shape),), (stride,), 0), fill_value)
+    columns = shape[1]
+    if wrap and len(shape) == 2 and shape[0] > columns + 1:
+        below = steps[0] * (columns + 1)
+        count = (self.array.size + columns) // (columns + 1) - columns
+        fill_(strided(self, (count,), (stride,), below), fill_value)
+    return self

@@ -370,7 +370,7 @@ as_strided_written: Op = op(
 )
 
 
-@method("as_strided_")
+@function("as_strided_", method=True)
 def as_strided_in_place(
     self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:

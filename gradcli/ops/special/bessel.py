@@ -94,7 +94,7 @@ i1e: Op = pointwise(
     example="torch.special.i1e(tensor([0.5, 1., 2.5]))",
 )
 
-expose(i0, inplace=True)
+expose(i0, inplace_function=True)
 expose(i0, module="torch.special", method=False)
 for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
     expose(_entry, _name, module="torch.special", method=False)

@@ -22,7 +22,14 @@ from gradcli.ops.binding.arguments import (
     in_single,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import expose, function, method, refuse_out
+from gradcli.ops.binding.catalogue import (
+    expose,
+    expose_written,
+    function,
+    in_place,
+    method,
+    refuse_out,
+)
 from gradcli.ops.definition.doc import SCALAR, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX
 from gradcli.ops.definition.op import Function, Op, pointwise
@@ -189,6 +196,18 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
     return polygamma_(n, self)
 
 
+polygamma_written = pointwise(
+    "polygamma_",
+    "PolygammaBackward1",
+    polygamma.forward,
+    floating=True,
+    refused=polygamma.refused,
+    self=polygamma.rules["self"],
+    example="torch.polygamma(1, tensor([0.5, 1., 2.]))",
+)
+expose_written("polygamma", in_place("polygamma", polygamma_written.apply), False)
+
+
 # --- quotients with a hole ----------------------------------------------------------------------
 
 
@@ -318,7 +337,7 @@ xlogy_by_number: Op = pointwise(
 
 
 @function("xlogy", module="torch.special")
-@function("xlogy", method=True, inplace=True)
+@function("xlogy", method=True, inplace_function=True)
 def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
 
@@ -397,8 +416,11 @@ def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     return xlog1py.apply(input, other)
 
 
-for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
+for _entry in (erf, erfc, sinc, logit):
+    expose(_entry, inplace_function=True)
+for _entry in (erfinv, digamma):
     expose(_entry, inplace=True)
+for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
     expose(_entry, module="torch.special", method=False)
 expose(lgamma, inplace=True)
 expose(lgamma, "gammaln", module="torch.special", method=False)
