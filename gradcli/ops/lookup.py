@@ -197,10 +197,11 @@ def doc_of(found: Found) -> OpDoc:
     doc = documented(found.function)
     if not doc.summary:
         doc = next((op.doc for op in found.entries[:1] if op.doc.summary), NO_DOC)
-    if not doc.summary and found.name.endswith("_"):
+    if found.name.endswith("_") and not (doc.summary and doc.example):
         value = table_of(found.place, _loaded).get(found.name.removesuffix("_"))
         if value is not None:
-            return doc_of(Found(found.place, found.name.removesuffix("_"), value))
+            plain = doc_of(Found(found.place, found.name.removesuffix("_"), value))
+            return OpDoc(doc.summary or plain.summary, plain.example, plain.conventions)
     return doc
 
 

@@ -239,10 +239,7 @@ def detach(input: Tensor) -> Tensor:
 
 @function("detach_", method=True)
 def detach_in_place(self: Tensor) -> Tensor:
-    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view.
-
-    Example: torch.detach(tensor([0.5, 1., 2.]))
-    """
+    """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
     if self.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
     storage_of(self)

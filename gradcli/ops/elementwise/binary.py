@@ -302,10 +302,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
 
 @method("float_power_")
 def float_power_(self: Tensor, exponent: Any) -> Tensor:
-    """`float_power`, written to a tensor of its dtype; raises E203 for one of another.
-
-    Example: torch.float_power(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """`float_power`, written to a tensor of its dtype; raises E203 for one of another."""
     check_write(check_inplace, float_power, self, exponent)
     result = float_power(self, exponent)
     if result.dtype is not self.dtype:

@@ -220,10 +220,7 @@ def index_put_(
 def put_in_place(
     self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """Write the values at an index of the tensor itself, or add them there.
-
-    Example: torch.index_put(tensor([[2., 1.], [1., 3.]]), (tensor([0]), tensor([1])), tensor([5.]))
-    """
+    """Write the values at an index of the tensor itself, or add them there."""
     _check_written(self, values)
     key = _key_of("index_put_", self, indices, values, accumulate)
     _put(self, key, values, accumulate, any_dtype=True)

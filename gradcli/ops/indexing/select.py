@@ -321,10 +321,7 @@ def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
 
 @method("index_fill_")
 def index_fill_(self: Tensor, dim: int, index: Any, value: Any) -> Tensor:
-    """Write a number, or a 0-dim tensor's, at the positions of the index.
-
-    Example: torch.index_fill(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), 0.)
-    """
+    """Write a number, or a 0-dim tensor's, at the positions of the index."""
     # The value is read before the write, so it may be one of the elements written.
     check_graph(self)
     try:
@@ -353,10 +350,7 @@ def leave_part(self: Tensor, dim: int, index: Any, values: Any) -> None:
 
 @method("index_copy_")
 def _copy_in_place(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """Write the parts of the source at the positions of the index.
-
-    Example: torch.index_copy(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
-    """
+    """Write the parts of the source at the positions of the index."""
     try:
         return _copied(self, dim, index, source)
     except PositionError as refusal:
@@ -366,10 +360,7 @@ def _copy_in_place(self: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
 @method("index_add_")
 def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """Add `alpha` times the parts of the source at the positions of the index.
-
-    Example: torch.index_add(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
-    """
+    """Add `alpha` times the parts of the source at the positions of the index."""
     try:
         return _added(self, dim, index, source, alpha=alpha)
     except PositionError as refusal:

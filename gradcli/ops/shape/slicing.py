@@ -374,10 +374,7 @@ as_strided_written: Op = op(
 def as_strided_in_place(
     self: Tensor, size: Any, stride: Any, storage_offset: int | None = None
 ) -> Tensor:
-    """Give the tensor itself other sizes, strides and offset; see `as_strided`.
-
-    Example: torch.as_strided(tensor([0.5, 1., 2.]), (2, 2), (1, 1))
-    """
+    """Give the tensor itself other sizes, strides and offset; see `as_strided`."""
     window = _checked_window(self, size, stride, storage_offset)
     return writes.replace_layout(self, as_strided_written.apply(self, *window))
 
