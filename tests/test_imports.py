@@ -195,6 +195,7 @@ def _checkout(folder: Path) -> Path:
     """A copy of the package."""
     skipped = shutil.ignore_patterns("__pycache__", "*.marshal")
     shutil.copytree(PACKAGE, folder / "gradcli", ignore=skipped)
+    shutil.copytree(PACKAGE.parent / "grammar", folder / "grammar", ignore=skipped)
     return folder
 
 
@@ -209,6 +210,24 @@ def test_a_new_name_is_found_where_the_index_is_older(tmp_path: Path) -> None:
             loaded = _modules_after(ASK.format(there=there), tmp_path, root)
         assert "gradcli.ops.nn.activations" in loaded
         assert "gradcli.ops.spatial.convolution" not in loaded
+
+
+def test_a_name_in_a_file_that_was_edited_is_found_at_the_second_run(tmp_path: Path) -> None:
+    root = _checkout(tmp_path / "root")
+    _modules_after(ASK.format(there=False), tmp_path, root)
+    with (root / "gradcli/ops/elementwise/predicates.py").open("a") as file:
+        file.write(NEWCOMER)
+    program = """
+from gradcli.cli import main
+try:
+    main(["y = newcomer(x)", "x=2"])
+except SystemExit as end:
+    assert end.code == {code}, end.code
+"""
+    _modules_after(program.format(code=3), tmp_path, root)  # its error says to run it again
+    _modules_after(program.format(code=0), tmp_path, root)
+    loaded = _modules_after(ASK.format(there=True), tmp_path, root)
+    assert "gradcli.ops.spatial.convolution" not in loaded
 
 
 def test_an_installation_carries_its_index(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ All of them together would take a seventh of the time of a short command. The in
 family has a name. It follows from the families: they are all imported once, and their names are
 noted as they fill the tables. An installation carries the index beside this file; a checkout makes
 it at its first run, keeps it in the user's cache, and makes it anew when a file of a family has
-changed.
+changed: it looks for files that came or went when a name is not found, and at each file when all
+names are asked for, as the error of an unknown name does.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ _FOLDER = os.path.abspath(sys.modules[_PACKAGE].__path__[0])
 _INSTALLED = os.path.join(_FOLDER, "lazy_index.marshal")
 
 Stamps = dict[str, tuple[int, int]]
-"""When each module of the package was last written, and its size."""
+"""When each module of the package was last written, and its size; of a folder, when files came to
+it or went, and 0.
+"""
 
 
 class Index:
@@ -87,7 +90,7 @@ def bring(place: str, name: str) -> None:
 
 def bring_all() -> None:
     """Import all families."""
-    _check()
+    _check(each_file=True)
     if _index.families is None:
         _make()
         return
@@ -102,20 +105,25 @@ def families() -> list[str]:
     return sorted({each for names in (_index.families or {}).values() for each in names.values()})
 
 
-def _check() -> None:
+def _check(each_file: bool = False) -> None:
     """Where a family has changed since the index was made, import all, and forget the index: a name
-    may be new, or in another family. Looked for once in a run, when a name was not found.
+    may be new, or in another family.
     """
-    if _index.is_checked or _index.stamps is None:
+    stamps = _index.stamps
+    if stamps is None or (_index.is_checked and not each_file):
         return
     _index.is_checked = True
-    if _index.stamps != _stamps():
-        _import_all()
-        _index.families = {}  # there is nothing left to bring in
-        try:
-            os.unlink(cache.path_of("lazy-index", _key()))
-        except OSError:
-            return
+    folders = [name for name, (_, size) in stamps.items() if not size]
+    if not each_file and all(_when_changed(name) == stamps[name] for name in folders):
+        return
+    if _modules_of(stamps) == _modules_of(_stamps()):
+        return
+    _import_all()
+    _index.families, _index.stamps = {}, None  # there is nothing left to bring in
+    try:
+        os.unlink(cache.path_of("lazy-index", _key()))
+    except OSError:
+        return
 
 
 class Table(dict[str, Any]):
@@ -212,22 +220,41 @@ def _make() -> None:
 
 
 def _import_all() -> None:
-    for module in sorted(_stamps()):
+    for module in sorted(_modules_of(_stamps())):
         import_module(f"{_PACKAGE}.{module}")
 
 
-def _stamps(folder: str = _FOLDER, package: str = "") -> Stamps:
-    """The modules of a folder, those apart that only name a package."""
-    found: Stamps = {}
-    for entry in os.scandir(folder):
+def _stamps(folder: str = "") -> Stamps:
+    """The stamps of a folder of the package and of the modules in it, those apart that only name a
+    package.
+    """
+    found: Stamps = {folder: _when_changed(folder)}
+    for entry in os.scandir(os.path.join(_FOLDER, folder)):
+        path = os.path.join(folder, entry.name)
         if entry.name.endswith(".py"):
             if entry.name != "__init__.py":
                 status = entry.stat()
-                module = package + entry.name.removesuffix(".py")
-                found[module] = (status.st_mtime_ns, status.st_size)
+                found[path] = (status.st_mtime_ns, status.st_size)
         elif entry.name != "__pycache__" and entry.is_dir():
-            found |= _stamps(entry.path, f"{package}{entry.name}.")
+            found |= _stamps(path)
     return found
+
+
+def _when_changed(folder: str) -> tuple[int, int]:
+    """The stamp of a folder; one of no time where it is gone."""
+    try:
+        return os.stat(os.path.join(_FOLDER, folder)).st_mtime_ns, 0
+    except OSError:
+        return 0, 0
+
+
+def _modules_of(stamps: Stamps) -> Stamps:
+    """The stamps of modules, by their names in the package."""
+    return {
+        path.removesuffix(".py").replace(os.sep, "."): stamp
+        for path, stamp in stamps.items()
+        if path.endswith(".py")
+    }
 
 
 def installed_path() -> str:
