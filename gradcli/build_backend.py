@@ -30,7 +30,8 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build a wheel, the tables and the index made first; gives its file name."""
-    import gradcli.ops.load  # noqa: F401  (lazy: an editable installation needs no NumPy)
+    # lazy: an editable installation needs no NumPy.
+    import gradcli.ops.load  # noqa: F401
 
     tables.write_beside_grammar()
     lazy.write_installed()

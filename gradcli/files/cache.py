@@ -13,7 +13,7 @@ from typing import Any
 
 def path_of(kind: str, key: tuple[Any, ...]) -> str:
     """The cache file of a key, in `$XDG_CACHE_HOME/gradcli` or `~/.cache/gradcli`."""
-    from zlib import crc32
+    from zlib import crc32  # lazy: an installation needs no cache
 
     folder = os.environ.get("XDG_CACHE_HOME", "")
     if not os.path.isabs(folder):
