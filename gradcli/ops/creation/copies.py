@@ -11,7 +11,7 @@ from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.sizes import Device
-from gradcli.arrays.strides import cast_in_order, copied_in_order
+from gradcli.arrays.strides import cast_in_order, copied_in_order, laid_out_like
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes
 from gradcli.autograd.inplace.aliasing import check_memory
@@ -25,6 +25,7 @@ from gradcli.autograd.inplace.writes import (
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.runtime import NUMBERS, type_name
 from gradcli.ops.creation.fill import checked_dtype
@@ -343,6 +344,46 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     else:
         overwrite(self, number)
     return self
+
+
+fill_number = op(
+    "fill",
+    "FillBackward0",
+    lambda self, value: laid_out_like(self, filled(self, value)),
+    keeps_layout=True,
+    self=lambda grad: zeros_like(grad),
+)
+fill_tensor = op(
+    "fill",
+    "FillBackward1",
+    lambda self, value: laid_out_like(self, filled_with_tensor(self, value)),
+    keeps_layout=True,
+    self=lambda grad: zeros_like(grad),
+    value=lambda grad: grad,
+)
+
+
+@function("fill")
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor of one number, or a 0-dim tensor's, of another one's sizes and dtype. Raises E301
+    for a tensor that is not 0-dim.
+
+    Conventions: The value gets the sum of the gradient, the input 0.
+
+    Example: torch.fill(tensor([0.5, 1., 2.]), 7)
+    """
+    check_tensors("fill", input=input)
+    if type(value) is not Tensor:
+        if type(value) not in NUMBERS:
+            raise GradcliError(
+                "E202", f"fill(): the value must be a number, not {type_name(value)}"
+            )
+        return fill_number.apply(input, checked_cast(value, input.dtype))
+    if value.array.ndim:
+        raise GradcliError(
+            "E301", f"fill(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+        )
+    return fill_tensor.apply(input, value)
 
 
 @function("zero_", method=True)
