@@ -1,7 +1,8 @@
-"""The backend that builds gradcli's wheel: setuptools', with the parsing tables in the wheel.
+"""The backend that builds gradcli's wheel: setuptools', with the parsing tables and the index of
+lazy families in the wheel.
 
-Working out the tables takes some tenths of a second. A wheel that carries them spares every fresh
-machine that time, and a machine without a writable cache folder pays it never.
+Working them out takes some tenths of a second. A wheel that carries them spares every fresh machine
+that time, and a machine without a writable cache folder pays it never.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any
 from setuptools import build_meta
 
 from gradcli.language.parser import tables
+from gradcli.ops.binding import lazy
 
 build_editable = build_meta.build_editable
 build_sdist = build_meta.build_sdist
@@ -27,9 +29,15 @@ def build_wheel(
     config_settings: Any = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build a wheel, the tables made first; gives its file name."""
+    """Build a wheel, the tables and the index made first; gives its file name."""
+    # lazy: an editable installation needs no NumPy.
+    import gradcli.ops.load  # noqa: F401
+
     tables.write_beside_grammar()
+    lazy.write_installed()
     try:
         return build_meta.build_wheel(wheel_directory, config_settings, metadata_directory)
     finally:
-        os.unlink(tables.path_beside_grammar())  # a checkout's grammar may change
+        # A checkout's grammar and families may change.
+        os.unlink(tables.path_beside_grammar())
+        os.unlink(lazy.installed_path())

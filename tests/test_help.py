@@ -14,10 +14,10 @@ import pytest
 from gradcli.cli import group
 from gradcli.cli.group import gradcli
 from gradcli.codes import CODES, WARNINGS
+from gradcli.ops.binding import catalogue
 from gradcli.ops.lookup import Found
-from gradcli.render.help.examples import example, examples
 from gradcli.render.help.op_list import op_list, op_list_document
-from gradcli.render.help.op_page import op_help, op_names, summary_of
+from gradcli.render.help.op_page import example_of, op_help, op_names, summary_of
 from gradcli.render.help.pages import page, topics
 from gradcli.render.style import Style
 from gradcli.session import Session
@@ -55,7 +55,7 @@ def test_every_page_fits_into_80_columns(name: str) -> None:
 def test_every_op_has_a_page(every_op: list[Found]) -> None:
     assert len(every_op) > 1000
     for found in every_op:
-        if found.place == "Tensor" and not found.inplace and f"torch.{found.name}" in examples():
+        if found.place == "Tensor" and found.name in catalogue.modules["torch"]:
             continue  # the function's page again
         text = op_help(found.full_name)
         assert text is not None, found.full_name
@@ -69,17 +69,20 @@ def test_every_op_has_a_summary(every_op: list[Found]) -> None:
 
 
 def test_every_op_has_an_example(every_op: list[Found]) -> None:
-    missing = {found.full_name for found in every_op if example(found.full_name) is None}
+    missing = {found.full_name for found in every_op if not example_of(found)}
     assert missing == _WITHOUT_EXAMPLE
-    unknown = set(examples()) - {found.full_name for found in every_op}
-    assert not unknown
 
 
-@pytest.mark.parametrize("name", sorted(set(examples()) - _REFUSED))
-def test_every_example_runs(run: CommandLine, name: str) -> None:
-    program = example(name)
-    assert program is not None
-    for _ in Session().run(program, name):
+EXAMPLES = {example_of(found): found.full_name for found in op_names()}
+
+
+@pytest.mark.parametrize(
+    "program",
+    [each for each, name in EXAMPLES.items() if each and name not in _REFUSED],
+    ids=lambda program: EXAMPLES[program],
+)
+def test_every_example_runs(program: str) -> None:
+    for _ in Session().run(program, "example"):
         pass
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,13 +10,8 @@ from pathlib import Path
 import pytest
 
 import gradcli
-from gradcli.ops.binding.lazy import LATER
 
 PACKAGE = Path(gradcli.__file__).parent
-
-
-def _module(path: Path) -> str:
-    return ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
 
 
 ONE_SHOT = ["e = (a + b) * d", "a=2", "b=3", "d=4"]
@@ -38,17 +34,27 @@ HEAVY = {
 }
 
 
-def _modules_after(program: str, home: Path) -> set[str]:
+def _modules_after(program: str, home: Path, root: Path = PACKAGE.parent) -> set[str]:
     """The modules that are loaded at the end of a Python program."""
     result = subprocess.run(
         [sys.executable, "-c", f"{program}\nimport sys; print(*sys.modules, file=sys.stderr)"],
         capture_output=True,
         text=True,
         check=True,
-        cwd=PACKAGE.parent,
+        cwd=root,
         env={"HOME": str(home), "XDG_CACHE_HOME": str(home), "PATH": ""},
     )
     return set(result.stderr.split())
+
+
+_ALL = "import gradcli.ops.load; from gradcli.ops.binding.lazy import bring_all; bring_all()"
+
+
+def _late(home: Path, root: Path = PACKAGE.parent) -> set[str]:
+    """The families that the catalogue is imported without, the index being made first."""
+    everything = _modules_after(_ALL, home, root)
+    loaded = _modules_after("import gradcli.ops.load", home, root)
+    return {name for name in everything - loaded if name.startswith("gradcli.ops.")}
 
 
 def test_one_shot_imports_little(tmp_path: Path) -> None:
@@ -63,7 +69,8 @@ except SystemExit:
     _modules_after(program, tmp_path)
     baseline = _modules_after("import numpy", tmp_path)
     loaded = _modules_after(program, tmp_path)
-    late = {f"gradcli.ops.{family}" for family in LATER}
+    late = _late(tmp_path)
+    assert len(late) > 60
     assert sorted((HEAVY | late) & (loaded - baseline)) == []
     commands = "gradcli.cli.commands."
     assert [name for name in loaded if name.startswith(commands)] == [f"{commands}one_shot"]
@@ -72,39 +79,115 @@ except SystemExit:
 ADDED = """
 import importlib
 from importlib._bootstrap_external import SourceFileLoader
-from gradcli.ops import load
-from gradcli.ops.binding import catalogue, lazy as later
+from gradcli.ops.binding import lazy as later
 
-TABLES = {**catalogue.modules, "Tensor": catalogue.methods, "properties": catalogue.properties}
 inside, added = [], {}
-
-def names():
-    return {(place, name) for place, table in TABLES.items() for name in dict.keys(table)}
 
 def run(self, module, execute=SourceFileLoader.exec_module):
     before = names()
     inside.append(set())
     execute(self, module)
     new, of_others = names() - before, inside.pop()
-    added[module.__name__] = {name for _, name in new - of_others}
+    added[module.__name__] = new - of_others
     if inside:
         inside[-1] |= new
 
+def names():
+    from gradcli.ops.binding import catalogue
+    tables = [*catalogue.modules.values(), catalogue.methods]
+    tables = [table for table in tables if isinstance(table, later.Table)]
+    return {(table.place, name) for table in tables for name in dict.keys(table)}
+
+from gradcli.ops.binding import catalogue
 SourceFileLoader.exec_module = run
-for family in later.LATER:
-    importlib.import_module("gradcli.ops." + family)
-found = {}
-for module, new in added.items():
-    own = {name for name in new if name[:-1] not in new or name[-1] != "_"}
-    if own:
-        found[module.removeprefix("gradcli.ops.")] = sorted(own)
-assert found == {family: sorted(names.split()) for family, names in later.LATER.items()}
+import gradcli.ops.load
+later.bring_all()
+found = {(place, name): family for family, new in added.items() for place, name in new}
+index = later._index.families
+assert found == {(p, n): f for p, names in index.items() for n, f in names.items()}
+assert len(found) > 1000, len(found)
 """
 
 
-def test_late_families_are_listed(tmp_path: Path) -> None:
-    """The names that bring in a family are those that it adds."""
+def test_the_index_tells_what_families_add(tmp_path: Path) -> None:
+    """The names that bring in a family are those that it adds, as the index is made and read."""
     _modules_after(ADDED, tmp_path)
+    _modules_after(ADDED, tmp_path)
+
+
+NEWCOMER = """
+from gradcli.ops.binding.catalogue import expose
+from gradcli.ops.definition.op import pointwise
+newcomer = pointwise("newcomer", "", lambda self: self + 1)
+expose(newcomer, inplace=True)
+"""
+
+ASK = """
+from gradcli.ops.binding.catalogue import methods, modules
+import gradcli.ops.load
+assert ("newcomer" in modules["torch"]) is {there} and ("newcomer_" in methods) is {there}
+assert "softplus" in modules["torch.nn.functional"]
+"""
+
+
+def _checkout(folder: Path) -> Path:
+    """A copy of the package."""
+    skipped = shutil.ignore_patterns("__pycache__", "*.marshal")
+    shutil.copytree(PACKAGE, folder / "gradcli", ignore=skipped)
+    shutil.copytree(PACKAGE.parent / "grammar", folder / "grammar", ignore=skipped)
+    return folder
+
+
+def test_a_new_name_is_found_where_the_index_is_older(tmp_path: Path) -> None:
+    root = _checkout(tmp_path / "root")
+    for there in (False, True, False):
+        if there:
+            (root / "gradcli/ops/newcomer.py").write_text(NEWCOMER)
+        else:
+            (root / "gradcli/ops/newcomer.py").unlink(missing_ok=True)
+        for _ in range(3):  # made, read, and read again after it was made anew
+            loaded = _modules_after(ASK.format(there=there), tmp_path, root)
+        assert "gradcli.ops.nn.activations" in loaded
+        assert "gradcli.ops.spatial.convolution" not in loaded
+
+
+def test_a_name_in_a_file_that_was_edited_is_found_at_the_second_run(tmp_path: Path) -> None:
+    root = _checkout(tmp_path / "root")
+    _modules_after(ASK.format(there=False), tmp_path, root)
+    with (root / "gradcli/ops/elementwise/predicates.py").open("a") as file:
+        file.write(NEWCOMER)
+    program = """
+from gradcli.cli.main import main
+try:
+    main(["y = newcomer(x)", "x=2"])
+except SystemExit as end:
+    assert end.code == {code}, end.code
+"""
+    _modules_after(program.format(code=3), tmp_path, root)  # its error says to run it again
+    _modules_after(program.format(code=0), tmp_path, root)
+    loaded = _modules_after(ASK.format(there=True), tmp_path, root)
+    assert "gradcli.ops.spatial.convolution" not in loaded
+
+
+def test_an_installation_carries_its_index(tmp_path: Path) -> None:
+    root = _checkout(tmp_path / "root")
+    write = "import gradcli.ops.load; from gradcli.ops.binding import lazy; lazy.write_installed()"
+    _modules_after(write, tmp_path / "builder", root)
+    nowhere = tmp_path / "file"
+    nowhere.write_text("no folder for a cache")
+    loaded = _modules_after(ASK.format(there=False), nowhere, root)
+    assert "gradcli.ops.nn.activations" in loaded
+    assert "gradcli.ops.spatial.convolution" not in loaded
+    (root / "gradcli/ops/newcomer.py").write_text(NEWCOMER)  # which no installation gets
+    assert "gradcli.ops.spatial.convolution" not in _modules_after(
+        ASK.format(there=False), nowhere, root
+    )
+
+
+def test_without_a_cache_all_names_are_found(tmp_path: Path) -> None:
+    nowhere = tmp_path / "file"
+    nowhere.write_text("no folder for a cache")
+    _modules_after(ASK.format(there=False), nowhere)
 
 
 def test_methods_are_found_first_of_all(tmp_path: Path) -> None:
@@ -121,18 +204,11 @@ import gradcli.ops.load
 assert "erfinv_" in methods and methods.get("no_such_name") is None
 assert "no_such_name" not in modules["torch"]
 """
+    _modules_after(program, tmp_path)  # which makes the index
     loaded = _modules_after(program, tmp_path)
     assert "gradcli.ops.special.error_functions" in loaded
     assert "gradcli.ops.spatial.convolution" not in loaded
-    everything = _modules_after(f"{program}list(methods)", tmp_path)
-    assert {f"gradcli.ops.{family}" for family in LATER} <= everything
-    # A new family is imported by `load` or listed as lazy; these rooms hold none.
-    framework = ("gradcli.ops.binding.", "gradcli.ops.codegen.", "gradcli.ops.definition.")
-    files = {_module(path) for path in (PACKAGE / "ops").rglob("[!_]*.py")}
-    assert {name for name in files - everything if not name.startswith(framework)} == {
-        "gradcli.ops.lookup",
-        "gradcli.ops.summaries",
-    }
+    assert "gradcli.ops.spatial.convolution" in _modules_after(f"{program}list(methods)", tmp_path)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["explain", "e = (a +"]])

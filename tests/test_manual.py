@@ -196,7 +196,9 @@ def test_pages_are_packed() -> None:
 
 
 def test_a_page_needs_no_numpy() -> None:
-    asked = "from gradcli.cli.main import run; run(['help', 'limits']); import sys; print(*sys.modules)"
+    asked = (
+        "from gradcli.cli.main import run; run(['help', 'limits']); import sys; print(*sys.modules)"
+    )
     loaded = (
         subprocess.run(
             [sys.executable, "-c", asked], cwd=ROOT, capture_output=True, text=True, check=True
@@ -209,7 +211,8 @@ def test_a_page_needs_no_numpy() -> None:
 
 def test_a_one_shot_reads_no_page() -> None:
     asked = (
-        "from gradcli.cli.main import run; run(['y = x * 2', 'x=2']); import sys; print(*sys.modules)"
+        "from gradcli.cli.main import run\nrun(['y = x * 2', 'x=2'])\n"
+        "import sys\nprint(*sys.modules)"
     )
     loaded = (
         subprocess.run(

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from gradcli.errors import Source
+from gradcli.files import cache as files
 from gradcli.language.parser import tables
 from gradcli.language.parser.lexer import Lexer
 from gradcli.language.parser.parser import Parser, parse_program
@@ -147,7 +148,7 @@ def test_a_bad_cache_file_is_not_used(
             elsewhere.write_bytes(content)
             file.symlink_to(elsewhere)
     key = (tables.FORMAT, sys.version, tables.lark_stamp(), GRAMMAR)
-    assert tables.read_cache(str(file), key) is None
+    assert files.read(str(file), key) is None
     assert tables.load() is built
 
 
@@ -155,8 +156,8 @@ def test_tables_of_another_grammar_are_not_used(cache: Path) -> None:
     tables.load()
     (file,) = cache.iterdir()
     key = (tables.FORMAT, sys.version, tables.lark_stamp(), GRAMMAR + "// changed")
-    assert tables.cache_path(key) != str(file)
-    assert tables.read_cache(str(file), key) is None
+    assert files.path_of("tables", key) != str(file)
+    assert files.read(str(file), key) is None
 
 
 def test_without_a_cache_the_tables_are_built(cache: Path, built: tables.Tables) -> None:
@@ -170,7 +171,7 @@ def test_a_relative_cache_folder_is_not_used(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("XDG_CACHE_HOME", "somewhere")
     monkeypatch.setenv("HOME", "/home/someone")
     key = (tables.FORMAT, "", "", "")
-    assert tables.cache_path(key).startswith("/home/someone/.cache/gradcli/tables-")
+    assert files.path_of("tables", key).startswith("/home/someone/.cache/gradcli/tables-")
 
 
 def test_reading_is_fast_enough() -> None:

@@ -220,6 +220,8 @@ def set_printoptions(
     Raises:
         GradcliError: E202 for an argument that is no number, E204 for a negative precision or
             edgeitems, and E602 for a precision beyond all digits that a float has.
+
+    Example: torch.set_printoptions(precision=2)
     """
     options = active.state.print_options
     given = {

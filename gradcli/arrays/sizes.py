@@ -22,7 +22,10 @@ class Size(tuple[int, ...]):
 
     @classmethod
     def of(cls, sizes: Iterable[Any] = ()) -> Size:
-        """The Size that a program makes of integers; raises E202 for anything else."""
+        """The Size that a program makes of integers; raises E202 for anything else.
+
+        Example: torch.Size([1, 0])
+        """
         try:
             return cls(map(operator.index, sizes))
         except TypeError:
@@ -64,6 +67,8 @@ class Device:
     """Where a tensor lives: the `type`, `cpu` or `cuda`, and the `index` of the GPU.
 
     A device without an index is not equal to one with index 0, as in PyTorch.
+
+    Example: torch.device('cpu')
     """
 
     __slots__ = ("index", "type")

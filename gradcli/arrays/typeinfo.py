@@ -84,6 +84,8 @@ _INTEGERS = {name: IInfo(DTYPES[name]) for name in ("uint8", "int8", "int16", "i
 def finfo(type: Any = None) -> FInfo:
     """The limits of a floating dtype, or of a complex dtype's parts; the default dtype's if None.
     Raises E202 for anything else.
+
+    Example: torch.finfo(torch.float32)
     """
     dtype = default_dtype() if type is None else type
     if isinstance(dtype, DType) and dtype.to_real().is_floating_point:
@@ -92,7 +94,10 @@ def finfo(type: Any = None) -> FInfo:
 
 
 def iinfo(type: Any) -> IInfo:
-    """The limits of an integer dtype. Raises E202 for anything else."""
+    """The limits of an integer dtype. Raises E202 for anything else.
+
+    Example: torch.iinfo(torch.int32)
+    """
     if isinstance(type, DType) and type.category == "int":
         return _INTEGERS[type.name]
     raise GradcliError("E202", f"iinfo() takes an integer dtype, not {type!r}")

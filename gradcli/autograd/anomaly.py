@@ -81,6 +81,8 @@ def _switch(mode: bool, check_nan: bool) -> None:
 class SetDetectAnomaly:
     """`torch.autograd.set_detect_anomaly(mode)`: takes effect at once, and ends with the context
     where it is used as one.
+
+    Example: torch.autograd.set_detect_anomaly(True)
     """
 
     __slots__ = ("_before",)
@@ -105,6 +107,8 @@ class SetDetectAnomaly:
 class DetectAnomaly:
     """`torch.autograd.detect_anomaly()`: a context in which a NaN in a backward pass is an
     error.
+
+    Example: torch.autograd.detect_anomaly()
     """
 
     __slots__ = ("_before", "_check_nan")
@@ -128,13 +132,18 @@ class DetectAnomaly:
 
 
 def is_anomaly_enabled() -> bool:
-    """Whether anomaly detection is on."""
+    """Whether anomaly detection is on.
+
+    Example: torch.is_anomaly_enabled()
+    """
     return _installed() is not None
 
 
 def is_anomaly_check_nan_enabled() -> bool:
     """Whether a NaN in a backward pass is an error now; PyTorch says True while detection is
     off.
+
+    Example: torch.is_anomaly_check_nan_enabled()
     """
     listener = _installed()
     return listener is None or listener.check_nan

@@ -23,6 +23,8 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHan
     """Call `hook(gradient)` when the tensor's gradient is known; what it returns replaces it.
 
     Raises E402 for a tensor that does not require grad.
+
+    Example: tensor(1., requires_grad=True).register_hook(lambda grad: grad * 2)
     """
     node, output_nr = gradient_edge(tensor)
     if not tensor.requires_grad:
@@ -35,7 +37,11 @@ def register_hook(tensor: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHan
 def register_post_accumulate_grad_hook(
     tensor: Tensor, hook: Callable[[Tensor], None]
 ) -> RemovableHandle:
-    """Call `hook(tensor)` when a gradient was added to the leaf's `.grad`; E402 for a non-leaf."""
+    """Call `hook(tensor)` when a gradient was added to the leaf's `.grad`; E402 for a non-leaf.
+
+    Example:
+        tensor(1., requires_grad=True).register_post_accumulate_grad_hook(lambda grad: grad * 2)
+    """
     gradient_edge(tensor)  # brings it up to date
     if not tensor.requires_grad or tensor.grad_fn is not None:
         raise GradcliError(

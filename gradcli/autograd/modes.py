@@ -43,7 +43,10 @@ class GradMode:
 
 
 class NoGrad(GradMode):
-    """`torch.no_grad()`: nothing is recorded."""
+    """`torch.no_grad()`: nothing is recorded.
+
+    Example: torch.no_grad()
+    """
 
     __slots__ = ()
 
@@ -58,7 +61,10 @@ class NoGrad(GradMode):
 
 
 class EnableGrad(GradMode):
-    """`torch.enable_grad()`: operations are recorded, also inside `no_grad`."""
+    """`torch.enable_grad()`: operations are recorded, also inside `no_grad`.
+
+    Example: torch.enable_grad()
+    """
 
     __slots__ = ()
 
@@ -75,6 +81,8 @@ class EnableGrad(GradMode):
 class SetGradEnabled(GradMode):
     """`torch.set_grad_enabled(mode)`: takes effect at once, and ends with the context where it is
     used as one.
+
+    Example: torch.set_grad_enabled(True)
     """
 
     __slots__ = ()
@@ -102,7 +110,10 @@ class SetGradEnabled(GradMode):
 
 
 class InferenceMode(GradMode):
-    """`torch.inference_mode()`: nothing is recorded."""
+    """`torch.inference_mode()`: nothing is recorded.
+
+    Example: torch.inference_mode()
+    """
 
     __slots__ = ("inference",)
 
@@ -118,10 +129,16 @@ class InferenceMode(GradMode):
 
 
 def is_grad_enabled() -> bool:
-    """Whether operations are recorded now."""
+    """Whether operations are recorded now.
+
+    Example: torch.is_grad_enabled()
+    """
     return active.state.grad_enabled
 
 
 def is_inference_mode_enabled() -> bool:
-    """Whether `torch.inference_mode()` is on."""
+    """Whether `torch.inference_mode()` is on.
+
+    Example: torch.is_inference_mode_enabled()
+    """
     return active.state.inference

@@ -202,7 +202,7 @@ def gradcheck(
     fast_mode: bool = False,
     masked: bool | None = None,
 ) -> bool:
-    """True if the function's gradients agree with central differences of its values.
+    """Whether a function's gradients agree with differences of its values.
 
     Args:
         func: from tensors to a tensor or a tuple of them.
@@ -215,6 +215,11 @@ def gradcheck(
     The other arguments choose among PyTorch's ways to run a check, and change no verdict here: the
     whole Jacobian is compared. Raises E412 for gradients that do not agree, E402 where no input
     requires grad.
+
+    Example:
+        torch.autograd.gradcheck(
+            lambda x: x * x, tensor(1., dtype=torch.float64, requires_grad=True)
+        )
     """
     return _verdict(_Check(func, inputs, eps, atol, rtol).run, raise_exception)
 
@@ -239,12 +244,17 @@ def gradgradcheck(
     fast_mode: bool = False,
     masked: bool = False,
 ) -> bool:
-    """True if the gradients of the function's gradients agree with central differences of these.
+    """Whether the gradients of gradients agree with differences of gradients.
 
     Args:
         grad_outputs: the seeds of the first gradients; random ones when None.
 
     The other arguments, and the errors, are those of `gradcheck`.
+
+    Example:
+        torch.autograd.gradgradcheck(
+            lambda x: x * x, tensor(1., dtype=torch.float64, requires_grad=True)
+        )
     """
     given = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
     with EnableGrad():

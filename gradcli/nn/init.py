@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.creation.copies import copy_, fill_
 from gradcli.ops.creation.random import generator_of, normal_array, uniform_array
+from gradcli.ops.definition.doc import RANDOM, WRITES, effects
 
 _LINEAR = frozenset(
     {
@@ -35,7 +36,10 @@ _LINEAR = frozenset(
 
 @function("calculate_gain", module="torch.nn.init")
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which weights before a nonlinearity are scaled; E204 for an unknown one."""
+    """The factor by which weights before a nonlinearity are scaled; E204 for an unknown one.
+
+    Example: nn.init.calculate_gain('relu')
+    """
     if nonlinearity in _LINEAR:
         return 1
     if nonlinearity == "tanh":
@@ -70,8 +74,12 @@ def fans(tensor: Tensor) -> tuple[int, int]:
 
 
 @function("uniform_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Numbers drawn evenly from a to b."""
+    """Numbers drawn evenly from a to b.
+
+    Example: nn.init.uniform_(tensor([0.5, 1., 2.]))
+    """
     check_tensors("uniform_", tensor=tensor)
     shape = tensor.array.shape
     home = tensor.device.type
@@ -80,8 +88,12 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = No
 
 
 @function("normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
-    """Normally distributed numbers."""
+    """Normally distributed numbers.
+
+    Example: nn.init.normal_(tensor([0.5, 1., 2.]))
+    """
     check_tensors("normal_", tensor=tensor)
     shape = tensor.array.shape
     home = tensor.device.type
@@ -90,16 +102,24 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 
 
 @function("xavier_uniform_", "glorot_uniform_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Uniform, so scaled that values keep their variance forward and backward alike."""
+    """Uniform, so scaled that values keep their variance forward and backward alike.
+
+    Example: nn.init.xavier_uniform_(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("xavier_uniform_", tensor=tensor)
     bound = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(sum(fans(tensor))))
     return uniform_(tensor, -bound, bound, generator)
 
 
 @function("xavier_normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Normal, so scaled that values keep their variance forward and backward alike."""
+    """Normal, so scaled that values keep their variance forward and backward alike.
+
+    Example: nn.init.xavier_normal_(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("xavier_normal_", tensor=tensor)
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(sum(fans(tensor)))), generator)
 
@@ -112,6 +132,7 @@ def _kaiming_deviation(tensor: Tensor, a: float, mode: str, nonlinearity: str) -
 
 
 @function("kaiming_uniform_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -119,7 +140,10 @@ def kaiming_uniform_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Uniform, so scaled that values keep their variance through a rectifier of slope a."""
+    """Uniform, so scaled that values keep their variance through a rectifier of slope a.
+
+    Example: nn.init.kaiming_uniform_(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("kaiming_uniform_", tensor=tensor)
     if tensor.array.size == 0:
         return tensor
@@ -128,6 +152,7 @@ def kaiming_uniform_(
 
 
 @function("kaiming_normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -135,7 +160,10 @@ def kaiming_normal_(
     nonlinearity: str = "leaky_relu",
     generator: Any = None,
 ) -> Tensor:
-    """Normal, so scaled that values keep their variance through a rectifier of slope a."""
+    """Normal, so scaled that values keep their variance through a rectifier of slope a.
+
+    Example: nn.init.kaiming_normal_(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("kaiming_normal_", tensor=tensor)
     if tensor.array.size == 0:
         return tensor
@@ -144,6 +172,7 @@ def kaiming_normal_(
 
 
 @function("trunc_normal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -152,7 +181,10 @@ def trunc_normal_(
     b: float = 2.0,
     generator: Any = None,
 ) -> Tensor:
-    """Normally distributed numbers between a and b: what falls outside is drawn again."""
+    """Normally distributed numbers between a and b: what falls outside is drawn again.
+
+    Example: nn.init.trunc_normal_(tensor([0.5, 1., 2.]))
+    """
     check_tensors("trunc_normal_", tensor=tensor)
     shape, dtype = tensor.array.shape, tensor.dtype
 
@@ -186,8 +218,12 @@ def trunc_normal_(
 
 
 @function("orthogonal_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tensor:
-    """A matrix of orthonormal rows or columns, times `gain`; later dimensions count as one."""
+    """A matrix of orthonormal rows or columns, times `gain`; later dimensions count as one.
+
+    Example: nn.init.orthogonal_(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("orthogonal_", tensor=tensor)
     if tensor.ndim < 2:
         raise GradcliError("E204", f"orthogonal_() needs two dimensions, not {tensor.ndim}")
@@ -205,8 +241,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Any = None) -> Tenso
 
 
 @function("sparse_", module="torch.nn.init")
+@effects(RANDOM, WRITES)
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Normally distributed numbers, a part of each column set to zero."""
+    """Normally distributed numbers, a part of each column set to zero.
+
+    Example: nn.init.sparse_(zeros(2, 2), 0.5)
+    """
     check_tensors("sparse_", tensor=tensor)
     if tensor.ndim != 2:
         raise GradcliError("E204", f"sparse_() needs a matrix, not {tensor.ndim} dimensions")
@@ -224,7 +264,10 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 @function("constant_", module="torch.nn.init")
 def constant_(tensor: Tensor, val: float) -> Tensor:
-    """One number everywhere."""
+    """One number everywhere.
+
+    Example: nn.init.constant_(tensor([0., 0.]), 1.)
+    """
     check_tensors("constant_", tensor=tensor)
     with NoGrad():
         return fill_(tensor, val)
@@ -232,19 +275,28 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
 
 @function("ones_", module="torch.nn.init")
 def ones_(tensor: Tensor) -> Tensor:
-    """Ones."""
+    """Ones.
+
+    Example: nn.init.ones_(tensor([0.5, 1., 2.]))
+    """
     return constant_(tensor, 1.0)
 
 
 @function("zeros_", module="torch.nn.init")
 def zeros_(tensor: Tensor) -> Tensor:
-    """Zeros."""
+    """Zeros.
+
+    Example: nn.init.zeros_(tensor([0.5, 1., 2.]))
+    """
     return constant_(tensor, 0.0)
 
 
 @function("eye_", module="torch.nn.init")
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    """Ones on the diagonal of a matrix, zeros elsewhere.
+
+    Example: nn.init.eye_(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("eye_", tensor=tensor)
     if tensor.ndim != 2:
         raise GradcliError("E204", f"eye_() needs a matrix, not {tensor.ndim} dimensions")
@@ -254,7 +306,10 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @function("dirac_", module="torch.nn.init")
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """The weight of a convolution that hands its channels through."""
+    """The weight of a convolution that hands its channels through.
+
+    Example: nn.init.dirac_(zeros(2, 2, 3))
+    """
     check_tensors("dirac_", tensor=tensor)
     shape = tensor.array.shape
     if len(shape) not in (3, 4, 5) or shape[0] % groups:

@@ -106,13 +106,17 @@ def layer(
     settings: Settings,
     template: str = "",
     base: type[Layer] = Layer,
+    example: str = "",
 ) -> None:
-    """Define a layer from a row of a table; see `Layer`."""
+    """Define a layer from a row of a table; see `Layer`. Its example follows from that of the
+    function where none is given.
+    """
     if function not in FUNCTIONS:
         raise KeyError(f"{name}: there is no function {function}")
     body = {
         "__slots__": (),
-        "__doc__": f"`torch.nn.{name}`: `{function}` as a layer.",
+        "__doc__": f"`torch.nn.{name}`: `{function}` as a layer."
+        + (f"\n\nExample: {example}" if example else ""),
         "function": function,
         "settings": settings,
         "template": template,

@@ -28,6 +28,8 @@ class Module(Calling):
 
     A layer overrides `forward` and, for its text, `extra_repr`. A program's class does the same in
     the language.
+
+    Example: nn.Module()
     """
 
     __slots__ = ()

@@ -6,11 +6,16 @@ What a name stands for is found here for whoever describes ops; programs look na
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import cleandoc, unwrap
 from typing import Any
+
+import numpy as np
 
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.definition.doc import NO_DOC, OpDoc
 from gradcli.ops.definition.op import Op, registry
 
 TENSOR = "Tensor"
@@ -154,7 +159,7 @@ def _entries(name: str, value: Any) -> list[Op]:
 
 def is_bound(op: Op, value: Any) -> bool:
     """Whether a function is an entry's own, generated or about to be."""
-    if value is op.apply:
+    if value is op.apply or getattr(value, "__wrapped__", None) is op.apply:
         return True
     return any(table.get(name) is value for table, name in op.bindings)
 
@@ -180,3 +185,145 @@ def _may_record(function: types.FunctionType) -> bool:
     if function.__name__.startswith(("check_", "refuse_", "in_place")):
         return False
     return (function.__module__ or "").startswith("gradcli.ops.")
+
+
+# --- what is said of it -------------------------------------------------------------------------
+
+
+def doc_of(found: Found) -> OpDoc:
+    """What is said of a function or class: by its docstring, by the entry that it records, or by
+    the function whose result it writes.
+    """
+    doc = documented(found.function)
+    if not doc.summary:
+        doc = next((op.doc for op in found.entries[:1] if op.doc.summary), NO_DOC)
+    if found.name.endswith("_") and not (doc.summary and doc.example):
+        value = table_of(found.place, _loaded).get(found.name.removesuffix("_"))
+        if value is not None:
+            plain = doc_of(Found(found.place, found.name.removesuffix("_"), value))
+            return OpDoc(doc.summary or plain.summary, plain.example, plain.conventions)
+    return doc
+
+
+def own_entries(found: Found) -> list[Op]:
+    """The entries that are the function itself, by one of its names, so that what is known of them
+    is known of it.
+    """
+    names = {found.name.removesuffix("_"), *(name for _, name in same(found))}
+    return [
+        op
+        for op in found.entries
+        if is_bound(op, found.function) or op.name.removeprefix("linalg_") in names
+    ]
+
+
+def same(found: Found) -> Iterator[tuple[str, str]]:
+    """The places and names under which a function can be reached, that found among them."""
+    own = (found.value, found.function)
+    for place in PLACES:
+        table = _loaded(place)
+        for name, value in list(table.items()):
+            if any(value is each for each in own):
+                yield place, name
+
+
+def _loaded(place: str) -> Mapping[str, Any]:
+    """What a place holds as far as it is loaded."""
+    return catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
+
+
+# --- effects ------------------------------------------------------------------------------------
+
+
+def effects_of(function: Any) -> frozenset[str]:
+    """What a function does beside computing its result, of `EFFECTS`: what is said of it and of the
+    functions that it wraps, and what the entries do that it is made of.
+    """
+    found: frozenset[str] = frozenset()
+    body = function
+    while body is not None:
+        found |= getattr(body, "__dict__", {}).get("effects", frozenset())
+        function, body = body, getattr(body, "__wrapped__", None)
+    for op in _entries(getattr(function, "__name__", ""), function):
+        found |= op.effects
+    return found
+
+
+# --- NumPy --------------------------------------------------------------------------------------
+
+
+def numpy_of(name: str) -> str:
+    """What NumPy has for a function, by the name that the language gives it: see `Op.numpy`; ""
+    where it has nothing.
+    """
+    place, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
+    value = catalogue.modules.get(f"torch.{place}".rstrip("."), {}).get(last)
+    value = catalogue.methods.get(last) if value is None else value
+    for op in registry.values():
+        if op.name == last and (op.numpy or _ufunc(op) is not None):
+            return op.numpy or last
+    return str(vars(unwrap(value)).get("numpy", "")) if callable(value) else ""
+
+
+def named_by_numpy(function: Any) -> str | None:
+    """The language's name of a function that NumPy has as well, by NumPy's function."""
+    name = str(function.__name__)
+    if not isinstance(function, np.ufunc):
+        return name if numpy_of(name) == name else None
+    catalogue.modules["torch"].get(name)  # which may bring the entry in
+    for everything in (False, True):
+        if everything:
+            bring_all()
+        pointwise = [op for op in registry.values() if op.pointwise]
+        same_name = (op.name for op in pointwise if _ufunc(op) is function)
+        other_name = (op.name for op in pointwise if getattr(np, op.numpy, None) is function)
+        found = next(same_name, None) or next(other_name, None)
+        if found is not None:
+            return found
+    return name if numpy_of(name) == name else None
+
+
+def _ufunc(op: Op) -> Any:
+    """The ufunc of NumPy that has an entry's name, and so its meaning."""
+    found = getattr(np, op.name, None) if op.pointwise and not op.numpy else None
+    return found if isinstance(found, np.ufunc) else None
+
+
+# --- what a docstring says ----------------------------------------------------------------------
+
+
+def documented(value: Any) -> OpDoc:
+    """What the docstring of a function or class says, or that of the function it wraps or loads."""
+    value = getattr(value, "construct", None) or value
+    value = value.loaded() if hasattr(value, "loaded") else value
+    while not value.__doc__ and getattr(value, "__wrapped__", None) is not None:
+        value = value.__wrapped__
+    if not value.__doc__:
+        return NO_DOC
+    parts = cleandoc(value.__doc__).split("\n\n")
+    words = " ".join(parts[0].split())
+    sentence, dot, _ = words.partition(". ")
+    sections = {"Conventions": "", "Example": ""}
+    for part in parts[1:]:
+        head, colon, text = part.partition(":")
+        if colon and head in sections:
+            sections[head] = cleandoc(text) if text.startswith("\n") else text.strip()
+    return OpDoc(
+        sentence + "." if dot else words,
+        "\n".join(_whole_lines(sections["Example"].split("\n"))),
+        " ".join(sections["Conventions"].split()),
+    )
+
+
+def _whole_lines(lines: Iterable[str]) -> list[str]:
+    """Lines, those inside brackets joined."""
+    found: list[str] = []
+    depth = 0
+    for line in lines:
+        if depth > 0:
+            found[-1] += " " * (found[-1][-1] not in "([{" and line.strip()[0] not in ")]}")
+            found[-1] += line.strip()
+        else:
+            found.append(line)
+        depth += sum((sign in "([{") - (sign in ")]}") for sign in line)
+    return found

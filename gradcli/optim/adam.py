@@ -58,6 +58,8 @@ class Adam(Optimizer):
     """Steps of about `lr`: the running average of the gradient over the root of its square's.
 
     Raises E204 for a setting out of range.
+
+    Example: torch.optim.Adam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
     __slots__ = ()
@@ -121,7 +123,10 @@ class Adam(Optimizer):
 
 @register
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient."""
+    """Adam with weight decay apart from the gradient.
+
+    Example: torch.optim.AdamW([tensor(1., requires_grad=True)], lr=0.1)
+    """
 
     __slots__ = ()
 
@@ -158,7 +163,10 @@ class AdamW(Adam):
 
 @register
 class Adamax(Optimizer):
-    """Adam with the largest gradient so far, which fades, in place of the root of the average."""
+    """Adam with the largest gradient so far, which fades, in place of the root of the average.
+
+    Example: torch.optim.Adamax([tensor(1., requires_grad=True)], lr=0.1)
+    """
 
     __slots__ = ()
 
@@ -206,7 +214,10 @@ class Adamax(Optimizer):
 
 @register
 class NAdam(Optimizer):
-    """Adam with Nesterov's momentum, which looks one step ahead."""
+    """Adam with Nesterov's momentum, which looks one step ahead.
+
+    Example: torch.optim.NAdam([tensor(1., requires_grad=True)], lr=0.1)
+    """
 
     __slots__ = ()
 
@@ -273,7 +284,10 @@ class NAdam(Optimizer):
 
 @register
 class RAdam(Optimizer):
-    """Adam that goes by the gradient's average alone until its square's is reliable."""
+    """Adam that goes by the gradient's average alone until its square's is reliable.
+
+    Example: torch.optim.RAdam([tensor(1., requires_grad=True)], lr=0.1)
+    """
 
     __slots__ = ()
 

@@ -35,6 +35,8 @@ class RMSprop(Optimizer):
     """The gradient over the root of the running average of its square.
 
     Raises E204 for a setting out of range.
+
+    Example: torch.optim.RMSprop([tensor(1., requires_grad=True)], lr=0.1)
     """
 
     __slots__ = ()
@@ -109,7 +111,10 @@ class RMSprop(Optimizer):
 
 @register
 class Adagrad(Optimizer):
-    """The gradient over the root of the sum of all its squares so far."""
+    """The gradient over the root of the sum of all its squares so far.
+
+    Example: torch.optim.Adagrad([tensor(1., requires_grad=True)], lr=0.1)
+    """
 
     __slots__ = ()
 
@@ -169,6 +174,8 @@ class Adagrad(Optimizer):
 class Adadelta(Optimizer):
     """Steps as large as earlier ones, by running averages of squares of both gradients and
     steps.
+
+    Example: torch.optim.Adadelta([tensor(1., requires_grad=True)], lr=0.1)
     """
 
     __slots__ = ()
@@ -225,7 +232,10 @@ class Adadelta(Optimizer):
 
 @register
 class Rprop(Optimizer):
-    """Steps by the gradient's sign, longer while it stays the same and shorter when it turns."""
+    """Steps by the gradient's sign, longer while it stays the same and shorter when it turns.
+
+    Example: torch.optim.Rprop([tensor(1., requires_grad=True)], lr=0.1)
+    """
 
     __slots__ = ()
 

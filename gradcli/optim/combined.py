@@ -56,7 +56,12 @@ def _check_parts(parts: Any, optimizer: Optimizer | None) -> Optimizer:
 
 
 class SequentialLR(Combined):
-    """Schedules one after the other: the next one starts at each of the epochs `milestones`."""
+    """Schedules one after the other: the next one starts at each of the epochs `milestones`.
+
+    Example:
+        s = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+        torch.optim.lr_scheduler.SequentialLR(s.optimizer, [s], [])
+    """
 
     def __init__(
         self,
@@ -107,7 +112,12 @@ def _undo(schedule: LRScheduler) -> None:
 
 
 class ChainedScheduler(Combined):
-    """Schedules that all take each step, one on top of the other."""
+    """Schedules that all take each step, one on top of the other.
+
+    Example:
+        s = torch.optim.lr_scheduler.StepLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+        torch.optim.lr_scheduler.ChainedScheduler([s])
+    """
 
     def __init__(self, schedulers: Any, optimizer: Optimizer | None = None) -> None:
         self.optimizer = _check_parts(schedulers, optimizer)

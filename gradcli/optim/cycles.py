@@ -13,7 +13,12 @@ from gradcli.optim.schedules import LRScheduler, check_optimizer
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Half a cosine wave down to `eta_min`, again and again, each `T_mult` times as long."""
+    """Half a cosine wave down to `eta_min`, again and again, each `T_mult` times as long.
+
+    Example:
+        torch.optim.lr_scheduler.CosineAnnealingWarmRestarts(torch.optim.SGD([tensor(1.)],
+            lr=0.1), 2)
+    """
 
     def __init__(
         self,
@@ -94,6 +99,10 @@ class OneCycleLR(LRScheduler):
         div_factor: the first rate is `max_lr` over this.
         final_div_factor: the last rate is the first over this.
         three_phase: whether the rate falls to the first one before it vanishes.
+
+    Example:
+        torch.optim.lr_scheduler.OneCycleLR(torch.optim.SGD([tensor(1.)], lr=0.1), max_lr=1.,
+            total_steps=10)
     """
 
     def __init__(
@@ -195,6 +204,10 @@ class CyclicLR(LRScheduler):
         scale_mode: "cycle" or "iterations": which of them `scale_fn` gets.
         cycle_momentum: whether momentum, or the first of the betas, is set as well.
         base_momentum, max_momentum: its bounds, or those of each group.
+
+    Example:
+        torch.optim.lr_scheduler.CyclicLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.01, 0.1,
+            cycle_momentum=False)
     """
 
     _functions_of_program = frozenset({"_scale_fn_custom"})

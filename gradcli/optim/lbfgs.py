@@ -32,6 +32,8 @@ class LBFGS(Optimizer):
     anew in each. What is remembered is kept with the first parameter.
 
     Raises E204 for a setting out of range and for several groups of parameters.
+
+    Example: torch.optim.LBFGS([tensor(1., requires_grad=True)], lr=0.1)
     """
 
     __slots__ = ()

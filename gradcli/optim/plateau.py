@@ -23,6 +23,8 @@ class ReduceLROnPlateau(LRScheduler):
         cooldown: how many epochs after lowering are not judged.
         min_lr: the least rate, or one for each group.
         eps: the least change of a rate that is made.
+
+    Example: torch.optim.lr_scheduler.ReduceLROnPlateau(torch.optim.SGD([tensor(1.)], lr=0.1))
     """
 
     language_name: ClassVar[str] = "torch.optim.lr_scheduler.ReduceLROnPlateau"

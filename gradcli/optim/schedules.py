@@ -146,7 +146,11 @@ def _functions(lr_lambda: Any, optimizer: Optimizer) -> list[Callable[[int], flo
 
 
 class LambdaLR(LRScheduler):
-    """The first rate times a function of the epoch."""
+    """The first rate times a function of the epoch.
+
+    Example:
+        torch.optim.lr_scheduler.LambdaLR(torch.optim.SGD([tensor(1.)], lr=0.1), lambda epoch: 0.9)
+    """
 
     _functions_of_program = frozenset({"lr_lambdas"})
 
@@ -170,7 +174,12 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate before times a function of the epoch."""
+    """The rate before times a function of the epoch.
+
+    Example:
+        torch.optim.lr_scheduler.MultiplicativeLR(torch.optim.SGD([tensor(1.)], lr=0.1),
+            lambda epoch: 0.9)
+    """
 
     def rate(self, group: Group, base: float) -> float:
         return (
@@ -181,7 +190,10 @@ class MultiplicativeLR(LambdaLR):
 
 
 class StepLR(LRScheduler):
-    """The rate times gamma, every `step_size` epochs."""
+    """The rate times gamma, every `step_size` epochs.
+
+    Example: torch.optim.lr_scheduler.StepLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+    """
 
     def __init__(
         self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1
@@ -200,7 +212,10 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """The rate times gamma at each of the epochs `milestones`."""
+    """The rate times gamma at each of the epochs `milestones`.
+
+    Example: torch.optim.lr_scheduler.MultiStepLR(torch.optim.SGD([tensor(1.)], lr=0.1), [1, 2])
+    """
 
     def __init__(
         self, optimizer: Optimizer, milestones: Any, gamma: float = 0.1, last_epoch: int = -1
@@ -218,7 +233,10 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """The rate times a factor until an epoch, then the rate itself."""
+    """The rate times a factor until an epoch, then the rate itself.
+
+    Example: torch.optim.lr_scheduler.ConstantLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
+    """
 
     def __init__(
         self,
@@ -245,7 +263,10 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """The rate times a factor that goes evenly from one number to another."""
+    """The rate times a factor that goes evenly from one number to another.
+
+    Example: torch.optim.lr_scheduler.LinearLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
+    """
 
     def __init__(
         self,
@@ -280,7 +301,10 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """The rate times gamma, every epoch."""
+    """The rate times gamma, every epoch.
+
+    Example: torch.optim.lr_scheduler.ExponentialLR(torch.optim.SGD([tensor(1.)], lr=0.1), 0.9)
+    """
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -294,7 +318,10 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """The rate falls to 0 as a power of the epochs that are left."""
+    """The rate falls to 0 as a power of the epochs that are left.
+
+    Example: torch.optim.lr_scheduler.PolynomialLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+    """
 
     def __init__(
         self,
@@ -320,7 +347,10 @@ class PolynomialLR(LRScheduler):
 
 
 class CosineAnnealingLR(LRScheduler):
-    """The rate follows half a cosine wave down to `eta_min`, in `T_max` epochs."""
+    """The rate follows half a cosine wave down to `eta_min`, in `T_max` epochs.
+
+    Example: torch.optim.lr_scheduler.CosineAnnealingLR(torch.optim.SGD([tensor(1.)], lr=0.1), 2)
+    """
 
     def __init__(
         self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1

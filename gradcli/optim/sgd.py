@@ -27,6 +27,8 @@ class SGD(Optimizer):
     """parameter -= lr · gradient, or · a running sum of gradients with momentum.
 
     Raises E204 for a setting out of range, and for `nesterov` without momentum or with dampening.
+
+    Example: torch.optim.SGD([tensor(1., requires_grad=True)], lr=0.1)
     """
 
     __slots__ = ()
@@ -89,6 +91,8 @@ class ASGD(Optimizer):
     """Stochastic gradient descent with the average of the parameters over time.
 
     Raises E204 for a setting out of range.
+
+    Example: torch.optim.ASGD([tensor(1., requires_grad=True)], lr=0.1)
     """
 
     __slots__ = ()

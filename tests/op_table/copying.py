@@ -19,4 +19,8 @@ ROWS = [
     Row("where(m, x, y)", m=mask(2, 3), x=normal(2, 3), y=normal(3)),
     Row("where(m, x, 2.0)", m=mask(3), x=normal(3)),
     Row("where(m, x, y)", m=mask(2, 1), x=normal(), y=normal(3)),
+    # --- one number everywhere
+    Row("torch.fill(x, y)", x=normal(2, 3), y=normal()),
+    Row("torch.fill(x.t(), y) * x.t()", x=normal(2, 3), y=normal()),
+    Row("torch.fill(x, 1.5)", x=normal(2, 3)),
 ]

@@ -47,6 +47,8 @@ class Generator:
     Attributes:
         seed_value: what it was seeded with.
         refusal: makes the error of whoever draws numbers, None where all may.
+
+    Example: torch.Generator()
     """
 
     __slots__ = ("_bits", "_number", "_spare", "device", "refusal", "seed_value")

@@ -146,6 +146,8 @@ def backward(
     Raises:
         GradcliError: E401 a seed is missing, E402 an output does not require grad, E406 a seed's
             shape does not fit, E403 or E404 from the nodes.
+
+    Example: torch.autograd.backward(tensor(1., requires_grad=True) * 2)
     """
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
@@ -190,6 +192,10 @@ def grad(
 
     Args and errors are those of `backward`; besides, E407 where an input is not in the graph,
     unless `allow_unused` (None is returned for it) or `materialize_grads` (zeros are).
+
+    Example:
+        x = tensor(1., requires_grad=True)
+        torch.autograd.grad(x * x, x)
     """
     if isinstance(inputs, dict):
         values = list(inputs.values())
@@ -306,6 +312,8 @@ def _targets(inputs: list[Any]) -> list[Target]:
 def retain_grad(tensor: Tensor) -> None:
     """Keep the gradient of a non-leaf in its `.grad`; does nothing for a leaf. Raises E402 without
     requires_grad.
+
+    Example: (tensor(1., requires_grad=True) * 2).retain_grad()
     """
     if tensor.retains_grad:
         return

@@ -50,7 +50,10 @@ def shown(memory: Any, dtype: Any, view: Geometry) -> Any:
 
 
 def storage_offset(tensor: Tensor) -> int:
-    """How many elements of the memory that the tensor shows lie before its first."""
+    """How many elements of the memory that the tensor shows lie before its first.
+
+    Example: tensor([0.5, 1., 2.]).storage_offset()
+    """
     return 0 if tensor.base is None else ViewPlace(tensor.base, tensor).geometry[2]
 
 

@@ -30,14 +30,16 @@ class Operand:
     """An operand of the operation at the element in question.
 
     Attributes:
-        name: its variable, or the operation's parameter.
+        parameter: which of the operation's operands it is.
+        name: its variable, or the parameter.
         value: its number there, None where no single element belongs to it.
         low, high: its least and its greatest number.
     """
 
-    __slots__ = ("high", "low", "name", "value")
+    __slots__ = ("high", "low", "name", "parameter", "value")
 
-    def __init__(self, name: str, value: Any, low: Any, high: Any) -> None:
+    def __init__(self, parameter: str, name: str, value: Any, low: Any, high: Any) -> None:
+        self.parameter = parameter
         self.name = name
         self.value = value
         self.low = low
@@ -287,9 +289,9 @@ def operands_of(
                 low, high = (
                     (array.min(), array.max()) if array.dtype.kind in "fiu" else (None, None)
                 )
-                found.append(Operand(value.name or name, there, low, high))
+                found.append(Operand(name, value.name or name, there, low, high))
         elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found.append(Operand(name, value, value, value))
+            found.append(Operand(name, name, value, value, value))
     return found
 
 

@@ -14,20 +14,7 @@ import numpy as np
 
 from gradcli.explain.symbols.notation import call_of, shown
 from gradcli.explain.symbols.tree import Attribute, Call, Name, Symbol, Unreadable, lifted
-
-_NUMPY_NAMES = {
-    "absolute": "abs", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
-    "arctan": "atan", "arctan2": "atan2", "arctanh": "atanh", "rint": "round",
-}  # fmt: skip
-"""NumPy's names of functions that the language calls otherwise."""
-
-_NUMPY_SAME = frozenset({
-    "abs", "ceil", "copysign", "cos", "cosh", "exp", "exp2", "expm1", "floor", "fmax", "fmin",
-    "fmod", "heaviside", "hypot", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2",
-    "logaddexp", "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum",
-    "minimum", "sign", "sin", "sinh", "sqrt", "square", "tan", "tanh", "trunc", "where",
-})  # fmt: skip
-"""Functions that NumPy and the language call the same."""
+from gradcli.ops.lookup import named_by_numpy
 
 
 def has_symbol(values: Sequence[Any]) -> bool:
@@ -89,9 +76,10 @@ def written_by_name(name: str, function: Callable[..., Any]) -> Callable[..., An
         symbol = shown(name, args)
         if symbol is not None:
             return symbol
-        if name not in _NUMPY_SAME and name not in _NUMPY_NAMES:
+        called = named_by_numpy(function)
+        if called is None:
             raise Unreadable(name)
-        return call_of(_NUMPY_NAMES.get(name, name), args)
+        return call_of(called, args)
 
     return written
 

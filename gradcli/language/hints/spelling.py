@@ -105,5 +105,8 @@ def suggestion(name: str, candidates: Iterable[str], before: str = "") -> str | 
     """
     if name in ADVICE:
         return ADVICE[name]
-    near = closest(name, candidates)
+    known = list(candidates)
+    if name in known:  # which the index of ops did not know, since files have changed
+        return "ops have changed, and their index is made anew: run it again"
+    near = closest(name, known)
     return None if near is None else f"did you mean `{before}{near}`?"

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from gradcli.ops.binding import catalogue
+
+_NO_OP = "it is not in the catalogue"
+
 UNSUPPORTED = {
     "there are no sparse tensors": """
         sparse_coo_tensor sparse_csr_tensor sparse_csc_tensor sparse_bsr_tensor sparse_bsc_tensor
@@ -120,7 +124,7 @@ UNSUPPORTED = {
         thread_safe_generator ThroughputBenchmark torch_version TracingState TupleType
         unify_type_list UnionType unsafe_split_with_sizes USE_GLOBAL_DEPS
         USE_RTLD_GLOBAL_WITH_LIBTORCH xpu""",
-    "it is not in the catalogue": """
+    _NO_OP: """
         binomial poisson cauchy_ geometric_ log_normal_ histogram histogramdd segment_reduce
         lobpcg svd_lowrank pca_lowrank geqrf ldl_factor ldl_factor_ex ldl_solve
         linear_cross_entropy triplet_margin_with_distance_loss AdaptiveLogSoftmaxWithLoss
@@ -134,5 +138,8 @@ _REASONS = {name: reason for reason, names in UNSUPPORTED.items() for name in na
 
 
 def reason_unsupported(name: str) -> str | None:
-    """Why a name of PyTorch is left out; None for a name that is not."""
-    return _REASONS.get(name)
+    """Why a name of PyTorch is left out; None for a name that is not, such as that of an op which
+    has come into the catalogue since.
+    """
+    reason = _REASONS.get(name)
+    return None if reason is _NO_OP and name in catalogue.modules["torch"] else reason

@@ -144,6 +144,8 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
         return MODULES[module_name].names[name](*args, **kwargs)
 
     load_and_call.__name__ = load_and_call.__qualname__ = name
+    # Whoever asks what it does is shown what the function does.
+    vars(load_and_call)["loaded"] = lambda: MODULES[module_name].names[name]
     return load_and_call
 
 

@@ -8,13 +8,12 @@ grammar are never used. Whatever is wrong with them, the tables are built.
 
 from __future__ import annotations
 
-import marshal
 import os
 import sys
 from typing import Any
-from zlib import crc32
 
 import gradcli
+from gradcli.files import cache
 
 # Raise it when what `Tables` holds changes.
 FORMAT = 2
@@ -72,18 +71,16 @@ def load() -> Tables:
     if installed is not None:
         return installed
     key = (FORMAT, sys.version, lark_stamp(), grammar)
-    path = cache_path(key)
-    tables = read_cache(path, key)
-    if tables is None:
-        tables = build(grammar)
-        write_cache(path, key, tables)
+    path = cache.path_of("tables", key)
+    content = cache.read(path, key)
+    if content is not None:
+        return Tables(*content)
+    tables = build(grammar)
+    cache.write(path, key, tables.rows, tables.rules, tables.gotos, tables.starts)
     return tables
 
 
 # ---- beside the grammar ----
-
-# Every Python that gradcli runs on reads this version of `marshal`, whichever wrote it.
-_PORTABLE = 4
 
 
 def path_beside_grammar() -> str:
@@ -95,7 +92,7 @@ def read_beside_grammar(grammar: str) -> Tables | None:
     """The tables of an installation; None where there are none, or those of another grammar."""
     try:
         with open(path_beside_grammar(), "rb") as file:
-            found, *content = unpacked(file.read())
+            found, *content = cache.unpacked(file.read())
     except (OSError, ValueError, EOFError, TypeError):
         return None
     return Tables(*content) if found == (FORMAT, grammar) else None
@@ -105,29 +102,15 @@ def write_beside_grammar() -> None:
     """Make the tables that a wheel carries; raises OSError where they cannot be written."""
     with open(grammar_path(), encoding="utf-8") as file:
         grammar = file.read()
-    content = packed((FORMAT, grammar), build(grammar))
+    tables = build(grammar)
+    content = cache.packed(
+        (FORMAT, grammar), tables.rows, tables.rules, tables.gotos, tables.starts
+    )
     with open(path_beside_grammar(), "wb") as file:
         file.write(content)
 
 
-# ---- what a file holds ----
-
-
-def packed(key: tuple[Any, ...], tables: Tables) -> bytes:
-    """The content of a file of tables: a checksum, then what they were made from and they."""
-    content: Any = (key, tables.rows, tables.rules, tables.gotos, tables.starts)
-    data = marshal.dumps(content, _PORTABLE)
-    return crc32(data).to_bytes(4, "big") + data
-
-
-def unpacked(content: bytes) -> Any:
-    """What `packed` was given; raises ValueError for a damaged file."""
-    if crc32(content[4:]) != int.from_bytes(content[:4], "big"):
-        raise ValueError("the checksum does not fit")
-    return marshal.loads(content[4:])
-
-
-# ---- the cache ----
+# ---- what the cached ones depend on ----
 
 
 def lark_stamp() -> str:
@@ -139,47 +122,6 @@ def lark_stamp() -> str:
         return ""
     status = os.stat(spec.origin)
     return f"{spec.origin} {status.st_size} {status.st_mtime_ns}"
-
-
-def cache_path(key: Key) -> str:
-    """The cache file of a key, in `$XDG_CACHE_HOME/gradcli` or `~/.cache/gradcli`."""
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    if not os.path.isabs(folder):
-        folder = os.path.join(os.path.expanduser("~"), ".cache")
-    return os.path.join(folder, "gradcli", f"tables-{crc32(repr(key).encode()):08x}.marshal")
-
-
-def read_cache(path: str, key: Key) -> Tables | None:
-    """The tables in a cache file; None unless it is whole, made from this key and ours alone."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-        with open(descriptor, "rb") as file:
-            # `marshal` can be made to crash: it gets only what nobody but this user can write.
-            status = os.fstat(descriptor)
-            if status.st_mode & 0o022 or (hasattr(os, "getuid") and status.st_uid != os.getuid()):
-                return None
-            found, *content = unpacked(file.read())
-        return Tables(*content) if found == key else None
-    except (OSError, ValueError, EOFError, TypeError):
-        return None
-
-
-def write_cache(path: str, key: Key, tables: Tables) -> None:
-    """Writes a cache file under another name and moves it into place; gives up without a word."""
-    temporary = f"{path}.{os.getpid()}"
-    content = packed(key, tables)
-    try:
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        try:
-            with open(descriptor, "wb") as file:
-                file.write(content)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
-    except OSError:
-        return
 
 
 # ---- building ----

@@ -100,11 +100,15 @@ layer(
     {"lower": 1 / 8, "upper": 1 / 3, "inplace": False},
     "lower={lower}, upper={upper}",
     _Randomised,
+    "nn.RReLU().eval()(tensor([-1.5, 0., 2.5]))",
 )
 
 
 class PReLU(Module):
-    """max(0, x) + weight · min(0, x), one weight for all channels or one for each."""
+    """max(0, x) + weight · min(0, x), one weight for all channels or one for each.
+
+    Example: nn.PReLU()(tensor([-1.5, 0., 2.5]))
+    """
 
     __slots__ = ()
 
@@ -129,7 +133,10 @@ class PReLU(Module):
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (N, C, H, W) or (C, H, W)."""
+    """Softmax over the channels of (N, C, H, W) or (C, H, W).
+
+    Example: nn.Softmax2d()(arange(16.).reshape(1, 1, 4, 4))
+    """
 
     __slots__ = ()
 

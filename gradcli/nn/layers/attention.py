@@ -35,6 +35,8 @@ class MultiheadAttention(Module):
 
     Raises E205 for the options that the language does not have: `add_bias_kv`, `add_zero_attn`,
     `kdim` and `vdim` other than `embed_dim`.
+
+    Example: nn.MultiheadAttention(2, 1)(ones(3, 2), ones(3, 2), ones(3, 2))[0].shape
     """
 
     __slots__ = ()

@@ -110,7 +110,10 @@ _LISTED = frozenset({"append", "extend", "insert", "pop"})
 
 
 class Sequential(_Numbered):
-    """Modules called one after the other; given one by one, or in a dict by name."""
+    """Modules called one after the other; given one by one, or in a dict by name.
+
+    Example: nn.Sequential(nn.Linear(3, 2), nn.ReLU())
+    """
 
     __slots__ = ()
 
@@ -146,7 +149,10 @@ class Sequential(_Numbered):
 
 
 class ModuleList(_Numbered):
-    """A list of modules, whose parameters belong to the module that holds it."""
+    """A list of modules, whose parameters belong to the module that holds it.
+
+    Example: nn.ModuleList([nn.Linear(3, 2)])
+    """
 
     __slots__ = ()
 
@@ -229,7 +235,10 @@ class _Named(Module):
 
 
 class ModuleDict(_Named):
-    """Modules by name, whose parameters belong to the module that holds it."""
+    """Modules by name, whose parameters belong to the module that holds it.
+
+    Example: nn.ModuleDict({'a': nn.Linear(3, 2)})
+    """
 
     __slots__ = ()
 
@@ -246,7 +255,10 @@ class ModuleDict(_Named):
 
 
 class ParameterDict(_Named):
-    """Parameters by name; a tensor becomes one."""
+    """Parameters by name; a tensor becomes one.
+
+    Example: nn.ParameterDict({'a': tensor(1.)})
+    """
 
     __slots__ = ()
 
@@ -266,7 +278,10 @@ class ParameterDict(_Named):
 
 
 class ParameterList(Module):
-    """A list of parameters; a tensor becomes one."""
+    """A list of parameters; a tensor becomes one.
+
+    Example: nn.ParameterList([tensor(1.)])
+    """
 
     __slots__ = ()
 

@@ -105,7 +105,10 @@ class _Convolution(Module):
 
 
 class _Forward(_Convolution):
-    """A convolution of (N, C, …) or (C, …)."""
+    """A convolution of (N, C, …) or (C, …).
+
+    Example: nn.Conv2d(1, 2, 3)
+    """
 
     __slots__ = ()
 
@@ -160,7 +163,10 @@ class _Forward(_Convolution):
 
 
 class _Transposed(_Convolution):
-    """The gradient of a convolution, as a layer: it makes inputs of outputs' sizes."""
+    """The gradient of a convolution, as a layer: it makes inputs of outputs' sizes.
+
+    Example: nn.ConvTranspose2d(1, 2, 3)
+    """
 
     __slots__ = ()
 

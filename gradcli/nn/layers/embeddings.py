@@ -70,7 +70,10 @@ def _sizes(rows: Any) -> tuple[int, int]:
 
 
 class Embedding(_Rows):
-    """Rows of a matrix, picked by integers of any shape."""
+    """Rows of a matrix, picked by integers of any shape.
+
+    Example: nn.Embedding(3, 2)
+    """
 
     __slots__ = ()
 
@@ -151,7 +154,10 @@ class Embedding(_Rows):
 
 
 class EmbeddingBag(_Rows):
-    """Sums, means or maxima of rows of a matrix."""
+    """Sums, means or maxima of rows of a matrix.
+
+    Example: nn.EmbeddingBag(3, 2)
+    """
 
     __slots__ = ()
 

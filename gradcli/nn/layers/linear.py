@@ -12,7 +12,10 @@ from gradcli.nn.module import Module
 
 
 class Identity(Module):
-    """Returns its input; takes any arguments, so that it can stand for another layer."""
+    """Returns its input; takes any arguments, so that it can stand for another layer.
+
+    Example: nn.Identity()(tensor([-1.5, 0., 2.5]))
+    """
 
     __slots__ = ()
 
@@ -24,7 +27,10 @@ class Identity(Module):
 
 
 class Linear(Module):
-    """input @ weight.T + bias, for inputs (…, in_features)."""
+    """input @ weight.T + bias, for inputs (…, in_features).
+
+    Example: nn.Linear(3, 2)
+    """
 
     __slots__ = ()
 
@@ -67,7 +73,10 @@ class Linear(Module):
 
 
 class Bilinear(Module):
-    """input1 · weight[o] · input2 + bias[o] for each output o."""
+    """input1 · weight[o] · input2 + bias[o] for each output o.
+
+    Example: nn.Bilinear(3, 2, 4)
+    """
 
     __slots__ = ()
 

@@ -95,6 +95,8 @@ class _Running(Module):
 class _BatchNorm(_Running):
     """Normalises each channel by the batch's mean and variance, or by running ones in
     evaluation.
+
+    Example: nn.BatchNorm2d(3)
     """
 
     __slots__ = ()
@@ -137,7 +139,10 @@ class _BatchNorm(_Running):
 
 
 class _InstanceNorm(_Running):
-    """Normalises each channel of each example by its own mean and variance."""
+    """Normalises each channel of each example by its own mean and variance.
+
+    Example: nn.InstanceNorm2d(3)
+    """
 
     __slots__ = ()
 
@@ -186,7 +191,10 @@ def _sizes(normalized_shape: Any) -> tuple[int, ...]:
 
 
 class LayerNorm(Module):
-    """Normalises over the last dimensions, of the sizes `normalized_shape`."""
+    """Normalises over the last dimensions, of the sizes `normalized_shape`.
+
+    Example: nn.LayerNorm(3)
+    """
 
     __slots__ = ()
 
@@ -224,7 +232,10 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Divides by the root of the mean square over the last dimensions."""
+    """Divides by the root of the mean square over the last dimensions.
+
+    Example: nn.RMSNorm(3)
+    """
 
     __slots__ = ()
 
@@ -259,7 +270,10 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalises groups of channels of each example."""
+    """Normalises groups of channels of each example.
+
+    Example: nn.GroupNorm(2, 4)
+    """
 
     __slots__ = ()
 

@@ -204,7 +204,10 @@ class _Layers(Recurrent):
 
 
 class RNN(_Layers):
-    """h = tanh(W x + b + U h + c), or relu in place of tanh."""
+    """h = tanh(W x + b + U h + c), or relu in place of tanh.
+
+    Example: nn.RNN(2, 4)
+    """
 
     __slots__ = ()
 
@@ -277,7 +280,10 @@ class _Gated(_Layers):
 
 
 class LSTM(_Gated):
-    """Long short-term memory: a cell that gates open and close."""
+    """Long short-term memory: a cell that gates open and close.
+
+    Example: nn.LSTM(2, 4)
+    """
 
     __slots__ = ()
 
@@ -286,7 +292,10 @@ class LSTM(_Gated):
 
 
 class GRU(_Gated):
-    """Gated recurrent units: the state is mixed with a new one."""
+    """Gated recurrent units: the state is mixed with a new one.
+
+    Example: nn.GRU(2, 4)
+    """
 
     __slots__ = ()
 

@@ -135,7 +135,10 @@ class _Cell(Recurrent):
 
 
 class RNNCell(_Cell):
-    """One step of `RNN`."""
+    """One step of `RNN`.
+
+    Example: nn.RNNCell(2, 4)
+    """
 
     __slots__ = ()
 
@@ -168,7 +171,10 @@ class RNNCell(_Cell):
 
 
 class LSTMCell(_Cell):
-    """One step of `LSTM`."""
+    """One step of `LSTM`.
+
+    Example: nn.LSTMCell(2, 4)
+    """
 
     __slots__ = ()
 
@@ -177,7 +183,10 @@ class LSTMCell(_Cell):
 
 
 class GRUCell(_Cell):
-    """One step of `GRU`."""
+    """One step of `GRU`.
+
+    Example: nn.GRUCell(2, 4)
+    """
 
     __slots__ = ()
 

@@ -9,13 +9,17 @@ from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.layer import FUNCTIONS, REQUIRED, Layer, Settings, layer, register
 from gradcli.nn.module import Module
+from gradcli.ops.definition.doc import SAMPLES
 from gradcli.ops.shape.reshaping import flatten, unflatten
 
 # --- flattening -----------------------------------------------------------------------------------
 
 
 class Flatten(Module):
-    """Makes one dimension of several, by default of all but the first."""
+    """Makes one dimension of several, by default of all but the first.
+
+    Example: nn.Flatten()(tensor([[2., 1.], [1., 3.]]))
+    """
 
     __slots__ = ()
 
@@ -32,7 +36,10 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Makes several dimensions of one."""
+    """Makes several dimensions of one.
+
+    Example: nn.Unflatten(1, (2, 1))(tensor([[2., 1.], [1., 3.]]))
+    """
 
     __slots__ = ()
 
@@ -92,7 +99,8 @@ for _count in (1, 2, 3):
             "_Padding", (_Padding,), {"__slots__": (), "mode": _mode, "dimensions": _count}
         )
         _all: Settings = {"padding": REQUIRED, **_settings}
-        layer("padding", f"{_name}{_count}d", "pad", _all, _template, _base)
+        _example = f"nn.{_name}{_count}d(1{', 7.' * len(_settings)})({SAMPLES[_count]})"
+        layer("padding", f"{_name}{_count}d", "pad", _all, _template, _base, _example)
 
 # --- folding and shuffling ------------------------------------------------------------------------
 

@@ -41,7 +41,10 @@ def get_total_norm(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """The norm of all elements of some tensors; raises E204 for an infinite one if asked to."""
+    """The norm of all elements of some tensors; raises E204 for an infinite one if asked to.
+
+    Example: nn.utils.get_total_norm(tensor([0.5, 1., 2.]))
+    """
     total = _norm(_tensors(tensors), float(norm_type))
     if error_if_nonfinite and not math.isfinite(total.item()):
         raise GradcliError(
@@ -58,7 +61,10 @@ def clip_grad_norm_(
     error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:
-    """Shrink the gradients together if their norm is larger than `max_norm`; returns the norm."""
+    """Shrink the gradients together if their norm is larger than `max_norm`; returns the norm.
+
+    Example: nn.utils.clip_grad_norm_(tensor(1., requires_grad=True), 1.)
+    """
     gradients = _gradients(parameters)
     with NoGrad():
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)
@@ -70,7 +76,10 @@ def clip_grad_norm_(
 
 @function("clip_grad_value_", module="torch.nn.utils")
 def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = None) -> None:
-    """Cut the elements of the gradients off at plus and minus `clip_value`."""
+    """Cut the elements of the gradients off at plus and minus `clip_value`.
+
+    Example: nn.utils.clip_grad_value_(tensor(1., requires_grad=True), 1.)
+    """
     bound = float(clip_value)
     for gradient in _gradients(parameters):
         overwrite(gradient, np.clip(gradient.array, -bound, bound).astype(gradient.array.dtype))
@@ -78,13 +87,19 @@ def clip_grad_value_(parameters: Any, clip_value: float, foreach: bool | None = 
 
 @function("parameters_to_vector", module="torch.nn.utils")
 def parameters_to_vector(parameters: Any) -> Tensor:
-    """The elements of all parameters in one vector, in the graph."""
+    """The elements of all parameters in one vector, in the graph.
+
+    Example: nn.utils.parameters_to_vector(tensor([0.5, 1., 2.]))
+    """
     return cat_([methods["view"](tensor, -1) for tensor in _tensors(parameters)])
 
 
 @function("vector_to_parameters", module="torch.nn.utils")
 def vector_to_parameters(vec: Tensor, parameters: Any) -> None:
-    """Make the parameters show the elements of a vector; raises E202 for what is no tensor."""
+    """Make the parameters show the elements of a vector; raises E202 for what is no tensor.
+
+    Example: nn.utils.vector_to_parameters(tensor([0.5, 1., 2.]), [tensor([0., 0., 0.])])
+    """
     if not isinstance(vec, Tensor):
         raise GradcliError("E202", f"the vector is a tensor, not {kind_of(vec)}")
     start = 0

@@ -182,7 +182,10 @@ def _hooked(module: Any, hook: _NormHook) -> Any:
 
 @function("weight_norm", module="torch.nn.utils")
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """Train a weight's lengths `NAME_g` and direction `NAME_v`; returns the module whose it is."""
+    """Train a weight's lengths `NAME_g` and direction `NAME_v`; returns the module whose it is.
+
+    Example: nn.utils.weight_norm(nn.Linear(3, 2))
+    """
     check_module("weight_norm", module)
     weight = _weight_of(module, name, "AttributeError")
     hook = _NormHook(name, -1 if dim is None else dim)
@@ -203,7 +206,10 @@ def spectral_norm(
     eps: float = 1e-12,
     dim: int | None = None,
 ) -> Any:
-    """Divide a weight `NAME_orig` by its largest singular value; returns the module whose it is."""
+    """Divide a weight `NAME_orig` by its largest singular value; returns the module whose it is.
+
+    Example: nn.utils.spectral_norm(nn.Linear(3, 2))
+    """
     check_module("spectral_norm", module)
     weight = _weight_of(module, name, "AttributeError")
     hook = _SpectralHook(name, _side(module, dim), n_power_iterations, eps)
@@ -230,7 +236,10 @@ def _unhooked(module: Any, name: str, kind: type[_NormHook]) -> Tensor:
 
 @function("remove_weight_norm", module="torch.nn.utils")
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Make the weight a parameter again; E204 where it was not normalised."""
+    """Make the weight a parameter again; E204 where it was not normalised.
+
+    Example: nn.utils.remove_weight_norm(nn.utils.weight_norm(nn.Linear(3, 2)))
+    """
     check_module("remove_weight_norm", module)
     weight = _unhooked(module, name, _NormHook)
     for part in (name, f"{name}_g", f"{name}_v"):
@@ -241,7 +250,10 @@ def remove_weight_norm(module: Any, name: str = "weight") -> Any:
 
 @function("remove_spectral_norm", module="torch.nn.utils")
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Make the weight a parameter again; E204 where it was not normalised."""
+    """Make the weight a parameter again; E204 where it was not normalised.
+
+    Example: nn.utils.remove_spectral_norm(nn.utils.spectral_norm(nn.Linear(3, 2)))
+    """
     check_module("remove_spectral_norm", module)
     weight = _unhooked(module, name, _SpectralHook)
     for part in (name, f"{name}_u", f"{name}_v", f"{name}_orig"):

@@ -30,6 +30,7 @@ from gradcli.ops.codegen.promotion import (
     is_half,
 )
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import CHECKS, Hazard, Test
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import Function, Op, pointwise
 
@@ -60,6 +61,24 @@ def ones(value: Any, sizes: tuple[int, ...]) -> Any:
         return Tensor(ones(value.array, sizes))
     return module_of(value).ones(sizes, value.dtype)
 
+
+# --- where they are not finite ------------------------------------------------------------------
+
+_DIFFERENCE = Hazard(infinities=("inf - inf", "the difference of two infinities has no value"))
+_PRODUCT = Hazard(infinities=("0*inf", "0 times an infinity has no value"), steep=True)
+
+_BY_ZERO: tuple[tuple[Test, str, str], ...] = (
+    (lambda self, other: self == other == 0, "0/0", "0 / 0 has no value"),
+    (lambda self, other: other == 0, "division by zero", "a number divided by 0"),
+)
+_MODULUS = Hazard(values=_BY_ZERO)
+_QUOTIENT = Hazard(
+    values=_BY_ZERO,
+    slopes=((lambda other: other == 0, "the slope of a division by 0 is infinite"),),
+    infinities=("inf/inf", "the ratio of two infinities has no value"),
+    steep=True,
+    undefined=True,
+)
 
 # --- sums and differences -----------------------------------------------------------------------
 
@@ -101,6 +120,9 @@ add = pointwise(
     _total,
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(grad, alpha),
+    doc="The sum: `input + alpha * other`.",
+    example="torch.add(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_DIFFERENCE,
 )
 
 sub = pointwise(
@@ -109,6 +131,9 @@ sub = pointwise(
     lambda self, other, alpha=1: _difference(self, other, alpha),
     self=lambda grad: grad,
     other=lambda grad, alpha: _scaled(-grad, alpha),
+    doc="The difference: `input - alpha * other`.",
+    example="torch.sub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_DIFFERENCE,
 )
 
 rsub_number = pointwise(
@@ -116,6 +141,7 @@ rsub_number = pointwise(
     "RsubBackward1",
     lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: _scaled(-grad, alpha),
+    hazard=_DIFFERENCE,
 )
 rsub_tensor = pointwise(
     "rsub",
@@ -123,12 +149,16 @@ rsub_tensor = pointwise(
     lambda self, other, alpha=1: _difference(other, self, alpha),
     self=lambda grad, alpha: _scaled(-grad, alpha),
     other=lambda grad: grad,
+    hazard=_DIFFERENCE,
 )
 
 
 @function("rsub")
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`other - alpha * input`. Raises E203 for bools."""
+    """`other - alpha * input`. Raises E203 for bools.
+
+    Example: torch.rsub(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_subtraction(input.array, other.array if type(other) is Tensor else other)
     if type(other) is Tensor:
         return rsub_tensor.apply(input, other, alpha)
@@ -141,7 +171,14 @@ def _negative(self: Any) -> Any:
     return -self
 
 
-neg = pointwise("neg", "NegBackward0", _negative, self=lambda grad: -grad)
+neg = pointwise(
+    "neg",
+    "NegBackward0",
+    _negative,
+    self=lambda grad: -grad,
+    doc="The input with its sign turned.",
+    example="torch.neg(tensor([-1.5, 0., 2.5]))",
+)
 
 # --- products and quotients ---------------------------------------------------------------------
 
@@ -152,6 +189,9 @@ mul = pointwise(
     exact_numbers=True,
     self=lambda grad, other: grad * conj(other),
     other=lambda grad, self: grad * conj(self),
+    doc="The product, element by element.",
+    example="torch.mul(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_PRODUCT,
 )
 
 div = pointwise(
@@ -162,6 +202,9 @@ div = pointwise(
     exact_numbers=True,
     self=lambda grad, other: grad / conj(other),
     other=lambda grad, self, other: -grad * conj((self / other) / other),
+    doc="The quotient, element by element; integers become floating.",
+    example="torch.true_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_QUOTIENT,
 )
 
 reciprocal = pointwise(
@@ -170,6 +213,12 @@ reciprocal = pointwise(
     lambda self: 1 / self,
     floating=True,
     self=lambda grad, result: -grad * conj(result * result),
+    doc="1 over the input.",
+    example="torch.reciprocal(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(
+        values=((lambda self: self == 0, "division by zero", "a number divided by 0"),),
+        slopes=((lambda self: self == 0, "the slope of a division by 0 is infinite"),),
+    ),
 )
 
 
@@ -207,13 +256,16 @@ div_rounded = pointwise(
     self=lambda grad, other: zeros_like(grad),
     other=lambda grad, self, other: zeros_like(grad),
     refused=_BOOL_OR_COMPLEX,
+    hazard=_QUOTIENT,
 )
 
 
 @function("div", "divide", method=True, inplace=True)
 def divide(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
-    """`input / other`, rounded where `rounding_mode` is "floor" or "trunc"; raises E204 for any
-    other mode.
+    """The quotient, element by element; integers become floating. It is rounded where
+    `rounding_mode` is "floor" or "trunc"; raises E204 for any other mode.
+
+    Example: torch.div(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if rounding_mode is None:
         return div.apply(input, other)
@@ -254,6 +306,10 @@ floor_divide_tensor = pointwise(
     self=_no_quotient,
     other=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
+    doc="The quotient rounded down.",
+    numpy="({0} // {1})",
+    example="torch.floor_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    effects=(CHECKS,),
 )
 floor_divide_number = pointwise(
     "floor_divide_number",
@@ -261,6 +317,7 @@ floor_divide_number = pointwise(
     _floored,
     self=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
+    effects=(CHECKS,),
 )
 floor_divide_of_number = pointwise(
     "floor_divide_of_number",
@@ -268,6 +325,7 @@ floor_divide_of_number = pointwise(
     lambda other, self: _floored(self, other),
     other=_no_quotient,
     refused=_BOOL_OR_COMPLEX,
+    effects=(CHECKS,),
 )
 
 
@@ -292,6 +350,11 @@ remainder_number = pointwise(
     lambda self, other: _remainder(self, other),
     self=lambda grad: grad,
     refused=_BOOL_OR_COMPLEX,
+    doc="What division leaves, with the sign of the divisor: Python's `%`.",
+    example="torch.remainder(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="On the steps the gradient is that between them.",
+    hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 remainder_tensor = pointwise(
     "remainder",
@@ -300,6 +363,8 @@ remainder_tensor = pointwise(
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
     refused=_BOOL_OR_COMPLEX,
+    hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 fmod_number = pointwise(
     "fmod",
@@ -307,6 +372,10 @@ fmod_number = pointwise(
     lambda self, other: _fmod(self, other),
     self=lambda grad: grad,
     refused=_BOOL_OR_COMPLEX,
+    doc="What division leaves, with the sign of the dividend: C's `fmod`.",
+    example="torch.fmod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 fmod_tensor = pointwise(
     "fmod",
@@ -315,6 +384,8 @@ fmod_tensor = pointwise(
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
     refused=_BOOL_OR_COMPLEX,
+    hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 
 
@@ -326,6 +397,8 @@ remainder_of_number = pointwise(
     lambda other, self: _remainder(self, other),
     other=_no_modulus,
     refused=_BOOL_OR_COMPLEX,
+    hazard=_MODULUS,
+    effects=(CHECKS,),
 )
 
 
@@ -381,6 +454,7 @@ mul_number = pointwise(
     "MulBackward1",
     lambda self, other: self * other,
     self=lambda grad, other: grad * conj(other),
+    hazard=_PRODUCT,
 )
 div_number = pointwise(
     "div",
@@ -388,12 +462,21 @@ div_number = pointwise(
     lambda self, other: self / other,
     floating=True,
     self=lambda grad, other: grad / conj(other),
+    hazard=_QUOTIENT,
 )
 add_number = pointwise(
-    "add", "AddBackward1", lambda self, other: self + other, self=lambda grad: grad
+    "add",
+    "AddBackward1",
+    lambda self, other: self + other,
+    self=lambda grad: grad,
+    hazard=_DIFFERENCE,
 )
 sub_number = pointwise(
-    "sub", "SubBackward1", lambda self, other: self - other, self=lambda grad: grad
+    "sub",
+    "SubBackward1",
+    lambda self, other: self - other,
+    self=lambda grad: grad,
+    hazard=_DIFFERENCE,
 )
 
 
@@ -441,8 +524,8 @@ for _name, _operator in _formula_operators().items():
 expose(add, inplace=True)
 expose(sub, "sub", "subtract", inplace=True)
 expose(mul, "mul", "multiply", inplace=True)
-expose(neg, "neg", "negative", inplace=True)
+expose(neg, "neg", "negative", inplace_function=True)
 expose(div, "true_divide", inplace=True)
-expose(reciprocal, inplace=True)
+expose(reciprocal, inplace_function=True)
 
 accumulate.add, accumulate.plus = add, _total

@@ -157,7 +157,9 @@ def in_single(function: Function, self: Any, *arguments: Any) -> Any:
     return function(self, *arguments)
 
 
-def expose_of_tensors(entry: Op, *aliases: str, inplace: bool = False) -> None:
+def expose_of_tensors(
+    entry: Op, *aliases: str, inplace: bool = False, inplace_function: bool = False
+) -> None:
     """Make an entry of two tensors reachable, as a function and a method that refuse numbers."""
 
     def of_tensors(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -166,4 +168,11 @@ def expose_of_tensors(entry: Op, *aliases: str, inplace: bool = False) -> None:
         return entry.apply(input, other)
 
     of_tensors.__name__ = of_tensors.__qualname__ = entry.name
-    function(entry.name, *aliases, method=True, inplace=inplace)(of_tensors)
+    register = function(
+        entry.name,
+        *aliases,
+        method=True,
+        inplace=inplace,
+        inplace_function=inplace_function,
+    )
+    register(of_tensors)

@@ -17,15 +17,16 @@ from gradcli.arrays.dtypes import can_cast, result_dtype
 from gradcli.autograd.inplace.writes import check_inplace, misshapen, unfit, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.ops.binding.lazy import Table
+from gradcli.ops.binding.lazy import table
 from gradcli.ops.codegen.runtime import misfit
+from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.definition.op import Function, Op, registry
 from gradcli.state import active
 
 Body = TypeVar("Body", bound=Function)
 
 modules: dict[str, dict[str, Any]] = {
-    "torch": Table(),
+    "torch": table("torch"),
     "torch.autograd": {},
     "torch.autograd.function": {},
     "torch.autograd.graph": {},
@@ -33,11 +34,11 @@ modules: dict[str, dict[str, Any]] = {
     "torch.autograd.forward_ad": {},
     "torch.autograd.functional": {},
     "torch.cuda": {},
-    "torch.fft": Table(),
+    "torch.fft": table("torch.fft"),
     "torch.func": {},
-    "torch.linalg": Table(),
+    "torch.linalg": table("torch.linalg"),
     "torch.nn": {},
-    "torch.nn.functional": Table(),
+    "torch.nn.functional": table("torch.nn.functional"),
     "torch.nn.init": {},
     "torch.nn.utils": {},
     "torch.nn.utils.parametrizations": {},
@@ -45,13 +46,13 @@ modules: dict[str, dict[str, Any]] = {
     "torch.nn.utils.rnn": {},
     "torch.optim": {},
     "torch.optim.lr_scheduler": {},
-    "torch.special": Table(),
+    "torch.special": table("torch.special"),
     "torch.utils.checkpoint": {},
     "torch.utils.data": {},
 }
 """The functions of each module."""
 
-methods: dict[str, Function] = Table()
+methods: dict[str, Function] = table("Tensor")
 """Methods of tensors; the tensor is their first argument."""
 
 properties: dict[str, Callable[[Tensor], Any]] = {}
@@ -77,6 +78,7 @@ def expose(
     function: bool = True,
     method: bool = True,
     inplace: bool = False,
+    inplace_function: bool = False,
 ) -> None:
     """Make an entry reachable under its name and the further ones.
 
@@ -86,14 +88,22 @@ def expose(
         module: where the function lives.
         function, method: which of the two there are.
         inplace: whether there is a method `NAME_` that writes the result to its tensor.
+        inplace_function: whether that is a function of `torch` too.
     """
     for name in names or (entry.name,):
         if function:
             entry.bind(modules[module], name)
         if method:
             entry.bind(methods, name)
-        if inplace:
-            methods[f"{name}_"] = in_place(entry.name, entry.apply)
+        if inplace or inplace_function:
+            expose_written(name, in_place(entry.name, entry.apply), inplace_function)
+
+
+def expose_written(name: str, form: Function, is_function: bool) -> None:
+    """Make the in-place form of a function reachable as a method, and as a function of `torch`."""
+    methods[f"{name}_"] = form
+    if is_function:
+        modules["torch"][f"{name}_"] = form
 
 
 def function(
@@ -101,10 +111,11 @@ def function(
     module: str = "torch",
     method: bool = False,
     inplace: bool = False,
+    inplace_function: bool = False,
     check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Body], Body]:
     """Make a composed function reachable: decorates it, under the names given or its own. `check`
-    is what its in-place form asks first: see `in_place`.
+    is what its in-place form asks first: see `in_place`; the other arguments are those of `expose`.
     """
 
     def decorate(body: Body) -> Body:
@@ -112,8 +123,8 @@ def function(
             modules[module][name] = body
             if method:
                 methods[name] = body
-            if inplace:
-                methods[f"{name}_"] = in_place(name, body, check=check)
+            if inplace or inplace_function:
+                expose_written(name, in_place(name, body, check=check), inplace_function)
         return body
 
     return decorate
@@ -134,6 +145,8 @@ def _named(body: Function, names: tuple[str, ...]) -> tuple[str, ...]:
     """The names of a function, its own by default; errors call it by the first of them."""
     names = names or (body.__name__.rstrip("_"),)
     body.__name__ = body.__qualname__ = names[0]
+    if names[0].endswith("_") and "effects" not in vars(body):
+        effects(WRITES)(body)
     return names
 
 
@@ -178,6 +191,7 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
     write_result.__name__ = write_result.__qualname__ = f"{name}_"
     # Whoever asks for the signature of a call that failed is shown that of the function.
     vars(write_result)["__wrapped__"] = body
+    effects(WRITES)(write_result)
     return write_result
 
 

@@ -1,177 +1,151 @@
 """Families that few programs need: they are imported when one of their names is first asked for.
 
-All of them together would take a seventh of the time of a short command.
+All of them together would take a seventh of the time of a short command. The index tells which
+family has a name. It follows from the families: they are all imported once, and their names are
+noted as they fill the tables. An installation carries the index beside this file; a checkout makes
+it at its first run, keeps it in the user's cache, and makes it anew when a file of a family has
+changed: it looks for files that came or went when a name is not found, and at each file when all
+names are asked for, as the error of an unknown name does.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-LATER = {
-    "creation.distributions": ("bernoulli exponential_ multinomial normal random_ uniform_"),
-    "creation.sequences": "arange eye linspace logspace tril_indices triu_indices",
-    "elementwise.binary": (
-        "addcdiv addcmul arctan2 atan2 copysign float_power hypot lerp logaddexp logaddexp2"
-    ),
-    "elementwise.clamp": "clamp clamp_max clamp_min clip fmax fmin maximum minimum",
-    "elementwise.float_parts": "frexp ldexp nextafter",
-    "elementwise.predicates": (
-        "broadcast_shapes gcd is_nonzero is_same_size is_signed isin isreal lcm"
-    ),
-    "elementwise.rounding": "ceil fix floor frac nan_to_num positive round trunc",
-    "indexing.masks": (
-        "argwhere combinations masked_fill masked_scatter masked_select nonzero put take "
-        "unravel_index"
-    ),
-    "linalg.covariance": "corrcoef cov",
-    "linalg.decompositions": "eigh eigvalsh qr svd svdvals",
-    "linalg.eigenvalues": "eig eigvals",
-    "linalg.einsum": "einsum",
-    "linalg.householder": "householder_product orgqr ormqr",
-    "linalg.lu": "lu lu_factor lu_factor_ex lu_solve lu_unpack",
-    "linalg.matrix_functions": "cond matrix_exp matrix_power",
-    "linalg.norms": "dist matrix_norm norm renorm vector_norm",
-    "linalg.pseudoinverse": "lstsq matrix_rank pinv pinverse",
-    "linalg.solve": "det inv inv_ex inverse logdet slogdet solve solve_ex tensorinv tensorsolve",
-    "linalg.tensor_products": (
-        "addbmm bilinear chain_matmul inner kron multi_dot tensordot trace vecdot"
-    ),
-    "linalg.triangular": (
-        "cholesky cholesky_ex cholesky_inverse cholesky_solve solve_triangular triangular_solve"
-    ),
-    "linalg.vectors": "cross cumulative_trapezoid trapezoid trapz vander",
-    "loss.binary_cross_entropy": "binary_cross_entropy binary_cross_entropy_with_logits",
-    "loss.class_margin": "multi_margin_loss multilabel_margin_loss",
-    "loss.cross_entropy": "cross_entropy nll_loss",
-    "loss.ctc": "ctc_loss",
-    "loss.elementwise": "huber_loss l1_loss mse_loss smooth_l1_loss",
-    "loss.likelihood": "gaussian_nll_loss kl_div poisson_nll_loss",
-    "loss.pair_margin": (
-        "cosine_embedding_loss hinge_embedding_loss margin_ranking_loss "
-        "multilabel_soft_margin_loss soft_margin_loss triplet_margin_loss"
-    ),
-    "nn.activations": "gelu glu logsigmoid mish silu softplus softsign tanhshrink",
-    "nn.attention": "scaled_dot_product_attention",
-    "nn.distance": "cdist cosine_similarity normalize pairwise_distance pdist",
-    "nn.dropout": (
-        "alpha_dropout dropout dropout1d dropout2d dropout3d feature_alpha_dropout feature_dropout"
-    ),
-    "nn.embedding": "embedding embedding_bag one_hot",
-    "nn.exponential_units": "celu elu selu",
-    "nn.piecewise_activations": (
-        "hardshrink hardsigmoid hardswish hardtanh leaky_relu prelu relu relu6 rrelu softshrink "
-        "threshold"
-    ),
-    "nn.softmax": "gumbel_softmax log_softmax softmax softmin",
-    "normalisation.batch": "batch_norm instance_norm local_response_norm",
-    "normalisation.group": "group_norm",
-    "normalisation.layer": "layer_norm rms_norm",
-    "normalisation.weight": "_weight_norm",
-    "reduction.any_all": "all any count_nonzero",
-    "reduction.cumulative": "cummax cummin cumprod cumsum diff logcumsumexp prod",
-    "reduction.extrema": "amax amin aminmax argmax argmin max min",
-    "reduction.finite_differences": "gradient",
-    "reduction.histogram": "bincount histc",
-    "reduction.quantile": "nanquantile quantile",
-    "reduction.scatter_reduce": "index_reduce scatter_reduce",
-    "reduction.sorting": "argsort bucketize kthvalue msort searchsorted sort topk",
-    "reduction.statistics": "median mode nanmedian std std_mean var var_mean",
-    "reduction.unique": "unique unique_consecutive",
-    "shape.rearranging": (
-        "diag diag_embed diagflat flip fliplr flipud repeat roll rot90 tile tril triu"
-    ),
-    "signal.fft": (
-        "fft fft2 fftfreq fftn fftshift hfft hfft2 hfftn ifft ifft2 ifftn ifftshift ihfft "
-        "ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftfreq rfftn"
-    ),
-    "signal.stft": "istft stft",
-    "signal.window_functions": (
-        "bartlett_window blackman_window hamming_window hann_window kaiser_window"
-    ),
-    "spatial.adaptive_pooling": (
-        "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d "
-        "adaptive_max_pool2d adaptive_max_pool3d"
-    ),
-    "spatial.convolution": (
-        "conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
-    ),
-    "spatial.grid_sample": "affine_grid grid_sample",
-    "spatial.padding": "pad",
-    "spatial.pooling": "avg_pool1d avg_pool2d avg_pool3d max_pool1d max_pool2d max_pool3d",
-    "spatial.power_pooling": "lp_pool1d lp_pool2d lp_pool3d",
-    "spatial.resampling": "channel_shuffle interpolate pixel_shuffle pixel_unshuffle upsample",
-    "spatial.unfold": "fold unfold",
-    "spatial.unpooling": (
-        "fractional_max_pool2d fractional_max_pool3d max_unpool1d max_unpool2d max_unpool3d"
-    ),
-    "special.bessel": (
-        "airy_ai bessel_j0 bessel_j1 bessel_y0 bessel_y1 chebyshev_polynomial_t "
-        "chebyshev_polynomial_u hermite_polynomial_h hermite_polynomial_he i0 i0e i1 i1e "
-        "laguerre_polynomial_l legendre_polynomial_p modified_bessel_i0 modified_bessel_i1 "
-        "modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 "
-        "scaled_modified_bessel_k1 shifted_chebyshev_polynomial_t "
-        "shifted_chebyshev_polynomial_u spherical_bessel_j0"
-    ),
-    "special.error_functions": (
-        "digamma erf erfc erfinv gammaln lgamma logit polygamma psi sinc xlog1py xlogy"
-    ),
-    "special.gamma": "gammainc gammaincc igamma igammac multigammaln mvlgamma zeta",
-    "special.inplace": (
-        "abs_ acos_ acosh_ arccos_ arccosh_ arcsin_ arcsinh_ arctan_ arctanh_ as_strided_ asin_ "
-        "asinh_ atan_ atanh_ ceil_ clamp_ clamp_max_ clamp_min_ clip_ cos_ cosh_ deg2rad_ "
-        "detach_ erf_ erfc_ exp2_ exp_ expm1_ fill_diagonal_ fix_ float_power_ floor_ frac_ "
-        "index_put_ log10_ log1p_ log2_ log_ logit_ nan_to_num_ neg_ negative_ polygamma_ "
-        "rad2deg_ reciprocal_ round_ rsqrt_ sigmoid_ sin_ sinc_ sinh_ sqrt_ square_ tan_ tanh_ "
-        "trunc_ xlogy_"
-    ),
-    "special.normal": "entr erfcx log_ndtr ndtr ndtri",
-}
-"""The names that each adds to the tables, of functions and of methods; without those of in-place
-forms, which end in `_`.
+from gradcli.files import cache
+
+# Raise it when what the index holds changes.
+_FORMAT = 1
+
+_PACKAGE = "gradcli.ops"
+_FOLDER = os.path.abspath(sys.modules[_PACKAGE].__path__[0])
+_INSTALLED = os.path.join(_FOLDER, "lazy_index.marshal")
+
+Stamps = dict[str, tuple[int, int]]
+"""When each module of the package was last written, and its size; of a folder, when files came to
+it or went, and 0.
 """
 
-_FAMILIES = {name: family for family, names in LATER.items() for name in names.split()}
 
-_waiting = dict.fromkeys(LATER)
+class Index:
+    """Which family has a name.
+
+    Attributes:
+        families: for each table the family's module by name; None until it is known.
+        stamps: the files that it was made from; None for that of an installation, which is never
+            out of date.
+    """
+
+    __slots__ = ("families", "is_checked", "stamps")
+
+    def __init__(
+        self, families: dict[str, dict[str, str]] | None = None, stamps: Stamps | None = None
+    ) -> None:
+        self.families = families
+        self.stamps = stamps
+        self.is_checked = False
 
 
-def bring(name: str) -> None:
-    """Import the family that has a name."""
-    family = _FAMILIES.get(name) or _FAMILIES.get(name.removesuffix("_"))
+def _key() -> tuple[Any, ...]:
+    return (_FORMAT, sys.version, _FOLDER)
+
+
+def _load() -> Index:
+    """The index of an installation, or that in the cache; one that is not known yet."""
+    try:
+        with open(_INSTALLED, "rb") as file:
+            return Index(*cache.unpacked(file.read()))
+    except (OSError, ValueError, EOFError, TypeError):
+        content = cache.read(cache.path_of("lazy-index", _key()), _key())
+    return Index() if content is None else Index(*content)
+
+
+_index = _load()
+
+# --- bringing families in -----------------------------------------------------------------------
+
+
+def bring(place: str, name: str) -> None:
+    """Import the family that has a name in a table; all families while none is known to have it."""
+    if _index.families is None:
+        _make()
+        return
+    family = _index.families.get(place, {}).get(name)
     if family is not None:
-        _import(family)
+        try:
+            import_module(family)
+        except ModuleNotFoundError as error:
+            if error.name != family:
+                raise
+            _check()  # which finds that the family is gone
 
 
 def bring_all() -> None:
     """Import all families."""
-    for family in [*_waiting]:
-        _import(family)
+    _check(each_file=True)
+    if _index.families is None:
+        _make()
+        return
+    for family in families():
+        import_module(family)
 
 
-def _import(family: str) -> None:
-    import_module(f"gradcli.ops.{family}")
-    _waiting.pop(family, None)
+def families() -> list[str]:
+    """The modules that names come from; some of them are imported with the catalogue itself."""
+    if _index.families is None:
+        _make()
+    return sorted({each for names in (_index.families or {}).values() for each in names.values()})
+
+
+def _check(each_file: bool = False) -> None:
+    """Where a family has changed since the index was made, import all, and forget the index: a name
+    may be new, or in another family.
+    """
+    stamps = _index.stamps
+    if stamps is None or (_index.is_checked and not each_file):
+        return
+    _index.is_checked = True
+    folders = [name for name, (_, size) in stamps.items() if not size]
+    if not each_file and all(_when_changed(name) == stamps[name] for name in folders):
+        return
+    if _modules_of(stamps) == _modules_of(_stamps()):
+        return
+    _import_all()
+    _index.families, _index.stamps = {}, None  # there is nothing left to bring in
+    try:
+        os.unlink(cache.path_of("lazy-index", _key()))
+    except OSError:
+        return
 
 
 class Table(dict[str, Any]):
     """What names stand for. It seems to be full from the beginning: to ask for a name brings its
     family in, and to go through all names brings in all.
+
+    Attributes:
+        place: what it is called in the index.
     """
 
-    __slots__ = ()
+    __slots__ = ("place",)
+
+    def __init__(self, place: str) -> None:
+        super().__init__()
+        self.place = place
 
     def __missing__(self, name: str) -> Any:
-        bring(name)
+        bring(self.place, name)
+        if not dict.__contains__(self, name):
+            _check()
         if dict.__contains__(self, name):
             return dict.__getitem__(self, name)
         raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
-        if not dict.__contains__(self, name):
-            bring(str(name))
-        return dict.__contains__(self, name)
+        return dict.__contains__(self, name) or self.get(str(name), self) is not self
 
     def get(self, name: str, default: Any = None) -> Any:
         try:
@@ -194,3 +168,99 @@ class Table(dict[str, Any]):
     def items(self) -> Any:
         bring_all()
         return dict.items(self)
+
+
+# --- making the index ---------------------------------------------------------------------------
+
+_noted: dict[str, dict[str, str]] = {}
+
+
+class NotingTable(Table):
+    """A table that notes which family each of its names comes from."""
+
+    __slots__ = ()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if not dict.__contains__(self, name):
+            family = _family_that_runs()
+            if family is not None:
+                _noted.setdefault(self.place, {})[name] = family
+        dict.__setitem__(self, name, value)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+
+def table(place: str) -> Table:
+    """A table of names, empty until families fill it."""
+    return Table(place) if _index.families is not None else NotingTable(place)
+
+
+def _family_that_runs() -> str | None:
+    """The innermost module of the package that is being imported."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        module = str(frame.f_globals.get("__name__", ""))
+        if frame.f_code.co_name == "<module>" and module.startswith(f"{_PACKAGE}."):
+            return module
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def _make() -> None:
+    """Import all families, and keep which names each of them has."""
+    _import_all()
+    _index.families, _index.stamps, _index.is_checked = _noted, _stamps(), True
+    cache.write(cache.path_of("lazy-index", _key()), _key(), _index.families, _index.stamps)
+
+
+def _import_all() -> None:
+    for module in sorted(_modules_of(_stamps())):
+        import_module(f"{_PACKAGE}.{module}")
+
+
+def _stamps(folder: str = "") -> Stamps:
+    """The stamps of a folder of the package and of the modules in it, those apart that only name a
+    package.
+    """
+    found: Stamps = {folder: _when_changed(folder)}
+    for entry in os.scandir(os.path.join(_FOLDER, folder)):
+        path = os.path.join(folder, entry.name)
+        if entry.name.endswith(".py"):
+            if entry.name != "__init__.py":
+                status = entry.stat()
+                found[path] = (status.st_mtime_ns, status.st_size)
+        elif entry.name != "__pycache__" and entry.is_dir():
+            found |= _stamps(path)
+    return found
+
+
+def _when_changed(folder: str) -> tuple[int, int]:
+    """The stamp of a folder; one of no time where it is gone."""
+    try:
+        return os.stat(os.path.join(_FOLDER, folder)).st_mtime_ns, 0
+    except OSError:
+        return 0, 0
+
+
+def _modules_of(stamps: Stamps) -> Stamps:
+    """The stamps of modules, by their names in the package."""
+    return {
+        path.removesuffix(".py").replace(os.sep, "."): stamp
+        for path, stamp in stamps.items()
+        if path.endswith(".py")
+    }
+
+
+def installed_path() -> str:
+    """Where an installation has its index."""
+    return _INSTALLED
+
+
+def write_installed() -> None:
+    """Make the index that a wheel carries; raises OSError where it cannot be written."""
+    names = families()
+    assert names
+    with open(_INSTALLED, "wb") as file:
+        file.write(cache.packed(_index.families))

@@ -8,19 +8,9 @@ from gradcli.arrays.dtypes import can_cast, result_dtype
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels.overlapping_writes import BLOCK_BYTES, in_memory_order
+from gradcli.ops.definition.doc import SCALAR, STEPS, WIDE
 from gradcli.ops.definition.op import Function, Op
 from gradcli.state import active
-
-_WIDE = frozenset({"atan2", "hypot", "igamma", "igammac", "pow"})
-"""Those that have vectors of 64 bytes."""
-
-_ONE_BY_ONE = frozenset(
-    {"gcd", "heaviside", "lcm", "logical_and", "logical_or", "logical_xor", "xlogy"}
-)
-"""Those that read and write one element after the other."""
-
-_IN_STEPS = frozenset({"ldexp"})
-"""Those that PyTorch computes in several steps, of which the first reads the operands."""
 
 
 def written_in_order(
@@ -47,7 +37,7 @@ def written_in_order(
     if result.array.shape != self.array.shape or not can_cast(result.dtype, self.dtype):
         return
     tensors = [each.array for each in (self, *args) if type(each) is Tensor]
-    if entry.name in _IN_STEPS or not entry.pointwise or result_dtype(tensors) is not self.dtype:
+    if entry.loop == STEPS or not entry.pointwise or result_dtype(tensors) is not self.dtype:
         return
     places = [number for number, each in enumerate(args) if _is_read(each, self)]
 
@@ -62,7 +52,7 @@ def written_in_order(
     try:
         with NoGrad():
             result.array = in_memory_order(
-                self.array, operands, _lanes(entry.name, self.array.dtype), compute
+                self.array, operands, _lanes(entry.loop, self.array.dtype), compute
             )
     finally:
         active.state.recorder = recorder
@@ -81,10 +71,10 @@ def _is_read(operand: Any, self: Tensor) -> bool:
     )
 
 
-def _lanes(name: str, dtype: Any) -> int:
+def _lanes(loop: str, dtype: Any) -> int:
     """How many elements the loop of an op reads before it writes them."""
-    if name in _ONE_BY_ONE or dtype.kind == "b":
+    if loop == SCALAR or dtype.kind == "b":
         return 1
-    if name in _WIDE:
+    if loop == WIDE:
         return 1 if dtype.kind in "iu" else 2 * BLOCK_BYTES // dtype.itemsize
     return BLOCK_BYTES // int(dtype.itemsize)

@@ -11,7 +11,7 @@ from gradcli.arrays.backend import located, module_of, moved
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.sizes import Device
-from gradcli.arrays.strides import cast_in_order, copied_in_order
+from gradcli.arrays.strides import cast_in_order, copied_in_order, laid_out_like
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace import writes
 from gradcli.autograd.inplace.aliasing import check_memory
@@ -25,11 +25,13 @@ from gradcli.autograd.inplace.writes import (
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
+from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.settings import by_rows
+from gradcli.ops.definition.doc import describe, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import named, ref
 
@@ -75,7 +77,10 @@ def cast_to(value: Any, dtype: DType) -> Any:
 
 @function("clone", method=True)
 def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
+    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order.
+
+    Example: torch.clone(tensor([0.5, 1., 2.]))
+    """
     return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
@@ -109,6 +114,7 @@ def wanted(
 
 
 @method("to")
+@in_numpy("{head}.astype({1})")
 def to(
     self: Tensor,
     *args: Any,
@@ -121,6 +127,8 @@ def to(
     `copy`.
 
     Raises E604 for a GPU that is not there.
+
+    Example: tensor([0.5, 1., 2.]).to(torch.float64)
     """
     target, place = wanted("to", args, dtype, device)
     home = self.device
@@ -137,13 +145,19 @@ named("to", to)
 
 @method("cuda")
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none."""
+    """The tensor on a GPU; itself where it is there already. Raises E604 where there is none.
+
+    Example: tensor([0.5, 1., 2.]).cuda()
+    """
     return to(self, device="cuda" if device is None else device)
 
 
 @method("cpu")
 def cpu(self: Tensor) -> Tensor:
-    """The tensor in the host's memory; itself where it is there already."""
+    """The tensor in the host's memory; itself where it is there already.
+
+    Example: tensor([0.5, 1., 2.]).cpu()
+    """
     return to(self, device="cpu")
 
 
@@ -155,7 +169,11 @@ def _cast_method(name: str) -> None:
         return self if self.dtype is target else cast_to(self, target)
 
     convert.__name__ = convert.__qualname__ = name
-    convert.__doc__ = f"The tensor as {target}; itself where it is one already."
+    describe(
+        convert,
+        f"The tensor as {target}; itself where it is one already.",
+        f"tensor([0.5, 1., 2.]).{name}()",
+    )
 
 
 for _name in (
@@ -175,25 +193,37 @@ for _name in (
 
 @method("byte")
 def byte(self: Tensor) -> Tensor:
-    """The tensor as torch.uint8."""
+    """The tensor as torch.uint8.
+
+    Example: tensor([0.5, 1., 2.]).byte()
+    """
     return to(self, DTYPES["uint8"])
 
 
 @method("char")
 def char(self: Tensor) -> Tensor:
-    """The tensor as torch.int8."""
+    """The tensor as torch.int8.
+
+    Example: tensor([0.5, 1., 2.]).char()
+    """
     return to(self, DTYPES["int8"])
 
 
 @method("type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in another one's dtype."""
+    """The tensor in another one's dtype.
+
+    Example: tensor([0.5, 1., 2.]).type_as(tensor([2., 1., 3.]))
+    """
     return to(self, other.dtype)
 
 
 @method("contiguous")
 def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
-    """The tensor with its elements in row order: itself where they are already."""
+    """The tensor with its elements in row order: itself where they are already.
+
+    Example: tensor([0.5, 1., 2.]).contiguous()
+    """
     if isinstance(self.array, np.generic) or self.array.flags.c_contiguous:
         return self
     return row_order.apply(self)
@@ -208,11 +238,14 @@ row_order = op(
 
 @function("detach", method=True)
 def detach(input: Tensor) -> Tensor:
-    """The same memory and version, outside the graph."""
+    """The same memory and version, outside the graph.
+
+    Example: torch.detach(tensor([0.5, 1., 2.]))
+    """
     return alias(input)
 
 
-@method("detach_")
+@function("detach_", method=True)
 def detach_in_place(self: Tensor) -> Tensor:
     """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
     if self.base is not None:
@@ -244,7 +277,10 @@ writes.copied = lambda tensor, source: copied.apply(tensor, source)
 
 @method("copy_")
 def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
-    """Write another tensor's values, broadcast and cast, and take its history."""
+    """Write another tensor's values, broadcast and cast, and take its history.
+
+    Example: tensor([0.5, 1., 2.]).copy_(tensor([2., 1., 3.]))
+    """
     if isinstance(src, (bool, int, float, complex)):
         src = Tensor(dtypes.cast(src, self.dtype))
     elif not isinstance(src, Tensor):
@@ -291,7 +327,10 @@ zeroed = op(
 
 @function("fill_", method=True)
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors."""
+    """Write one number, or a 0-dim tensor's, into every element. Raises E301 for other tensors.
+
+    Example: torch.fill_(tensor([0.5, 1., 2.]), 7)
+    """
     if type(value) is not Tensor and type(value) not in NUMBERS:
         raise GradcliError("E202", f"fill_(): the value must be a number, not {type_name(value)}")
     check_graph(self)
@@ -314,9 +353,52 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return self
 
 
+fill_number = op(
+    "fill",
+    "FillBackward0",
+    lambda self, value: laid_out_like(self, filled(self, value)),
+    keeps_layout=True,
+    self=lambda grad: zeros_like(grad),
+)
+fill_tensor = op(
+    "fill",
+    "FillBackward1",
+    lambda self, value: laid_out_like(self, filled_with_tensor(self, value)),
+    keeps_layout=True,
+    self=lambda grad: zeros_like(grad),
+    value=lambda grad: grad,
+)
+
+
+@function("fill")
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor of one number, or a 0-dim tensor's, of another one's sizes and dtype. Raises E301
+    for a tensor that is not 0-dim.
+
+    Conventions: The value gets the sum of the gradient, the input 0.
+
+    Example: torch.fill(tensor([0.5, 1., 2.]), 7)
+    """
+    check_tensors("fill", input=input)
+    if type(value) is not Tensor:
+        if type(value) not in NUMBERS:
+            raise GradcliError(
+                "E202", f"fill(): the value must be a number, not {type_name(value)}"
+            )
+        return fill_number.apply(input, checked_cast(value, input.dtype))
+    if value.array.ndim:
+        raise GradcliError(
+            "E301", f"fill(): the value must be 0-dim, not of shape {tuple(value.array.shape)}"
+        )
+    return fill_tensor.apply(input, value)
+
+
 @function("zero_", method=True)
 def zero_(self: Tensor) -> Tensor:
-    """Write zero into every element."""
+    """Write zero into every element.
+
+    Example: torch.zero_(tensor([0.5, 1., 2.]))
+    """
     check_graph(self)
     write(self, zeroed.apply(self))
     return self

@@ -16,6 +16,7 @@ from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.copies import detach, to
 from gradcli.ops.creation.fill import PYTHON_TYPES, checked_dtype, made, number_dtype, zeros
 from gradcli.ops.creation.tensor_methods import requires_grad_
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.lints import check_copied
 from gradcli.state import active
 
@@ -176,6 +177,8 @@ def tensor(
 
     Floats get the default dtype, ints int64, bools bool, unless `dtype` is given. Raises E204 for
     lists of unequal length, E202 for what is no number, E408 for integers that should require grad.
+
+    Example: torch.tensor([1., 2.])
     """
     check_copied(data)
     target = None if dtype is None else checked_dtype("tensor", dtype, dtypes.float32)
@@ -186,7 +189,10 @@ def tensor(
 
 @function("as_tensor", "asarray")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor: a tensor as it is, or cast in the graph; anything else copied."""
+    """The data as a tensor: a tensor as it is, or cast in the graph; anything else copied.
+
+    Example: torch.as_tensor([1., 2.])
+    """
     target = None if dtype is None else checked_dtype("as_tensor", dtype, dtypes.float32)
     if isinstance(data, Tensor):
         return to(data, dtype=target, device=device)
@@ -202,7 +208,10 @@ def new_tensor(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor that holds a copy of the data, of this one's dtype."""
+    """A tensor that holds a copy of the data, of this one's dtype.
+
+    Example: tensor([0.5, 1., 2.]).new_tensor(tensor([2., 1., 3.]))
+    """
     return tensor(
         data,
         dtype=dtype or self.dtype,
@@ -227,7 +236,11 @@ def _constructor(name: str, dtype: DType | None) -> None:
         return zeros(data_or_sizes, dtype=target)
 
     construct.__name__ = construct.__qualname__ = name
-    construct.__doc__ = f"A {dtype or 'default dtype'} tensor of nested lists, or of the sizes."
+    describe(
+        construct,
+        f"A {dtype or 'default dtype'} tensor of nested lists, or of the sizes.",
+        f"torch.{name}({'[1., 2.]' if dtype is None or dtype.is_floating_point else '[1, 0]'})",
+    )
     function(name)(construct)
 
 
@@ -258,6 +271,8 @@ _TYPE_NAMES = {
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The old name of the tensor's type, `torch.FloatTensor`; with a dtype, or such a name, the
     tensor in that dtype. Raises E204 for an unknown name.
+
+    Example: ones(2).type(torch.float64)
     """
     if dtype is None:
         return _TYPE_NAMES[self.dtype]
@@ -278,6 +293,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
     """`torch.nn.Buffer(data)`: a tensor on the data's memory that a module which it is assigned to
     takes for part of its state.
+
+    Example: nn.Buffer(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
         raise GradcliError(
@@ -296,6 +313,8 @@ def buffer(data: Tensor | None = None, *, persistent: bool = True) -> Tensor:
 def parameter(data: Tensor | None = None, requires_grad: bool = True) -> Tensor:
     """`torch.nn.Parameter(data)`: a leaf on the data's memory that requires grad, and says what it
     is when it is printed.
+
+    Example: nn.Parameter(tensor([1., 2.]))
     """
     if data is not None and not isinstance(data, Tensor):
         raise GradcliError("E202", f"Parameter() takes a tensor, not {_described(data)}")

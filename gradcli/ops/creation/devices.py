@@ -10,25 +10,36 @@ from gradcli.arrays.sizes import Device
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, method, modules
 from gradcli.ops.creation.random import manual_seed_of, seed_of
+from gradcli.ops.definition.doc import STATE, effects
 from gradcli.state import active
 
 
 @function("set_default_device")
+@effects(STATE)
 def set_default_device(device: Any) -> None:
-    """Set the device of new tensors, the CPU for None. Raises E604 for a GPU that is not there."""
+    """Set the device of new tensors, the CPU for None. Raises E604 for a GPU that is not there.
+
+    Example: torch.set_default_device('cpu')
+    """
     place = None if device is None else backend.located("set_default_device", device)
     active.state.default_device = None if place is None else str(place)
 
 
 @function("get_default_device")
 def get_default_device() -> Device:
-    """The device of new tensors."""
+    """The device of new tensors.
+
+    Example: torch.get_default_device()
+    """
     return Device(active.state.default_device or "cpu")
 
 
 @method("get_device")
 def get_device(self: Any) -> int:
-    """The number of the GPU that holds the tensor, -1 for the host's memory."""
+    """The number of the GPU that holds the tensor, -1 for the host's memory.
+
+    Example: tensor([0.5, 1., 2.]).get_device()
+    """
     index = self.device.index
     return -1 if index is None else int(index)
 
@@ -117,6 +128,7 @@ def empty_cache() -> None:
 
 
 @function("manual_seed", "manual_seed_all", module=_CUDA)
+@effects(STATE)
 def manual_seed(seed: Any) -> None:
     """Start the GPU's generator again from a seed."""
     manual_seed_of("cuda", seed)

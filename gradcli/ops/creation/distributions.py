@@ -39,6 +39,7 @@ from gradcli.ops.creation.random import (
     shaped,
     uniform_over,
 )
+from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 
@@ -91,6 +92,7 @@ _normal_of_both = op(
 
 
 @function("normal")
+@effects(RANDOM)
 def normal(
     mean: Any = 0.0,
     std: Any = 1.0,
@@ -102,7 +104,10 @@ def normal(
     requires_grad: bool = False,
     out: Any = None,
 ) -> Tensor:
-    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors."""
+    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors.
+
+    Example: torch.normal(0., tensor([1., 2.]))
+    """
     refuse_out("normal", out)
     of_mean, of_std = isinstance(mean, Tensor), isinstance(std, Tensor)
     if not of_mean and not of_std:
@@ -133,8 +138,12 @@ def normal(
 
 
 @function("bernoulli", method=True)
+@effects(CHECKS, RANDOM)
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
-    """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere."""
+    """Ones with the probabilities that the tensor holds, or with probability p; zeros elsewhere.
+
+    Example: torch.bernoulli(tensor([0.2, 0.8]))
+    """
     refuse_out("bernoulli", out)
     check_tensors("bernoulli", input=input)
     if p is None:
@@ -166,8 +175,12 @@ def _written(self: Tensor, entry: Op, values: Any) -> Tensor:
 
 
 @method("uniform_")
+@effects(RANDOM, WRITES)
 def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = None) -> Tensor:
-    """Write uniformly distributed numbers from one bound to the other, exclusive."""
+    """Write uniformly distributed numbers from one bound to the other, exclusive.
+
+    Example: tensor([0.5, 1., 2.]).uniform_()
+    """
     low, high = plain_float("uniform_", "from", from_), plain_float("uniform_", "to", to)
     check_generator(generator)
     check_inplace(self)
@@ -177,8 +190,12 @@ def uniform_(self: Tensor, from_: float = 0, to: float = 1, *, generator: Any = 
 
 
 @method("normal_")
+@effects(RANDOM, WRITES)
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
-    """Write normally distributed numbers."""
+    """Write normally distributed numbers.
+
+    Example: tensor([0.5, 1., 2.]).normal_()
+    """
     mean, std = plain_float("normal_", "mean", mean), plain_float("normal_", "std", std)
     check_generator(generator)
     check_inplace(self)
@@ -188,9 +205,12 @@ def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = N
 
 
 @method("exponential_")
+@effects(RANDOM, WRITES)
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Write exponentially distributed numbers of the given rate. Raises E204 unless that is
     positive.
+
+    Example: tensor([0.5, 1., 2.]).exponential_()
     """
     lambd = plain_float("exponential_", "lambd", lambd)
     check_generator(generator)
@@ -207,8 +227,12 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 
 @method("bernoulli_")
+@effects(RANDOM, WRITES)
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere."""
+    """Write ones with probability p, a number or a tensor of probabilities, and zeros elsewhere.
+
+    Example: tensor([0.5, 1., 2.]).bernoulli_()
+    """
     if not isinstance(p, Tensor):
         check_number("bernoulli_", "p", p)
     check_generator(generator)
@@ -253,9 +277,12 @@ _NO_COMPLEX = refusing("complex", raises="RuntimeError")
 
 
 @method("random_")
+@effects(RANDOM, WRITES)
 def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any = None) -> Tensor:
     """Write integers below a bound, `random_(to)`, or from one bound up to another; without bounds
     any that the dtype holds exactly.
+
+    Example: tensor([0.5, 1., 2.]).random_()
     """
     if from_ is not None:
         from_ = plain_integer("random_", "from", from_)
@@ -285,6 +312,7 @@ def random_(self: Tensor, from_: Any = None, to: Any = None, *, generator: Any =
 
 
 @function("multinomial", method=True)
+@effects(CHECKS, RANDOM)
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -297,6 +325,8 @@ def multinomial(
 
     Raises E204 for probabilities that are negative, infinite or nan, or sum to 0, and where more
     samples are asked for than can be drawn without replacement.
+
+    Example: torch.multinomial(tensor([0.2, 0.8]), 1)
     """
     refuse_out("multinomial", out)
     check_tensors("multinomial", input=input)

@@ -24,6 +24,7 @@ from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import one_by_one, sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.settings import by_rows
+from gradcli.ops.definition.doc import describe
 from gradcli.state import active
 
 PYTHON_TYPES = {
@@ -199,13 +200,18 @@ def _constant(name: str, value: float, *names: str) -> Any:
         return _of_sizes(name, value, sizes, size, kind, place, requires_grad)
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
-    for body, made_name, words in (
-        (make, name, "sizes given one by one or as one sequence"),
-        (like, f"{name}_like", "of another one's sizes and dtype"),
-        (new, f"new_{name}", "of this one's dtype"),
+    for body, made_name, words, example in (
+        (make, name, "sizes given one by one or as one sequence", f"torch.{name}(2, 3)"),
+        (
+            like,
+            f"{name}_like",
+            "of another one's sizes and dtype",
+            f"torch.{name}_like(tensor([0.5, 1., 2.]))",
+        ),
+        (new, f"new_{name}", "of this one's dtype", f"tensor([0.5, 1., 2.]).new_{name}(2, 3)"),
     ):
         body.__name__ = body.__qualname__ = made_name
-        body.__doc__ = f"{article}, {words}."
+        describe(body, f"{article}, {words}.", example)
     for each in (name, *names):
         function(each)(make)
         function(f"{each}_like")(like)
@@ -234,7 +240,10 @@ def full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of one number, of the number's dtype unless `dtype` is given."""
+    """A tensor of one number, of the number's dtype unless `dtype` is given.
+
+    Example: torch.full((2, 3), 7.)
+    """
     if not isinstance(size, (tuple, list)):
         raise GradcliError("E202", f"full(): size must be a tuple of ints, not {type_name(size)}")
     value = plain_number("full(): fill_value", fill_value)
@@ -254,7 +263,10 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """A tensor of one number, of another one's sizes and dtype."""
+    """A tensor of one number, of another one's sizes and dtype.
+
+    Example: torch.full_like(tensor([0.5, 1., 2.]), 7)
+    """
     pattern = _pattern("full_like", input)
     value = plain_number("full_like(): fill_value", fill_value)
     target = checked_dtype("full_like", dtype, pattern.dtype)
@@ -275,7 +287,10 @@ def new_full(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A tensor of one number, of this one's dtype."""
+    """A tensor of one number, of this one's dtype.
+
+    Example: tensor([0.5, 1., 2.]).new_full((2, 3), 7.)
+    """
     return full(
         size,
         fill_value,
@@ -289,7 +304,10 @@ def new_full(
 def scalar_tensor(
     s: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A 0-dim tensor of the default floating dtype, or the given one."""
+    """A 0-dim tensor of the default floating dtype, or the given one.
+
+    Example: torch.scalar_tensor(3)
+    """
     target = checked_dtype("scalar_tensor", dtype, dtypes.default_dtype())
     number = plain_number("scalar_tensor(): s", s)
     return made("scalar_tensor", as_zero_dim(number, target), device, requires_grad)

@@ -24,6 +24,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
+from gradcli.ops.definition.doc import RANDOM, STATE, describe, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.state import active
 
@@ -90,8 +91,12 @@ def seed_of(device: str) -> int:
 
 
 @function("manual_seed")
+@effects(STATE)
 def manual_seed(seed: Any) -> Generator:
-    """Start the session's generators again from a seed; returns the CPU's."""
+    """Start the session's generators again from a seed; returns the CPU's.
+
+    Example: torch.manual_seed(3)
+    """
     generator = manual_seed_of("cpu", seed)
     if "cuda" in active.state.generators:
         manual_seed_of("cuda", seed)
@@ -100,13 +105,20 @@ def manual_seed(seed: Any) -> Generator:
 
 @function("initial_seed")
 def initial_seed() -> int:
-    """The seed that the session's generator started from."""
+    """The seed that the session's generator started from.
+
+    Example: torch.initial_seed()
+    """
     return generator_of(None).initial_seed()
 
 
 @function("seed")
+@effects(STATE)
 def seed() -> int:
-    """Start the session's generator again from a seed that the system draws; returns the seed."""
+    """Start the session's generator again from a seed that the system draws; returns the seed.
+
+    Example: torch.seed()
+    """
     return generator_of(None).seed()
 
 
@@ -261,11 +273,15 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
     words = (
         "uniformly distributed numbers in [0, 1)" if name == "rand" else "normal numbers of mean 0"
     )
-    new.__doc__ = f"A tensor of {words}."
-    like.__doc__ = f"A tensor of {words}, of another one's sizes and dtype."
+    describe(new, f"A tensor of {words}.", f"torch.{name}(2, 3)")
+    describe(
+        like,
+        f"A tensor of {words}, of another one's sizes and dtype.",
+        f"torch.{name}_like(tensor([0.5, 1., 2.]))",
+    )
     for body, made_name in ((new, name), (like, f"{name}_like")):
         body.__name__ = body.__qualname__ = made_name
-        function(made_name)(body)
+        function(made_name)(effects(RANDOM)(body))
 
 
 _drawn("rand", uniform_array, uniform_over)
@@ -305,6 +321,7 @@ def _bounds(given: Sequence[Any], low: Any, high: Any) -> tuple[Any, Any]:
 
 
 @function("randint")
+@effects(RANDOM)
 def randint(
     *bounds_and_size: Any,
     low: Any = 0,
@@ -317,6 +334,8 @@ def randint(
 ) -> Tensor:
     """Integers from `low`, 0 if not given, up to `high`, exclusive: `randint(high, size)` or
     `randint(low, high, size)`.
+
+    Example: torch.randint(0, 10, (3,))
     """
     given = list(bounds_and_size)
     if size is None and given:
@@ -333,6 +352,7 @@ def randint(
 
 
 @function("randint_like")
+@effects(RANDOM)
 def randint_like(
     input: Tensor,
     *bounds: Any,
@@ -342,7 +362,10 @@ def randint_like(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """Integers from `low` up to `high`, exclusive, in a tensor of another one's sizes and dtype."""
+    """Integers from `low` up to `high`, exclusive, in a tensor of another one's sizes and dtype.
+
+    Example: torch.randint_like(tensor([0.5, 1., 2.]), 7)
+    """
     check_tensors("randint_like", input=input)
     name = "randint_like"
     first, last = _bounds(bounds, low, high)
@@ -356,6 +379,7 @@ def randint_like(
 
 
 @function("randperm")
+@effects(RANDOM)
 def randperm(
     n: Any,
     *,
@@ -364,7 +388,10 @@ def randperm(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The integers from 0 up to n, exclusive, in random order."""
+    """The integers from 0 up to n, exclusive, in random order.
+
+    Example: torch.randperm(3)
+    """
     (count,) = checked_sizes("randperm", (n,))
     check_count("randperm", count)
     target = checked_dtype("randperm", dtype, dtypes.int64)

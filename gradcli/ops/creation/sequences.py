@@ -15,6 +15,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 
 
@@ -35,6 +36,8 @@ def arange(
     """Numbers from `start`, 0 if not given, up to `end`, exclusive: int64 where all are integers.
 
     Raises E204 where the step is 0 or leads away from the end.
+
+    Example: torch.arange(3)
     """
     if end is None:
         start, end = 0, start
@@ -75,7 +78,10 @@ def linspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`steps` numbers from `start` to `end`, both inclusive, at equal distances."""
+    """`steps` numbers from `start` to `end`, both inclusive, at equal distances.
+
+    Example: torch.linspace(0, 1, 5)
+    """
     target = checked_dtype("linspace", dtype, _dtype_between(start, end))
     check_dtype("linspace", target, refusing("bool"))
     array = _evenly_spaced("linspace", start, end, steps, target, target.numpy_dtype)
@@ -146,7 +152,10 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """`base` to the powers of `linspace(start, end, steps)`."""
+    """`base` to the powers of `linspace(start, end, steps)`.
+
+    Example: torch.logspace(0, 2, 3)
+    """
     target = checked_dtype("logspace", dtype, _dtype_between(start, end))
     check_dtype("logspace", target, refusing("bool"))
     exponents = dtypes.complex128 if target.is_complex else dtypes.float64
@@ -164,7 +173,10 @@ def eye(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """The identity matrix of `n` rows and `m` columns, `n` if not given."""
+    """The identity matrix of `n` rows and `m` columns, `n` if not given.
+
+    Example: torch.eye(3)
+    """
     sizes = checked_sizes("eye", (n, n if m is None else m))
     target = checked_dtype("eye", dtype, dtypes.default_dtype())
     return made("eye", np.eye(*sizes, dtype=target.numpy_dtype), device, requires_grad)
@@ -181,9 +193,11 @@ def _triangle_indices(name: str, lower: bool) -> None:
         return made(name, np.stack(np.nonzero(inside)).astype(target.numpy_dtype), device, False)
 
     indices.__name__ = indices.__qualname__ = name
-    indices.__doc__ = (
+    describe(
+        indices,
         f"The rows and columns of a matrix's {'lower' if lower else 'upper'} triangle, one row of"
-        " the result each."
+        " the result each.",
+        f"torch.{name}(2, 3)",
     )
     function(name)(indices)
 

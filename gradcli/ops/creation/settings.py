@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, modules, properties
 from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.definition.doc import STATE, effects
 from gradcli.state import active
 
 
@@ -57,14 +58,18 @@ modules["torch"].update(
     pi=math.pi,
     finfo=finfo,
     iinfo=iinfo,
-    set_printoptions=set_printoptions,
+    set_printoptions=effects(STATE)(set_printoptions),
 )
 properties["layout"] = lambda tensor: modules["torch"]["strided"]
 
 
 @function("set_default_dtype")
+@effects(STATE)
 def set_default_dtype(d: DType) -> None:
-    """Set the dtype of new floating tensors. Raises E202 for what is no floating dtype."""
+    """Set the dtype of new floating tensors. Raises E202 for what is no floating dtype.
+
+    Example: torch.set_default_dtype(torch.float32)
+    """
     if not isinstance(d, DType) or not d.is_floating_point:
         raise GradcliError("E202", f"only a floating dtype can be the default, not {d}")
     active.state.default_dtype = d.name
@@ -72,20 +77,29 @@ def set_default_dtype(d: DType) -> None:
 
 @function("get_default_dtype")
 def get_default_dtype() -> DType:
-    """The dtype of new floating tensors."""
+    """The dtype of new floating tensors.
+
+    Example: torch.get_default_dtype()
+    """
     return dtypes.default_dtype()
 
 
 @function("result_type")
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """The dtype of an operation on two tensors or numbers."""
+    """The dtype of an operation on two tensors or numbers.
+
+    Example: torch.result_type(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     operands = [v.array if isinstance(v, Tensor) else v for v in (tensor1, tensor2)]
     return dtypes.result_dtype(operands)
 
 
 @function("promote_types")
 def promote_types(type1: DType, type2: DType) -> DType:
-    """The smallest dtype that both convert to."""
+    """The smallest dtype that both convert to.
+
+    Example: torch.promote_types(torch.int64, torch.float32)
+    """
     for argument, value in (("type1", type1), ("type2", type2)):
         if type(value) is not DType:
             raise GradcliError(
@@ -97,5 +111,8 @@ def promote_types(type1: DType, type2: DType) -> DType:
 
 @function("can_cast")
 def can_cast(from_: DType, to: DType) -> bool:
-    """Whether values of one dtype may be written to a tensor of another."""
+    """Whether values of one dtype may be written to a tensor of another.
+
+    Example: torch.can_cast(torch.int64, torch.float32)
+    """
     return dtypes.can_cast(from_, to)

@@ -23,6 +23,7 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import detach
+from gradcli.ops.definition.doc import GRAD, READS, STATE, effects
 from gradcli.ops.definition.lints import check_kept
 from gradcli.state import active
 
@@ -58,13 +59,17 @@ modules["torch"].update(
 
 @function("Variable", module="torch.autograd")
 def variable(data: Tensor, requires_grad: bool = False) -> Tensor:
-    """A tensor on the same memory; the name is from before tensors could require grad."""
+    """A tensor on the same memory; the name is from before tensors could require grad.
+
+    Example: torch.autograd.Variable(tensor([0.5, 1., 2.]))
+    """
     result = detach(data)
     _set_requires_grad(result, requires_grad)
     return result
 
 
 @method("backward")
+@effects(GRAD)
 def backward(
     self: Tensor,
     gradient: Any = None,
@@ -73,13 +78,19 @@ def backward(
     inputs: Any = None,
 ) -> None:
     """Accumulate the tensor's gradient into `.grad` of the leaves; see
-    `torch.autograd.backward`."""
+    `torch.autograd.backward`.
+
+    Example: tensor(1., requires_grad=True).backward()
+    """
     engine_entry.backward(self, gradient, retain_graph, create_graph, inputs)
 
 
-method("retain_grad")(engine_entry.retain_grad)
-method("register_hook")(hooks.register_hook)
-method("register_post_accumulate_grad_hook")(hooks.register_post_accumulate_grad_hook)
+for _method in (
+    engine_entry.retain_grad,
+    hooks.register_hook,
+    hooks.register_post_accumulate_grad_hook,
+):
+    method()(effects(STATE)(_method))
 
 
 def _set_requires_grad(tensor: Tensor, value: Any) -> None:
@@ -121,9 +132,12 @@ def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
 
 
 @method("requires_grad_")
+@effects(STATE)
 def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
     """Set whether a leaf requires grad; returns the tensor. Raises E202 for anything but a bool,
     E408 for a non-leaf or an integer dtype.
+
+    Example: tensor([0.5, 1., 2.]).requires_grad_()
     """
     if not isinstance(requires_grad, bool):
         raise GradcliError(
@@ -237,21 +251,32 @@ properties.update(
 
 
 @method("item")
+@effects(READS)
 def item(self: Tensor) -> Any:
-    """The one element as a Python number."""
+    """The one element as a Python number.
+
+    Example: tensor(2.5).item()
+    """
     return self.item()
 
 
 @method("tolist")
+@effects(READS)
 def tolist(self: Tensor) -> Any:
-    """The elements as nested lists of Python numbers; a number for a 0-dim tensor."""
+    """The elements as nested lists of Python numbers; a number for a 0-dim tensor.
+
+    Example: tensor([0.5, 1., 2.]).tolist()
+    """
     refuse_batched("tolist", self)
     return self.array.tolist()
 
 
 @method("numpy")
 def numpy(self: Tensor, *, force: bool = False) -> None:
-    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required."""
+    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required.
+
+    Example: tensor([0.5, 1., 2.]).numpy()
+    """
     raise GradcliError(
         "E205",
         "numpy(): arrays of NumPy are outside the language",
@@ -269,7 +294,10 @@ def _numpy_refusal(tensor: Tensor) -> str | None:
 
 @method("size")
 def size(self: Tensor, dim: int | None = None) -> Any:
-    """The sizes, or the size of one dimension."""
+    """The sizes, or the size of one dimension.
+
+    Example: tensor([0.5, 1., 2.]).size()
+    """
     if dim is None:
         return self.shape
     if not self.array.ndim:
@@ -279,13 +307,19 @@ def size(self: Tensor, dim: int | None = None) -> Any:
 
 @method("dim", "ndimension")
 def dim(self: Tensor) -> int:
-    """The number of dimensions."""
+    """The number of dimensions.
+
+    Example: tensor([0.5, 1., 2.]).dim()
+    """
     return self.ndim
 
 
 @function("numel", method=True)
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Example: torch.numel(tensor([0.5, 1., 2.]))
+    """
     return int(input.array.size)
 
 
@@ -294,7 +328,10 @@ method("nelement")(numel)
 
 @method("element_size")
 def element_size(self: Tensor) -> int:
-    """The size of an element in bytes."""
+    """The size of an element in bytes.
+
+    Example: tensor([0.5, 1., 2.]).element_size()
+    """
     return int(self.array.itemsize)
 
 
@@ -303,14 +340,20 @@ method("storage_offset")(storage_offset)
 
 @method("stride")
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements apart neighbours along each dimension lie in memory."""
+    """How many elements apart neighbours along each dimension lie in memory.
+
+    Example: tensor([0.5, 1., 2.]).stride()
+    """
     steps = strides_of(self.array)
     return tuple(steps) if dim is None else steps[dim]
 
 
 @method("is_contiguous")
 def is_contiguous(self: Tensor, memory_format: Any = None) -> bool:
-    """Whether the elements lie in memory in row order."""
+    """Whether the elements lie in memory in row order.
+
+    Example: tensor([0.5, 1., 2.]).is_contiguous()
+    """
     return bool(self.array.flags.c_contiguous)
 
 
@@ -322,23 +365,35 @@ def is_view(self: Tensor) -> bool:
 
 @function("is_inference", method=True)
 def is_inference(input: Tensor) -> bool:
-    """Whether it was made under `torch.inference_mode()`, or is a view of such a tensor."""
+    """Whether it was made under `torch.inference_mode()`, or is a view of such a tensor.
+
+    Example: torch.is_inference(tensor([0.5, 1., 2.]))
+    """
     return type(input.storage) is InferenceStorage
 
 
 @function("is_tensor")
 def is_tensor(obj: Any) -> bool:
-    """Whether a value is a tensor."""
+    """Whether a value is a tensor.
+
+    Example: torch.is_tensor(tensor([0.5, 1., 2.]))
+    """
     return isinstance(obj, Tensor)
 
 
 @function("is_floating_point", method=True)
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is floating."""
+    """Whether the dtype is floating.
+
+    Example: torch.is_floating_point(tensor([0.5, 1., 2.]))
+    """
     return input.dtype.is_floating_point
 
 
 @function("is_complex", method=True)
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is complex."""
+    """Whether the dtype is complex.
+
+    Example: torch.is_complex(tensor([0.5, 1., 2.]))
+    """
     return input.dtype.is_complex

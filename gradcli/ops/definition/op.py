@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
+from gradcli.ops.definition.doc import NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
 from gradcli.ops.definition.dtype_support import NOTHING, Refused
 
 Function = Callable[..., Any]
@@ -69,6 +70,16 @@ class Op:
             see `gradcli.ops.definition.dtype_support`.
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
+        doc: its summary, example and conventions; empty where a function of its name has them.
+        numpy: what NumPy has for it: a name; a method, `.sum(axis, keepdims)`, with the names of
+            its further arguments where they are given by name; a template of the call, with the
+            arguments by number, `{0}`, and `{head}` for the first one in front of a dot; or the
+            text of a function, where NumPy has none. "" for a pointwise op that NumPy calls the
+            same, and for what it has nothing for.
+        loop: how PyTorch's loop reads operands that share memory with what it writes, one of
+            `gradcli.ops.definition.doc.LOOPS`.
+        hazard: where the result or the slope is not finite, and why.
+        effects: what it does beside computing its result, of `gradcli.ops.definition.doc.EFFECTS`.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -80,17 +91,22 @@ class Op:
         "bindings",
         "deferrable",
         "differentiable",
+        "doc",
+        "effects",
         "exact_numbers",
         "floating",
         "forward",
+        "hazard",
         "inputs",
         "joint",
         "keeps",
         "keeps_layout",
         "lists",
+        "loop",
         "name",
         "node_class",
         "node_name",
+        "numpy",
         "outputs",
         "parameters",
         "pointwise",
@@ -123,6 +139,11 @@ class Op:
         exact_numbers: bool,
         refused: Refused,
         unread: tuple[str, ...],
+        doc: OpDoc,
+        numpy: str,
+        loop: str,
+        hazard: Hazard,
+        effects: frozenset[str],
     ) -> None:
         self.name = name
         self.node_name = node_name
@@ -144,6 +165,11 @@ class Op:
         self.exact_numbers = exact_numbers
         self.refused = refused
         self.unread = unread
+        self.doc = doc
+        self.numpy = numpy
+        self.loop = loop
+        self.hazard = hazard
+        self.effects = effects
         self.node_class: type[Node] | None = None
         self.bindings: list[tuple[dict[str, Any], str]] = []
         self._check()
@@ -202,6 +228,8 @@ def _holds_tensor(values: Any) -> bool:
     return any(type(value) is Tensor for value in values)
 
 
+_NO_EFFECTS: frozenset[str] = frozenset()
+
 registry: dict[str, Op] = {}
 """Every entry by `name`, or `name.node` where several entries share PyTorch's name."""
 
@@ -234,6 +262,13 @@ def op(
     exact_numbers: bool = False,
     refused: Refused = NOTHING,
     unread: tuple[str, ...] = (),
+    doc: str = "",
+    example: str = "",
+    conventions: str = "",
+    numpy: str = "",
+    loop: str = VECTOR,
+    hazard: Hazard = NO_HAZARD,
+    effects: tuple[str, ...] = (),
     **rules: Function,
 ) -> Op:
     """Add an entry to the catalogue.
@@ -248,8 +283,9 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread:
-            see `Op`.
+        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread,
+            numpy, loop, hazard, effects: see `Op`.
+        doc, example, conventions: what its page says, see `OpDoc`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -281,6 +317,11 @@ def op(
         exact_numbers=exact_numbers,
         refused=refused,
         unread=unread,
+        doc=OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC,
+        numpy=numpy,
+        loop=loop,
+        hazard=hazard,
+        effects=frozenset(effects) if effects else _NO_EFFECTS,
     )
     key = name if name not in registry else f"{name}.{node_name}"
     if key in registry:

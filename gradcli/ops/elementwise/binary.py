@@ -8,7 +8,9 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DTYPES
+from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import div, reciprocal, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
@@ -20,8 +22,9 @@ from gradcli.ops.binding.arguments import (
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import check_write, function, method, refuse_out
 from gradcli.ops.creation.copies import to
+from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and
@@ -50,6 +53,14 @@ atan2 = pointwise(
     inputs=("self", "other"),
     joint=_atan2_rule,
     refused=COMPLEX,
+    doc="The angle of the point (other, input).",
+    example="torch.atan2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=Hazard(
+        slopes=((lambda self, other: self == 0 and other == 0, "atan2 has no slope at (0, 0)"),),
+        undefined=True,
+    ),
+    loop=WIDE,
+    numpy="arctan2",
 )
 
 hypot = pointwise(
@@ -59,6 +70,13 @@ hypot = pointwise(
     self=lambda grad, self, result: grad * self / result,
     other=lambda grad, other, result: grad * other / result,
     refused=NOT_FLOATING,
+    doc="`sqrt(input ** 2 + other ** 2)`, without overflow.",
+    example="torch.hypot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    hazard=Hazard(
+        slopes=((lambda self, other: self == other == 0, "hypot has no slope at (0, 0)"),),
+        undefined=True,
+    ),
+    loop=WIDE,
 )
 
 expose_of_tensors(atan2, "arctan2", inplace=True)
@@ -92,7 +110,10 @@ copysign_number = pointwise(
 
 @function("copysign", method=True, inplace=True)
 def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-    """The magnitude of the input with the sign of a tensor or a number."""
+    """The magnitude of the input with the sign of a tensor or a number.
+
+    Example: torch.copysign(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("copysign", out)
     check_tensors("copysign", input=input)
     if type(other) is Tensor:
@@ -124,6 +145,8 @@ logaddexp = pointwise(
     self=lambda grad, self, other: grad / conj(exp(other - self) + 1),
     other=lambda grad, self, other: grad / conj(exp(self - other) + 1),
     refused=INTEGRAL,
+    doc="`log(exp(input) + exp(other))`, without overflow.",
+    example="torch.logaddexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 logaddexp2 = pointwise(
@@ -133,6 +156,8 @@ logaddexp2 = pointwise(
     self=lambda grad, self, other: grad / (2 ** (other - self) + 1),
     other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
     refused=NOT_FLOATING,
+    doc="`log2(2 ** input + 2 ** other)`, without overflow.",
+    example="torch.logaddexp2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 expose_of_tensors(logaddexp)
@@ -177,8 +202,10 @@ lerp_tensor = pointwise(
 
 @function("lerp", method=True, inplace=True)
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
-    """`input + weight * (end - input)`; the weight is a number or a tensor. Raises E203 where the
-    dtypes differ.
+    """From `input` a share `weight` of the way to `end`. The weight is a number or a tensor. Raises
+    E203 where the dtypes differ.
+
+    Example: torch.lerp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), 0.5)
     """
     refuse_out("lerp", out)
     check_tensors("lerp", input=input, end=end)
@@ -226,7 +253,10 @@ def _factor(value: Any, *tensors: Tensor) -> Any:
 def addcmul(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
 ) -> Tensor:
-    """`input + value * tensor1 * tensor2`."""
+    """`input + value * tensor1 * tensor2`.
+
+    Example: torch.addcmul(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("addcmul", out)
     check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
@@ -236,7 +266,10 @@ def addcmul(
 def addcdiv(
     input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
 ) -> Tensor:
-    """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers."""
+    """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers.
+
+    Example: torch.addcdiv(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("addcdiv", out)
     check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
@@ -251,6 +284,8 @@ def addcdiv(
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """`input ** exponent` in float64, or complex128 for complex operands; one of the two may be a
     number.
+
+    Example: torch.float_power(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     refuse_out("float_power", out)
     values = (input, exponent)
@@ -263,3 +298,16 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     dtype = DTYPES["complex128" if is_complex else "float64"]
     wide = [to(v, dtype) if type(v) is Tensor else v for v in values]
     return power(*wide)
+
+
+@method("float_power_")
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """`float_power`, written to a tensor of its dtype; raises E203 for one of another."""
+    check_write(check_inplace, float_power, self, exponent)
+    result = float_power(self, exponent)
+    if result.dtype is not self.dtype:
+        raise GradcliError(
+            "E203", f"float_power_(): the result is {result.dtype}, and the tensor {self.dtype}"
+        )
+    write(self, result)
+    return self

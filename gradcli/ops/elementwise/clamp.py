@@ -39,6 +39,9 @@ maximum = pointwise(
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
     refused=_NO_COMPLEX,
+    doc="The larger of two tensors, element by element; nan where one is.",
+    example="torch.maximum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 minimum = pointwise(
@@ -48,6 +51,9 @@ minimum = pointwise(
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
     refused=_NO_COMPLEX,
+    doc="The smaller of two tensors, element by element; nan where one is.",
+    example="torch.minimum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 # Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
@@ -62,6 +68,9 @@ fmax = pointwise(
         grad, logical_or(self >= other, isnan(other)), 0
     ),
     refused=_NO_COMPLEX,
+    doc="The larger of two tensors, element by element; the other where one is nan.",
+    example="torch.fmax(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, the input gets the gradient.",
 )
 
 fmin = pointwise(
@@ -75,6 +84,9 @@ fmin = pointwise(
         grad, logical_or(self <= other, isnan(other)), 0
     ),
     refused=_NO_COMPLEX,
+    doc="The smaller of two tensors, element by element; the other where one is nan.",
+    example="torch.fmin(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    conventions="Where the two are equal, the input gets the gradient.",
 )
 
 for _entry in (maximum, minimum, fmax, fmin):
@@ -113,6 +125,7 @@ clamp_to_numbers = pointwise(
     lambda self, min=None, max=None: np.clip(self, min, max),
     self=_inside,
     refused=_BOOL_OR_COMPLEX,
+    numpy="clip",
 )
 
 
@@ -143,12 +156,16 @@ def _complex_bound(name: str, raises: str) -> GradcliError:
     return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
 
 
-@function("clamp", "clip", method=True, inplace=True)
+@function("clamp", "clip", method=True, inplace_function=True)
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
     """The tensor with what is less than `min` or greater than `max` set to that bound; where the
     bounds are crossed, to `max`. The bounds are numbers, or tensors.
 
     Raises E204 where both are missing.
+
+    Conventions: On a bound the gradient passes.
+
+    Example: torch.clamp(tensor([-1.5, 0., 2.5]), -1., 1.)
     """
     refuse_out("clamp", out)
     check_tensors("clamp", input=input)
@@ -184,6 +201,7 @@ clamp_min_number = pointwise(
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     refused=COMPLEX,
+    numpy="maximum",
 )
 
 clamp_min_tensor = pointwise(
@@ -201,6 +219,7 @@ clamp_max_number = pointwise(
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     refused=COMPLEX,
+    numpy="minimum",
 )
 
 clamp_max_tensor = pointwise(
@@ -213,9 +232,14 @@ clamp_max_tensor = pointwise(
 )
 
 
-@function("clamp_min", method=True, inplace=True)
+@function("clamp_min", method=True, inplace_function=True)
 def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
-    """The tensor with what is less than a number, or a tensor's element, set to that."""
+    """The tensor with what is less than a number, or a tensor's element, set to that.
+
+    Conventions: On the bound the gradient passes.
+
+    Example: torch.clamp_min(tensor([-1.5, 0., 2.5]), 0.)
+    """
     refuse_out("clamp_min", out)
     check_tensors("clamp_min", input=input)
     if type(min) is Tensor:
@@ -226,9 +250,14 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     return clamp_min_number.apply(*with_number(input, min))
 
 
-@function("clamp_max", method=True, inplace=True)
+@function("clamp_max", method=True, inplace_function=True)
 def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
-    """The tensor with what is greater than a number, or a tensor's element, set to that."""
+    """The tensor with what is greater than a number, or a tensor's element, set to that.
+
+    Conventions: On the bound the gradient passes.
+
+    Example: torch.clamp_max(tensor([-1.5, 0., 2.5]), 0.)
+    """
     refuse_out("clamp_max", out)
     check_tensors("clamp_max", input=input)
     if type(max) is Tensor:

@@ -34,14 +34,21 @@ from gradcli.ops.binding.catalogue import (
 )
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import READS, SCALAR, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, op, pointwise
 
 # --- comparisons leave the graph ----------------------------------------------------------------
 
 
-def _comparison(name: str, symbol: str, forward: Function, *aliases: str) -> None:
-    entry = pointwise(name, "", forward)
+def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: str) -> None:
+    entry = pointwise(
+        name,
+        "",
+        forward,
+        doc=doc,
+        example=f"torch.{name}(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    )
     expose(entry, name, *aliases, function=False)
 
     @function(name, *aliases)
@@ -89,13 +96,19 @@ def _equality(symbol: str, answer: bool) -> None:
 
 _COMPARED = frozenset({Tensor, bool, int, float, complex})
 
-_comparison("eq", "==", lambda self, other: np.equal(self, other))
-_comparison("ne", "!=", lambda self, other: np.not_equal(self, other), "not_equal")
+_comparison("eq", "==", lambda self, other: np.equal(self, other), "Where the two are equal.")
+_comparison(
+    "ne",
+    "!=",
+    lambda self, other: np.not_equal(self, other),
+    "Where the two differ.",
+    "not_equal",
+)
 _equality("==", False)
 _equality("!=", True)
 
 
-def _ordering(name: str, symbol: str, compare: Function, alias: str) -> None:
+def _ordering(name: str, symbol: str, compare: Function, doc: str, alias: str) -> None:
     """A comparison that complex numbers, which have no order, do not take part in."""
 
     def forward(self: Any, other: Any) -> Any:
@@ -104,18 +117,45 @@ def _ordering(name: str, symbol: str, compare: Function, alias: str) -> None:
                 check_real(name, operand)
         return compare(self, other)
 
-    _comparison(name, symbol, forward, alias)
+    _comparison(name, symbol, forward, doc, alias)
 
 
-_ordering("lt", "<", np.less, "less")
-_ordering("le", "<=", np.less_equal, "less_equal")
-_ordering("gt", ">", np.greater, "greater")
-_ordering("ge", ">=", np.greater_equal, "greater_equal")
+_ordering("lt", "<", np.less, "Where the input is less.", "less")
+_ordering("le", "<=", np.less_equal, "Where the input is less or equal.", "less_equal")
+_ordering("gt", ">", np.greater, "Where the input is greater.", "greater")
+_ordering("ge", ">=", np.greater_equal, "Where the input is greater or equal.", "greater_equal")
 
-logical_and = pointwise("logical_and", "", lambda self, other: np.logical_and(self, other))
-logical_or = pointwise("logical_or", "", lambda self, other: np.logical_or(self, other))
-logical_xor = pointwise("logical_xor", "", lambda self, other: np.logical_xor(self, other))
-logical_not = pointwise("logical_not", "", lambda self: np.logical_not(self))
+logical_and = pointwise(
+    "logical_and",
+    "",
+    lambda self, other: np.logical_and(self, other),
+    doc="Where both are nonzero.",
+    example="torch.logical_and(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    loop=SCALAR,
+)
+logical_or = pointwise(
+    "logical_or",
+    "",
+    lambda self, other: np.logical_or(self, other),
+    doc="Where at least one is nonzero.",
+    example="torch.logical_or(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    loop=SCALAR,
+)
+logical_xor = pointwise(
+    "logical_xor",
+    "",
+    lambda self, other: np.logical_xor(self, other),
+    doc="Where exactly one is nonzero.",
+    example="torch.logical_xor(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    loop=SCALAR,
+)
+logical_not = pointwise(
+    "logical_not",
+    "",
+    lambda self: np.logical_not(self),
+    doc="Where the input is zero.",
+    example="torch.logical_not(tensor([-1.5, 0., 2.5]))",
+)
 for _entry in (logical_and, logical_or, logical_xor):
     expose_of_tensors(_entry)
 expose(logical_not)
@@ -124,27 +164,36 @@ for _entry in (logical_and, logical_or, logical_xor, logical_not):
     methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_memory)
 
 
-def _bitwise(name: str, symbol: str, ufunc: Any, *refused: str) -> None:
+def _bitwise(name: str, symbol: str, ufunc: Any, doc: str, *refused: str) -> None:
     entry = pointwise(
         name,
         "",
         lambda self, other: ufunc(self, other),
         refused=refusing("float", "complex", *refused),
+        doc=doc,
+        example=f"torch.{name}(tensor([3, 1, 2]), tensor([1, 2, 3]))",
     )
     expose(entry, inplace=True)
     operators[symbol] = lambda left, right: entry.apply(left, right)
     inplace_operators[symbol] = methods[f"{name}_"]
 
 
-_bitwise("bitwise_and", "&", np.bitwise_and)
-_bitwise("bitwise_or", "|", np.bitwise_or)
-_bitwise("bitwise_xor", "^", np.bitwise_xor)
-_bitwise("bitwise_left_shift", "<<", np.left_shift, "bool")
-_bitwise("bitwise_right_shift", ">>", np.right_shift, "bool")
+_bitwise("bitwise_and", "&", np.bitwise_and, "The bits that both integers have.")
+_bitwise("bitwise_or", "|", np.bitwise_or, "The bits that at least one integer has.")
+_bitwise("bitwise_xor", "^", np.bitwise_xor, "The bits that exactly one integer has.")
+_bitwise("bitwise_left_shift", "<<", np.left_shift, "The bits moved up by `other` places.", "bool")
+_bitwise(
+    "bitwise_right_shift", ">>", np.right_shift, "The bits moved down by `other` places.", "bool"
+)
 
 
 bitwise_not = pointwise(
-    "bitwise_not", "", lambda self: np.invert(self), refused=refusing("float", "complex")
+    "bitwise_not",
+    "",
+    lambda self: np.invert(self),
+    refused=refusing("float", "complex"),
+    doc="The bits turned; for bools, the opposite.",
+    example="torch.bitwise_not(tensor([3, 1, 2]))",
 )
 expose(bitwise_not, inplace=True)
 
@@ -158,14 +207,50 @@ unary_operators["~"] = _inverted
 
 # --- questions about values ---------------------------------------------------------------------
 
-isnan = pointwise("isnan", "", lambda self: np.isnan(self))
-isinf = pointwise("isinf", "", lambda self: np.isinf(self))
-isfinite = pointwise("isfinite", "", lambda self: np.isfinite(self))
+isnan = pointwise(
+    "isnan",
+    "",
+    lambda self: np.isnan(self),
+    doc="Where the input is nan.",
+    example="torch.isnan(tensor([1., inf, nan]))",
+)
+isinf = pointwise(
+    "isinf",
+    "",
+    lambda self: np.isinf(self),
+    doc="Where the input is infinite.",
+    example="torch.isinf(tensor([1., inf, nan]))",
+)
+isfinite = pointwise(
+    "isfinite",
+    "",
+    lambda self: np.isfinite(self),
+    doc="Where the input is neither infinite nor nan.",
+    example="torch.isfinite(tensor([-1.5, 0., 2.5]))",
+)
 _NO_COMPLEX = refusing("complex", raises="RuntimeError")
-isposinf = pointwise("isposinf", "", lambda self: np.equal(self, np.inf), refused=_NO_COMPLEX)
-isneginf = pointwise("isneginf", "", lambda self: np.equal(self, -np.inf), refused=_NO_COMPLEX)
+isposinf = pointwise(
+    "isposinf",
+    "",
+    lambda self: np.equal(self, np.inf),
+    refused=_NO_COMPLEX,
+    doc="Where the input is inf.",
+    example="torch.isposinf(tensor([1., inf, nan]))",
+)
+isneginf = pointwise(
+    "isneginf",
+    "",
+    lambda self: np.equal(self, -np.inf),
+    refused=_NO_COMPLEX,
+    doc="Where the input is -inf.",
+    example="torch.isneginf(tensor([1., inf, nan]))",
+)
 signbit = pointwise(
-    "signbit", "", lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self)
+    "signbit",
+    "",
+    lambda self: np.signbit(self) if self.dtype.kind != "b" else np.zeros_like(self),
+    doc="Where the input's sign is negative, also for -0.",
+    example="torch.signbit(tensor([-1.5, 0., 2.5]))",
 )
 for _entry in (isnan, isinf, isfinite, isposinf, isneginf, signbit):
     expose(_entry)
@@ -190,6 +275,8 @@ def isclose(
 ) -> Tensor:
     """Where `|input - other| <= atol + rtol * |other|`. Raises E203 where the dtypes differ, E204
     for a negative tolerance.
+
+    Example: torch.isclose(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_tensors("isclose", input=input, other=other)
     check_same_dtype("isclose", input, other)
@@ -208,17 +295,25 @@ def isclose(
 
 
 @function("allclose", method=True)
+@effects(READS)
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> bool:
-    """Whether `isclose` holds everywhere."""
+    """Whether `isclose` holds everywhere.
+
+    Example: torch.allclose(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_batched("allclose", input, other)
     return bool(isclose(input, other, rtol, atol, equal_nan).array.all())
 
 
 @function("equal", method=True)
+@effects(READS)
 def equal(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same shape and the same values, of whatever dtype."""
+    """Whether two tensors have the same shape and the same values, of whatever dtype.
+
+    Example: torch.equal(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_tensors("equal", input=input, other=other)
     refuse_batched("equal", input, other)
     if input.array.shape != other.array.shape:
@@ -241,6 +336,7 @@ heaviside = pointwise(
     self=_no_step,
     values=_no_step,
     refused=_NO_COMPLEX,
+    loop=SCALAR,
 )
 
 
@@ -248,6 +344,8 @@ heaviside = pointwise(
 def heaviside_(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is 0. Raises E203
     where the dtypes differ.
+
+    Example: torch.heaviside(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     refuse_out("heaviside", out)
     check_tensors("heaviside", input=input, values=values)
@@ -269,6 +367,7 @@ choose = pointwise(
     constant=("condition",),
     self=lambda grad, condition: where(condition, grad, 0.0),
     other=lambda grad, condition: where(condition, 0.0, grad),
+    numpy="where",
 )
 
 
@@ -307,6 +406,10 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
     dimension.
 
     Raises E203 for a condition that is not bool.
+
+    Conventions: The branch not taken has gradient 0, and further back 0 * inf is nan.
+
+    Example: torch.where(tensor([True, False, True]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     refuse_out("where", out)
     if input is None and other is None:
@@ -319,5 +422,10 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
 
 @method("where")
 def where_method(self: Any, condition: Tensor, other: Any) -> Tensor:
-    """The tensor where the condition holds, `other` elsewhere."""
+    """The tensor where the condition holds, `other` elsewhere.
+
+    Conventions: The branch not taken has gradient 0, and further back 0 * inf is nan.
+
+    Example: torch.where(tensor([True, False, True]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     return _checked_where(condition, self, other)

@@ -28,9 +28,9 @@ from gradcli.ops.arithmetic.conjugate import (
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import (
     expose,
+    expose_written,
     function,
     in_place,
-    methods,
     refuse_out,
     setters,
     tensor_property,
@@ -110,6 +110,8 @@ views.view_as_complex = lambda tensor: view_as_complex.apply(tensor)
 def view_as_real_(input: Tensor) -> Tensor:
     """A complex tensor's real and imaginary parts as a new last dimension of size 2; it shares the
     memory. Raises E203 for other tensors, and for a conjugate.
+
+    Example: torch.view_as_real(tensor([1.+2.j, 3.j]))
     """
     check_tensors("view_as_real", input=input)
     _check_complex("view_as_real", input)
@@ -127,6 +129,8 @@ def view_as_complex_(input: Tensor) -> Tensor:
     """A complex tensor on the memory of a real one, whose last dimension holds the two parts.
     Raises E203 for integers, E301 where the last dimension's size is not 2 or its elements do not
     lie beside each other.
+
+    Example: torch.view_as_complex(tensor([[2., 1.], [1., 3.]]))
     """
     check_tensors("view_as_complex", input=input)
     if input.dtype not in (dtypes.float32, dtypes.float64):
@@ -153,7 +157,10 @@ def _check_complex(name: str, input: Tensor) -> None:
 @tensor_property("real")
 @function("real")
 def real(input: Tensor) -> Tensor:
-    """The real part, a view of the tensor; a real tensor itself."""
+    """The real part, a view of the tensor; a real tensor itself.
+
+    Example: torch.real(tensor([0.5, 1., 2.5]))
+    """
     check_tensors("real", input=input)
     result: Tensor = real_part(input) if input.dtype.is_complex else input
     return result
@@ -162,7 +169,10 @@ def real(input: Tensor) -> Tensor:
 @tensor_property("imag")
 @function("imag")
 def imag(input: Tensor) -> Tensor:
-    """The imaginary part, a view of the tensor. Raises E203 for a real tensor."""
+    """The imaginary part, a view of the tensor. Raises E203 for a real tensor.
+
+    Example: torch.imag(tensor([1.+2.j, 3.j]))
+    """
     check_tensors("imag", input=input)
     _check_complex("imag", input)
     result: Tensor = imaginary_part(input)
@@ -187,6 +197,8 @@ setters["imag"] = _set_imag
 def conj_(input: Tensor) -> Tensor:
     """The complex conjugate, a view: what is written to it is written to the tensor, conjugated. A
     real tensor itself.
+
+    Example: torch.conj(tensor([0.5, 1., 2.5]))
     """
     check_tensors("conj", input=input)
     return conj(input)
@@ -194,39 +206,56 @@ def conj_(input: Tensor) -> Tensor:
 
 @function("conj_physical", method=True)
 def conj_physical_(input: Tensor, *, out: Any = None) -> Tensor:
-    """The complex conjugate, copied at once; a real tensor itself."""
+    """The complex conjugate, copied at once; a real tensor itself.
+
+    Example: torch.conj_physical(tensor([0.5, 1., 2.5]))
+    """
     refuse_out("conj_physical", out)
     check_tensors("conj_physical", input=input)
     return conj_physical.apply(input) if input.dtype.is_complex else input
 
 
-methods["conj_physical_"] = in_place("conj_physical", lambda self: conj_physical_written(self))
+expose_written(
+    "conj_physical", in_place("conj_physical", lambda self: conj_physical_written(self)), True
+)
 
 
 @function("resolve_conj", method=True)
 def resolve_conj(input: Tensor) -> Tensor:
-    """A copy of what `conj()` returned; any other tensor itself."""
+    """A copy of what `conj()` returned; any other tensor itself.
+
+    Example: torch.resolve_conj(tensor([0.5, 1., 2.5]))
+    """
     check_tensors("resolve_conj", input=input)
     return clone.apply(input) if _is_conjugate(input) else input
 
 
 @function("resolve_neg", method=True)
 def resolve_neg(input: Tensor) -> Tensor:
-    """A copy of a view that shows its memory negated; any other tensor itself."""
+    """A copy of a view that shows its memory negated; any other tensor itself.
+
+    Example: torch.resolve_neg(tensor([0.5, 1., 2.5]))
+    """
     check_tensors("resolve_neg", input=input)
     return clone.apply(input) if reflection_of(input)[1] else input
 
 
 @function("is_conj", method=True)
 def is_conj(input: Tensor) -> bool:
-    """Whether the tensor is what `conj()` returned, or a view of that."""
+    """Whether the tensor is what `conj()` returned, or a view of that.
+
+    Example: torch.is_conj(tensor([0.5, 1., 2.5]))
+    """
     check_tensors("is_conj", input=input)
     return _is_conjugate(input)
 
 
 @function("is_neg", method=True)
 def is_neg(input: Tensor) -> bool:
-    """Whether the tensor is a view that shows its memory negated, as a conjugate's `imag` does."""
+    """Whether the tensor is a view that shows its memory negated, as a conjugate's `imag` does.
+
+    Example: torch.is_neg(tensor([0.5, 1., 2.5]))
+    """
     check_tensors("is_neg", input=input)
     return reflection_of(input)[1]
 
@@ -302,6 +331,8 @@ def _check_parts(name: str, first: Tensor, second: Tensor) -> None:
 def complex_of_parts(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
     """The complex tensor of two real ones, broadcast. Raises E203 where their dtypes differ or are
     neither float32 nor float64.
+
+    Example: torch.complex(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     refuse_out("complex", out)
     check_tensors("complex", real=real, imag=imag)
@@ -313,6 +344,8 @@ def complex_of_parts(real: Tensor, imag: Tensor, *, out: Any = None) -> Tensor:
 def polar_(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """The complex tensor of two real ones, its magnitudes and angles. Raises E203 where their
     dtypes differ or are neither float32 nor float64.
+
+    Example: torch.polar(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     refuse_out("polar", out)
     check_tensors("polar", abs=abs, angle=angle)
@@ -338,5 +371,13 @@ def _angle_rule(grad: Any, self: Any) -> Any:
     return where(self == 0, 0.0, grad * self / abs_(self) ** 2 * 1j)
 
 
-angle = pointwise("angle", "AngleBackward0", _angle_array, floating=True, self=_angle_rule)
+angle = pointwise(
+    "angle",
+    "AngleBackward0",
+    _angle_array,
+    floating=True,
+    self=_angle_rule,
+    doc="The angle of complex numbers; pi for negative real ones.",
+    example="torch.angle(tensor([0.5, 1., 2.5]))",
+)
 expose(angle)

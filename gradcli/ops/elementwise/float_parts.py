@@ -18,6 +18,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -36,12 +37,16 @@ ldexp: Op = pointwise(
     floating=True,
     self=lambda grad, other: grad * conj(_power_of_two(other)),
     other=lambda grad, result: grad * conj(result) * math.log(2),
+    loop=STEPS,
 )
 
 
-@function("ldexp", method=True, inplace=True)
+@function("ldexp", method=True, inplace_function=True)
 def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
-    """`input * 2 ** other`."""
+    """`input * 2 ** other`.
+
+    Example: torch.ldexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("ldexp", out)
     check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
@@ -75,6 +80,8 @@ _FREXP = return_type("frexp", ("mantissa", "exponent"))
 def frexp_(input: Tensor, *, out: Any = None) -> Any:
     """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
     E203 for integers.
+
+    Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
     refuse_out("frexp", out)
     check_tensors("frexp", input=input)
@@ -90,5 +97,7 @@ nextafter: Op = pointwise(
     self=lambda grad, self, other: where(self != other, grad, 0.0),
     other=lambda grad: zeros_like(grad),
     refused=NOT_FLOATING,
+    doc="The next floating number after the input towards `other`.",
+    example="torch.nextafter(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 expose_of_tensors(nextafter, inplace=True)

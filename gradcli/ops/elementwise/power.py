@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, inplace_operators, operators
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -95,8 +96,50 @@ def _power_rule_self(grad: Any, self: Any, exponent: Any) -> Any:
     return grad * conj(exponent * pow_number(self, exponent - 1))
 
 
+_POWER = Hazard(
+    values=(
+        (
+            lambda self, exponent: self == 0 and exponent < 0,
+            "division by zero",
+            "a negative power of 0 divides by 0",
+        ),
+        (
+            lambda self, exponent: self < 0 and exponent % 1 > 0,
+            "root of a negative",
+            "a power that is no integer is not defined below 0",
+        ),
+    ),
+    slopes=(
+        (
+            lambda self, exponent: self == 0 and exponent < 1,
+            "the slope of such a power at 0 is infinite",
+        ),
+    ),
+    steep=True,
+)
+_POWER_OF_NUMBER = Hazard(
+    values=(
+        (
+            lambda base, exponent: base == 0 and exponent < 0,
+            "division by zero",
+            "a negative power of 0 divides by 0",
+        ),
+        (
+            lambda base, exponent: base < 0 and exponent % 1 > 0,
+            "root of a negative",
+            "a power that is no integer is not defined below 0",
+        ),
+    ),
+    steep=True,
+)
+
 pow_number = pointwise(
-    "pow", "PowBackward0", lambda self, exponent: _power(self, exponent), self=_power_rule_self
+    "pow",
+    "PowBackward0",
+    lambda self, exponent: _power(self, exponent),
+    self=_power_rule_self,
+    hazard=_POWER,
+    loop=WIDE,
 )
 
 
@@ -120,6 +163,8 @@ pow_tensor = pointwise(
     self=_power_rule_base,
     exponent=_power_rule_exponent,
     refused=refusing("bool"),
+    hazard=_POWER,
+    loop=WIDE,
 )
 
 
@@ -142,6 +187,8 @@ pow_base = pointwise(
     lambda exponent, base: in_row_order(_power(base, exponent)),
     exponent=_exponential_rule,
     refused=refusing("bool"),
+    hazard=_POWER_OF_NUMBER,
+    loop=WIDE,
 )
 
 
@@ -152,7 +199,12 @@ def _no_operand(input: Any, exponent: Any) -> tuple[str, Any]:
 
 @function("pow", method=True, inplace=True)
 def power(input: Any, exponent: Any) -> Tensor:
-    """`input ** exponent`; one of the two may be a number."""
+    """The input to a power. One of the two may be a number.
+
+    Conventions: 0 ** 0 is 1, with gradient 0 for base and exponent.
+
+    Example: torch.pow(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     if type(exponent) is Tensor:
         if type(input) is Tensor:
             return pow_tensor.apply(input, exponent)
@@ -170,9 +222,13 @@ def power(input: Any, exponent: Any) -> Tensor:
     return pow_number.apply(tensor, number)
 
 
-@function("square", method=True, inplace=True)
+@function("square", method=True, inplace_function=True)
+@in_numpy("square")
 def square(input: Tensor) -> Tensor:
-    """`input ** 2`, by the same entry as the operator."""
+    """`input ** 2`, by the same entry as the operator.
+
+    Example: torch.square(tensor([0.5, 1., 2.]))
+    """
     check_tensors("square", input=input)
     return power(input, 2)
 

@@ -14,15 +14,32 @@ from gradcli.ops.binding.arguments import check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.promotion import NUMBERS
+from gradcli.ops.definition.doc import READS, SCALAR, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view
 
 _NO_INTEGERS = refusing("float", "complex", "bool")
-gcd = pointwise("gcd", "", lambda self, other: np.gcd(self, other), refused=_NO_INTEGERS)
-lcm = pointwise("lcm", "", lambda self, other: np.lcm(self, other), refused=_NO_INTEGERS)
+gcd = pointwise(
+    "gcd",
+    "",
+    lambda self, other: np.gcd(self, other),
+    refused=_NO_INTEGERS,
+    doc="The greatest common divisor of integers.",
+    example="torch.gcd(tensor([3, 1, 2]), tensor([6, 4, 3]))",
+    loop=SCALAR,
+)
+lcm = pointwise(
+    "lcm",
+    "",
+    lambda self, other: np.lcm(self, other),
+    refused=_NO_INTEGERS,
+    doc="The least common multiple of integers.",
+    example="torch.lcm(tensor([3, 1, 2]), tensor([6, 4, 3]))",
+    loop=SCALAR,
+)
 for _entry in (gcd, lcm):
-    expose_of_tensors(_entry, inplace=True)
+    expose_of_tensors(_entry, inplace_function=True)
 
 
 _NEITHER_ORDERED = refusing("bool", "complex", raises="RuntimeError")
@@ -32,7 +49,10 @@ _NEITHER_ORDERED = refusing("bool", "complex", raises="RuntimeError")
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
-    """Where an element is among the test elements; one of the two may be a number."""
+    """Where an element is among the test elements; one of the two may be a number.
+
+    Example: torch.isin(tensor([3, 1, 2]), tensor([6, 4, 3]))
+    """
     if type(elements) is not Tensor:
         check_tensors("isin", test_elements=test_elements)
     given = {"elements": elements, "test_elements": test_elements}
@@ -53,14 +73,21 @@ def isin(
 
 @function("isreal", method=True)
 def isreal(input: Tensor) -> Tensor:
-    """Where the imaginary part is 0; everywhere in a real tensor."""
+    """Where the imaginary part is 0; everywhere in a real tensor.
+
+    Example: torch.isreal(tensor([3, 1, 2]))
+    """
     check_tensors("isreal", input=input)
     return Tensor(np.isreal(input.array))
 
 
 @function("is_nonzero", method=True)
+@effects(READS)
 def is_nonzero(input: Tensor) -> bool:
-    """Whether a tensor's one element is not 0. Raises E203 where there is not exactly one."""
+    """Whether a tensor's one element is not 0. Raises E203 where there is not exactly one.
+
+    Example: torch.is_nonzero(tensor([2.]))
+    """
     check_tensors("is_nonzero", input=input)
     if input.array.size != 1:
         raise GradcliError("E203", f"is_nonzero(): the tensor has {input.array.size} elements")
@@ -69,21 +96,30 @@ def is_nonzero(input: Tensor) -> bool:
 
 @function("is_same_size", method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have one shape."""
+    """Whether two tensors have one shape.
+
+    Example: torch.is_same_size(tensor([3, 1, 2]), tensor([6, 4, 3]))
+    """
     check_tensors("is_same_size", input=input, other=other)
     return bool(input.array.shape == other.array.shape)
 
 
 @function("is_signed", method=True)
 def is_signed(input: Tensor) -> bool:
-    """Whether the dtype has negative values."""
+    """Whether the dtype has negative values.
+
+    Example: torch.is_signed(tensor([3, 1, 2]))
+    """
     check_tensors("is_signed", input=input)
     return input.dtype.is_signed
 
 
 @function("broadcast_shapes")
 def broadcast_shapes(*shapes: Any) -> Size:
-    """The shape that shapes broadcast to. Raises E301 where they do not."""
+    """The shape that shapes broadcast to. Raises E301 where they do not.
+
+    Example: torch.broadcast_shapes((2, 1), (3,))
+    """
     plain = [sizes_of("broadcast_shapes", (shape,)) for shape in shapes]
     try:
         return Size(np.broadcast_shapes(*plain))

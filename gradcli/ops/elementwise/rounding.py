@@ -20,17 +20,28 @@ from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import isfinite
 
 
-def _steps(name: str, node_name: str, ufunc: Any) -> Op:
+def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
     def forward(self: Any) -> Any:
         check_real(name, self)
         return self.copy() if self.dtype.kind in "iu" else ufunc(self)
 
-    return pointwise(name, node_name, forward, self=lambda grad: zeros_like(grad))
+    return pointwise(
+        name,
+        node_name,
+        forward,
+        self=lambda grad: zeros_like(grad),
+        doc=doc,
+        example=f"torch.{name}(tensor([-1.5, 0., 2.5]))",
+        conventions="The gradient is 0 everywhere: a value constant between its steps.",
+        numpy=ufunc.__name__,
+    )
 
 
-floor = _steps("floor", "FloorBackward0", np.floor)
-ceil = _steps("ceil", "CeilBackward0", np.ceil)
-trunc = _steps("trunc", "TruncBackward0", np.trunc)
+floor = _steps(
+    "floor", "FloorBackward0", np.floor, "The largest integer that is not above the input."
+)
+ceil = _steps("ceil", "CeilBackward0", np.ceil, "The smallest integer that is not below the input.")
+trunc = _steps("trunc", "TruncBackward0", np.trunc, "The input without its fraction.")
 
 
 def _frac_array(self: Any) -> Any:
@@ -43,7 +54,14 @@ def _frac_array(self: Any) -> Any:
     return self - np.trunc(self)
 
 
-frac = pointwise("frac", "FracBackward0", _frac_array, self=lambda grad: grad)
+frac = pointwise(
+    "frac",
+    "FracBackward0",
+    _frac_array,
+    self=lambda grad: grad,
+    doc="The input's fraction, with its sign.",
+    example="torch.frac(tensor([-1.5, 0., 2.5]))",
+)
 
 # --- round --------------------------------------------------------------------------------------
 
@@ -60,14 +78,21 @@ def _round_decimals(self: Any, decimals: int) -> Any:
 
 
 round_to_decimals = pointwise(
-    "round", "RoundBackward1", _round_decimals, self=lambda grad: zeros_like(grad)
+    "round",
+    "RoundBackward1",
+    _round_decimals,
+    self=lambda grad: zeros_like(grad),
 )
 
 
-@function("round", method=True, inplace=True)
+@function("round", method=True, inplace_function=True)
 def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Tensor:
     """The nearest integers, a half to the even one; or to a number of decimals, which may be
     negative. Raises E203 for decimals of integers.
+
+    Conventions: A half goes to the even neighbour. The gradient is 0 everywhere.
+
+    Example: torch.round(tensor([-1.5, 0., 2.5]))
     """
     refuse_out("round", out)
     check_tensors("round", input=input)
@@ -80,7 +105,12 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
 
 @function("round", module="torch.special")
 def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
-    """As `round`, always with a number of decimals."""
+    """As `round`, always with a number of decimals.
+
+    Conventions: A half goes to the even neighbour. The gradient is 0 everywhere.
+
+    Example: torch.special.round(tensor([-1.5, 0., 2.5]))
+    """
     return round_(input, decimals=decimals, out=out)
 
 
@@ -118,20 +148,25 @@ nan_to_num = pointwise(
     _nan_to_num_array,
     # What was replaced is constant.
     self=lambda grad, self: grad * isfinite(self),
+    doc="The input with nan and infinities replaced by numbers.",
+    example="torch.nan_to_num(tensor([1., inf, nan]))",
 )
 
 
 @function("positive", method=True)
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself. Raises E203 for bools."""
+    """The tensor itself. Raises E203 for bools.
+
+    Example: torch.positive(tensor([0.5, 1., 2.]))
+    """
     check_tensors("positive", input=input)
     if input.dtype.category == "bool":
         raise GradcliError("E203", "positive() is not defined for bool tensors")
     return input
 
 
-expose(floor, inplace=True)
-expose(ceil, inplace=True)
-expose(trunc, "trunc", "fix", inplace=True)
-expose(frac, inplace=True)
-expose(nan_to_num, inplace=True)
+expose(floor, inplace_function=True)
+expose(ceil, inplace_function=True)
+expose(trunc, "trunc", "fix", inplace_function=True)
+expose(frac, inplace_function=True)
+expose(nan_to_num, inplace_function=True)

@@ -18,7 +18,8 @@ from gradcli.kernels import vector_math
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single
-from gradcli.ops.binding.catalogue import expose, in_place, methods
+from gradcli.ops.binding.catalogue import expose, expose_written, in_place
+from gradcli.ops.definition.doc import Hazard, Test
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Op, pointwise
 
@@ -30,6 +31,9 @@ exp = pointwise(
     lambda self: vector_math.exp(self),
     floating=True,
     self=lambda grad, result: grad * conj(result),
+    doc="e to the power of the input.",
+    example="torch.exp(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(steep=True),
 )
 
 exp2 = pointwise(
@@ -38,6 +42,8 @@ exp2 = pointwise(
     lambda self: vector_math.exp2(self),
     floating=True,
     self=lambda grad, result: grad * conj(result) * math.log(2),
+    doc="2 to the power of the input.",
+    example="torch.exp2(tensor([0.5, 1., 2.]))",
 )
 
 expm1 = pointwise(
@@ -46,9 +52,23 @@ expm1 = pointwise(
     lambda self: vector_math.expm1(self),
     floating=True,
     self=lambda grad, result: grad * (conj(result) + 1),
+    doc="`exp(input) - 1`, exact near 0.",
+    example="torch.expm1(tensor([0.5, 1., 2.]))",
 )
 
 # --- logarithms ---------------------------------------------------------------------------------
+
+
+def _logarithm(name: str, edge: int, below: Test, at_edge: Test) -> Hazard:
+    """Below the edge a logarithm is not defined; there it is -inf, and so steep."""
+    return Hazard(
+        values=(
+            (below, f"{name} of a negative", f"{name} is not defined below {edge}"),
+            (at_edge, f"{name} of zero", f"{name} falls to -inf at {edge}"),
+        ),
+        slopes=((at_edge, f"the slope of {name} at {edge} is infinite"),),
+    )
+
 
 log = pointwise(
     "log",
@@ -56,6 +76,9 @@ log = pointwise(
     lambda self: vector_math.log(self),
     floating=True,
     self=lambda grad, self: grad / conj(self),
+    doc="The natural logarithm.",
+    example="torch.log(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log2 = pointwise(
@@ -64,6 +87,9 @@ log2 = pointwise(
     lambda self: vector_math.log2(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(2)),
+    doc="The logarithm to base 2.",
+    example="torch.log2(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log2", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log10 = pointwise(
@@ -72,6 +98,9 @@ log10 = pointwise(
     lambda self: vector_math.log10(self),
     floating=True,
     self=lambda grad, self: grad / (conj(self) * math.log(10)),
+    doc="The logarithm to base 10.",
+    example="torch.log10(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log10", 0, lambda self: self < 0, lambda self: self == 0),
 )
 
 log1p = pointwise(
@@ -80,6 +109,9 @@ log1p = pointwise(
     lambda self: vector_math.log1p(self),
     floating=True,
     self=lambda grad, self: grad / conj(self + 1),
+    doc="`log(1 + input)`, exact near 0.",
+    example="torch.log1p(tensor([0.5, 1., 2.]))",
+    hazard=_logarithm("log1p", -1, lambda self: self < -1, lambda self: self == -1),
 )
 
 # --- roots --------------------------------------------------------------------------------------
@@ -91,6 +123,13 @@ sqrt = pointwise(
     floating=True,
     # At 0 it is inf, the limit.
     self=lambda grad, result: grad / (conj(result) * 2),
+    doc="The square root.",
+    example="torch.sqrt(tensor([0.5, 1., 2.]))",
+    conventions="At 0 the gradient is inf, the limit: mask the input, not the result.",
+    hazard=Hazard(
+        values=((lambda self: self < 0, "sqrt of a negative", "sqrt is not defined below 0"),),
+        slopes=((lambda self: self == 0, "the slope of sqrt at 0 is infinite"),),
+    ),
 )
 
 
@@ -105,6 +144,16 @@ rsqrt = pointwise(
     lambda self: 1 / np.sqrt(self),
     floating=True,
     self=lambda grad, result: grad * -0.5 * conj(_cube(result)),
+    doc="1 over the square root.",
+    example="torch.rsqrt(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(
+        values=(
+            (lambda self: self < 0, "rsqrt of a negative", "rsqrt is not defined below 0"),
+            (lambda self: self == 0, "division by zero", "rsqrt divides by 0"),
+        ),
+        slopes=((lambda self: self == 0, "the slope of rsqrt at 0 is infinite"),),
+    ),
+    numpy="(1 / np.sqrt({0}))",
 )
 
 
@@ -116,6 +165,8 @@ sin = pointwise(
     lambda self: vector_math.sin(self),
     floating=True,
     self=lambda grad, self: grad * conj(cos(self)),
+    doc="The sine of an angle in radians.",
+    example="torch.sin(tensor([0.5, 1., 2.]))",
 )
 
 cos: Op = pointwise(
@@ -124,6 +175,8 @@ cos: Op = pointwise(
     lambda self: vector_math.cos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(sin(self)),
+    doc="The cosine of an angle in radians.",
+    example="torch.cos(tensor([0.5, 1., 2.]))",
 )
 
 tan = pointwise(
@@ -132,6 +185,8 @@ tan = pointwise(
     lambda self: vector_math.tan(self),
     floating=True,
     self=lambda grad, result: grad * conj(result**2 + 1),
+    doc="The tangent of an angle in radians.",
+    example="torch.tan(tensor([0.5, 1., 2.]))",
 )
 
 asin = pointwise(
@@ -140,6 +195,13 @@ asin = pointwise(
     lambda self: vector_math.arcsin(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(-self * self + 1)),
+    doc="The angle whose sine is the input.",
+    example="torch.asin(tensor([-0.5, 0., 0.5]))",
+    hazard=Hazard(
+        values=((lambda self: abs(self) > 1, "asin out of range", "asin is defined from -1 to 1"),),
+        slopes=((lambda self: abs(self) == 1, "the slope of asin at {self:g} is infinite"),),
+    ),
+    numpy="arcsin",
 )
 
 acos = pointwise(
@@ -148,6 +210,13 @@ acos = pointwise(
     lambda self: vector_math.arccos(self),
     floating=True,
     self=lambda grad, self: grad * -conj(rsqrt(-self * self + 1)),
+    doc="The angle whose cosine is the input.",
+    example="torch.acos(tensor([-0.5, 0., 0.5]))",
+    hazard=Hazard(
+        values=((lambda self: abs(self) > 1, "acos out of range", "acos is defined from -1 to 1"),),
+        slopes=((lambda self: abs(self) == 1, "the slope of acos at {self:g} is infinite"),),
+    ),
+    numpy="arccos",
 )
 
 atan = pointwise(
@@ -156,6 +225,9 @@ atan = pointwise(
     lambda self: vector_math.arctan(self),
     floating=True,
     self=lambda grad, self: grad / conj(self * self + 1),
+    doc="The angle whose tangent is the input.",
+    example="torch.atan(tensor([0.5, 1., 2.]))",
+    numpy="arctan",
 )
 
 deg2rad = pointwise(
@@ -165,6 +237,8 @@ deg2rad = pointwise(
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
     refused=refusing("complex", raises="RuntimeError"),
+    doc="Degrees as radians.",
+    example="torch.deg2rad(tensor([0.5, 1., 2.]))",
 )
 
 rad2deg = pointwise(
@@ -174,6 +248,8 @@ rad2deg = pointwise(
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
     refused=refusing("complex", raises="RuntimeError"),
+    doc="Radians as degrees.",
+    example="torch.rad2deg(tensor([0.5, 1., 2.]))",
 )
 
 # --- hyperbolic functions -----------------------------------------------------------------------
@@ -184,6 +260,8 @@ sinh = pointwise(
     lambda self: vector_math.sinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(cosh(self)),
+    doc="The hyperbolic sine.",
+    example="torch.sinh(tensor([0.5, 1., 2.]))",
 )
 
 cosh: Op = pointwise(
@@ -192,6 +270,8 @@ cosh: Op = pointwise(
     lambda self: vector_math.cosh(self),
     floating=True,
     self=lambda grad, self: grad * conj(sinh(self)),
+    doc="The hyperbolic cosine.",
+    example="torch.cosh(tensor([0.5, 1., 2.]))",
 )
 
 tanh_backward: Op = pointwise(
@@ -208,6 +288,8 @@ tanh = pointwise(
     lambda self: vector_math.tanh(self),
     floating=True,
     self=lambda grad, result: tanh_backward(grad, result),
+    doc="The hyperbolic tangent.",
+    example="torch.tanh(tensor([0.5, 1., 2.]))",
 )
 
 asinh = pointwise(
@@ -216,6 +298,9 @@ asinh = pointwise(
     lambda self: np.arcsinh(self),
     floating=True,
     self=lambda grad, self: grad * conj(rsqrt(self**2 + 1)),
+    doc="The inverse hyperbolic sine.",
+    example="torch.asinh(tensor([0.5, 1., 2.]))",
+    numpy="arcsinh",
 )
 
 
@@ -231,6 +316,13 @@ acosh = pointwise(
     lambda self: np.arccosh(self),
     floating=True,
     self=_acosh_rule,
+    doc="The inverse hyperbolic cosine.",
+    example="torch.acosh(tensor([1., 2.]))",
+    hazard=Hazard(
+        values=((lambda self: self < 1, "acosh out of range", "acosh is not defined below 1"),),
+        slopes=((lambda self: self == 1, "the slope of acosh at 1 is infinite"),),
+    ),
+    numpy="arccosh",
 )
 
 atanh = pointwise(
@@ -239,6 +331,19 @@ atanh = pointwise(
     lambda self: vector_math.arctanh(self),
     floating=True,
     self=lambda grad, self: grad * 1 / conj(1 - self**2),
+    doc="The inverse hyperbolic tangent.",
+    example="torch.atanh(tensor([-0.5, 0., 0.5]))",
+    hazard=Hazard(
+        values=(
+            (
+                lambda self: abs(self) >= 1,
+                "atanh out of range",
+                "atanh is defined between -1 and 1",
+            ),
+        ),
+        slopes=((lambda self: abs(self) == 1, "the slope of atanh at {self:g} is infinite"),),
+    ),
+    numpy="arctanh",
 )
 
 # --- the logistic function ----------------------------------------------------------------------
@@ -262,6 +367,12 @@ sigmoid = pointwise(
     lambda self: in_single(_logistic, self),
     floating=True,
     self=lambda grad, result: sigmoid_backward(grad, result),
+    doc="The logistic function: `1 / (1 + exp(-input))`.",
+    example="torch.sigmoid(tensor([0.5, 1., 2.]))",
+    numpy="""\
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+""",
 )
 
 # --- magnitude and sign -------------------------------------------------------------------------
@@ -285,7 +396,15 @@ def _real_sign_array(self: Any) -> Any:
     return _sign_array(self)
 
 
-sign = pointwise("sign", "SignBackward0", _real_sign_array, self=lambda grad: zeros_like(grad))
+sign = pointwise(
+    "sign",
+    "SignBackward0",
+    _real_sign_array,
+    self=lambda grad: zeros_like(grad),
+    doc="-1, 0 or 1: the sign.",
+    example="torch.sign(tensor([-1.5, 0., 2.5]))",
+    conventions="The gradient is 0 everywhere.",
+)
 
 
 def _sgn_array(self: Any) -> Any:
@@ -309,7 +428,16 @@ def is_complex(value: Any) -> bool:
     return bool(array.dtype.kind == "c")
 
 
-sgn = pointwise("sgn", "SgnBackward0", _sgn_array, self=_sgn_rule)
+sgn = pointwise(
+    "sgn",
+    "SgnBackward0",
+    _sgn_array,
+    self=_sgn_rule,
+    doc="The sign; of a complex number, the number over its magnitude.",
+    example="torch.sgn(tensor([-1.5, 0., 2.5]))",
+    conventions="At 0 the gradient is 0.",
+    numpy="sign",
+)
 
 
 def _abs_array(self: Any) -> Any:
@@ -324,6 +452,9 @@ abs_ = pointwise(
     _abs_array,
     # At 0 it is 0, the middle of the slopes -1 and 1.
     self=lambda grad, self: grad * sgn(self),
+    doc="The magnitude.",
+    example="torch.abs(tensor([-1.5, 0., 2.5]))",
+    conventions="At 0 the gradient is 0, the middle of the slopes -1 and 1.",
 )
 
 
@@ -338,11 +469,13 @@ def _check_abs_in_place(self: Tensor) -> bool:
 # --- what programs write ------------------------------------------------------------------------
 
 for _entry in (exp, log, log2, log10, sqrt, rsqrt, sin, cos, tan, sinh, cosh, tanh):
-    expose(_entry, inplace=True)
-for _entry in (sign, sgn, deg2rad, rad2deg, sigmoid):
+    expose(_entry, inplace_function=True)
+for _entry in (deg2rad, rad2deg, sigmoid):
+    expose(_entry, inplace_function=True)
+for _entry in (sign, sgn):
     expose(_entry, inplace=True)
 for _entry in (asin, acos, atan, asinh, acosh, atanh):
-    expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace=True)
+    expose(_entry, _entry.name, f"arc{_entry.name.removeprefix('a')}", inplace_function=True)
 
 
 def _without_derivative(entry: Op) -> None:
@@ -356,19 +489,20 @@ def _without_derivative(entry: Op) -> None:
         self=no_derivative(
             f"{name}_", f"write it out of place: `x = {name}(x)`", "NotImplementedError"
         ),
+        hazard=entry.hazard,
     )
     for shown in (name, f"arc{name.removeprefix('a')}"):
-        methods[f"{shown}_"] = in_place(shown, written.apply)
+        expose_written(shown, in_place(shown, written.apply), True)
 
 
 for _entry in (asinh, acosh, atanh):
     _without_derivative(_entry)
 for _entry in (exp2, expm1, log1p):
-    expose(_entry, inplace=True)
+    expose(_entry, inplace_function=True)
     expose(_entry, module="torch.special", method=False)
 expose(abs_, "abs", "absolute")
-for _name in ("abs", "absolute"):
-    methods[f"{_name}_"] = in_place("abs", abs_.apply, check=_check_abs_in_place)
+for _name, _is_function in (("abs", True), ("absolute", False)):
+    expose_written(_name, in_place("abs", abs_.apply, check=_check_abs_in_place), _is_function)
 expose(sigmoid, "expit", module="torch.special", method=False)
 for _entry in (tanh, sigmoid):
     expose(_entry, module="torch.nn.functional", method=False)

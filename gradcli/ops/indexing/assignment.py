@@ -15,7 +15,7 @@ from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
-from gradcli.ops.binding.catalogue import function, method, operators
+from gradcli.ops.binding.catalogue import function, operators
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.creation.copies import copy_, fill_
@@ -208,12 +208,15 @@ def _key_of(name: str, tensor: Tensor, indices: Any, values: Any, accumulate: bo
 def index_put_(
     input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
-    """The tensor with the values at an index, a tuple of index tensors, or added there."""
+    """The tensor with the values at an index, a tuple of index tensors, or added there.
+
+    Example: torch.index_put(tensor([[2., 1.], [1., 3.]]), (tensor([0]), tensor([1])), tensor([5.]))
+    """
     key = _key_of("index_put", input, indices, values, accumulate)
     return index_put.apply(input, values, key, accumulate)
 
 
-@method("index_put_")
+@function("index_put_", method=True)
 def put_in_place(
     self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
@@ -298,7 +301,10 @@ def _replaced(entry: Op, input: Tensor, src: Any, part: Function, place: tuple[A
 
 @function("select_scatter", method=True)
 def select_scatter_(input: Tensor, src: Any, dim: int, index: int) -> Tensor:
-    """The tensor with the part at one position of a dimension replaced."""
+    """The tensor with the part at one position of a dimension replaced.
+
+    Example: torch.select_scatter(tensor([[2., 1.], [1., 3.]]), ones(2), 0, 1)
+    """
     at = normal_dim("select_scatter", dim, input.array.ndim)
     position = checked_position("select_scatter()", index, input.array.shape[at], at)
     return _replaced(select_scatter, input, src, select.forward, (at, position))
@@ -313,7 +319,10 @@ def slice_scatter_(
     end: int | None = None,
     step: int = 1,
 ) -> Tensor:
-    """The tensor with a slice of a dimension replaced."""
+    """The tensor with a slice of a dimension replaced.
+
+    Example: torch.slice_scatter(tensor([[2., 1.], [1., 3.]]), ones(1, 2), 0, 0, 1)
+    """
     at = normal_dim("slice_scatter", dim, input.array.ndim)
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
     place = (at, first, max(first, last), by)
@@ -324,6 +333,9 @@ def slice_scatter_(
 def diagonal_scatter_(
     input: Tensor, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
-    """The tensor with a diagonal replaced."""
+    """The tensor with a diagonal replaced.
+
+    Example: torch.diagonal_scatter(tensor([[2., 1.], [1., 3.]]), zeros(2))
+    """
     dims = diagonal_dims("diagonal_scatter", input.array.ndim, dim1, dim2)
     return _replaced(diagonal_scatter, input, src, diagonal_of, (offset, *dims))

@@ -22,6 +22,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import operators
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.codegen.saved import check_saved
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.shape.slicing import alias, checked_position, select, slice_
 from gradcli.ops.shape.views import unsqueeze
@@ -92,6 +93,7 @@ index: Op = op(
     self=lambda grad, self_sizes, indices: index_put_impl(
         zeros(grad, self_sizes), grad, indices, True
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -144,6 +146,7 @@ def _index_put(name: str, node_name: str, forward: Function) -> Op:
             grad if accumulate else index_put(grad, zeros(grad, ()), indices, False)
         ),
         values=lambda grad, indices: index(grad, indices),
+        effects=(CHECKS,),
     )
 
 

@@ -23,6 +23,7 @@ from gradcli.ops.binding.arguments import checked_values
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.views import expand, reshape
@@ -151,6 +152,7 @@ gather: Op = op(
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that ask for a
     # value's shape, as a write to the value is an error then.
     self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
+    effects=(CHECKS,),
 )
 
 
@@ -161,6 +163,10 @@ def gather_(
     """At each place of the index the element that stands there along the dimension.
 
     Raises E203, E301 or E302 where the index does not fit.
+
+    Conventions: An index that is given twice gets both gradients.
+
+    Example: torch.gather(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 1], [1, 0]]))
     """
     refuse_out("gather", out)
     at = checked_places("gather", input, dim, index)
@@ -173,6 +179,8 @@ def gather_(
 def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tensor:
     """`gather` with the input and the index broadcast but for the dimension; negative positions
     count from the end. Without `dim` both are taken as vectors, and no position is negative.
+
+    Example: torch.take_along_dim(tensor([[2., 1.], [1., 3.]]), tensor([[0], [1]]), 1)
     """
     checked_index("take_along_dim", indices)
     if indices.dtype is dtypes.int32:
@@ -226,6 +234,7 @@ scatter_tensor: Op = op(
     # Where several elements go to one place the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     src=lambda grad, dim, index: gather(grad, dim, index),
+    effects=(CHECKS,),
 )
 
 
@@ -241,6 +250,7 @@ scatter_number: Op = op(
     _scattered_number,
     constant=("index",),
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
+    effects=(CHECKS,),
 )
 
 
@@ -264,6 +274,7 @@ scatter_into_by_tensor: Op = op(
     constant=("index",),
     self=_no_reduced,
     src=_no_reduced,
+    effects=(CHECKS,),
 )
 
 scatter_into_by_number: Op = op(
@@ -272,6 +283,7 @@ scatter_into_by_number: Op = op(
     lambda self, dim, index, value, reduce: _scattered_into(self, dim, index, value, reduce),
     constant=("index",),
     self=_no_reduced,
+    effects=(CHECKS,),
 )
 
 
@@ -308,6 +320,12 @@ def scatter(
     `reduce` "add" or "multiply" joined to what is there.
 
     Raises E203, E301 or E302 where index or source do not fit, E204 for another `reduce`.
+
+    Conventions: Where an index is given twice, one of the values is kept; each gets the gradient.
+
+    Example:
+        torch.scatter(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]), tensor([[1., 0.],
+            [2., 1.]]))
     """
     source = value if src is None else src
     if not isinstance(source, Tensor):
@@ -338,12 +356,18 @@ scatter_add: Op = op(
     constant=("index",),
     self=lambda grad: grad,
     src=lambda grad, dim, index: gather(grad, dim, index),
+    effects=(CHECKS,),
 )
 
 
 @function("scatter_add", method=True, inplace=True, check=check_along)
 def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
-    """The tensor with the source's elements added at the places that the index says."""
+    """The tensor with the source's elements added at the places that the index says.
+
+    Example:
+        torch.scatter_add(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]), tensor([[1.,
+            0.], [2., 1.]]))
+    """
     at = checked_places("scatter_add", input, dim, index, src)
     same_dtype("scatter_add", input, src)
     return scatter_add.apply(input, at, index, src)

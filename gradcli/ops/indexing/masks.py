@@ -18,6 +18,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
+from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.shape.joining import stack_
@@ -74,7 +75,10 @@ masked_fill_tensor: Op = op(
 
 @function("masked_fill", method=True, inplace=True, check=check_graph)
 def masked_fill(input: Tensor, mask: Any, value: Any) -> Tensor:
-    """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays."""
+    """The tensor with a number, or a 0-dim tensor's, where the mask is true. The dtype stays.
+
+    Example: torch.masked_fill(tensor([0.5, 1., 2.]), tensor([True, False, True]), 0.)
+    """
     _checked_mask("masked_fill", input, mask)
     if isinstance(value, (bool, int, float, complex)):
         return masked_fill_number.apply(input, mask, checked_cast(value, input.dtype))
@@ -106,12 +110,16 @@ masked_select: Op = op(
     _select_masked,
     constant=("mask",),
     self=_masked_select_rule,
+    effects=(READS,),
 )
 
 
 @function("masked_select", method=True)
 def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
-    """The elements where the mask is true, as a vector."""
+    """The elements where the mask is true, as a vector.
+
+    Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
+    """
     refuse_out("masked_select", out)
     check_tensors("masked_select", input=input)
     refuse_batched("masked_select", input, mask)
@@ -134,6 +142,7 @@ masked_scatter: Op = op(
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     source=lambda grad, mask, source_sizes: masked_scatter_backward(grad, mask, source_sizes),
+    effects=(CHECKS,),
 )
 
 
@@ -165,6 +174,10 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
     """The tensor with the elements of the source, in order, where the mask is true.
 
     Raises E203 where the dtypes differ, E301 where the source has too few elements.
+
+    Example:
+        torch.masked_scatter(tensor([0.5, 1., 2.]), tensor([True, False, True]), tensor([2., 1.,
+            3.]))
     """
     _checked_mask("masked_scatter", input, mask)
     if not isinstance(source, Tensor):
@@ -187,10 +200,13 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
 
 
 @function("nonzero", method=True)
+@effects(READS)
 def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
     A 0-dim tensor has rows of no columns.
+
+    Example: torch.nonzero(tensor([True, False, True]))
     """
     refuse_out("nonzero", out)
     refuse_batched("nonzero", input)
@@ -202,8 +218,12 @@ def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
 
 
 @function("argwhere", method=True)
+@effects(READS)
 def argwhere(input: Tensor) -> Tensor:
-    """The indices of the elements that are not zero, a row for each."""
+    """The indices of the elements that are not zero, a row for each.
+
+    Example: torch.argwhere(tensor([True, False, True]))
+    """
     return nonzero(input)
 
 
@@ -217,6 +237,7 @@ take: Op = op(
     constant=("index",),
     # The input is kept as PyTorch keeps it: see `gather`.
     self=lambda grad, self, index: put(zeros(grad, self.shape), index, grad, True),
+    effects=(CHECKS,),
 )
 
 
@@ -241,6 +262,7 @@ put: Op = op(
     ),
     # The source is kept as PyTorch keeps it: see `gather`.
     source=lambda grad, index, source: reshape(take(grad, index), source.shape),
+    effects=(CHECKS,),
 )
 
 
@@ -264,16 +286,24 @@ def _checked_flat(name: str, tensor: Tensor, index: Any) -> None:
 
 @function("take", method=True)
 def take_(input: Tensor, index: Any) -> Tensor:
-    """The elements at flat positions, in the index's shape."""
+    """The elements at flat positions, in the index's shape.
+
+    Conventions: An index that is given twice gets both gradients.
+
+    Example: torch.take(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]))
+    """
     _checked_flat("take", input, index)
     return take.apply(input, index)
 
 
 @function("unravel_index")
+@effects(CHECKS)
 def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     """The indices along each dimension of a shape that flat positions in it stand for.
 
     Raises E203 unless the positions are integers, E202 or E204 for what is no shape.
+
+    Example: torch.unravel_index(tensor([1, 5]), (2, 3))
     """
     if not isinstance(indices, Tensor):
         raise GradcliError(
@@ -303,6 +333,8 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
     """The tensor with the source's elements at flat positions, or added there.
 
     Raises E203 where the dtypes differ, E301 where the index and the source do.
+
+    Example: torch.put(tensor([[2., 1.], [1., 3.]]), tensor([0, 3]), tensor([7., 8.]))
     """
     if not isinstance(source, Tensor):
         raise wrong_operand(put, "source", source)
@@ -323,7 +355,10 @@ def put_(input: Tensor, index: Any, source: Any, accumulate: bool = False) -> Te
 
 @function("combinations")
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of `r` elements of a vector in order, a row for each."""
+    """Every choice of `r` elements of a vector in order, a row for each.
+
+    Example: torch.combinations(tensor([1, 2, 3]))
+    """
     if isinstance(r, Tensor) or type(r) is float:
         raise GradcliError("E202", f"combinations(): `r` must be an int, not {type_name(r)}")
     if input.array.ndim != 1 or r < 0:

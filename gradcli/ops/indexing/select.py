@@ -22,6 +22,7 @@ from gradcli.ops.binding.catalogue import function, in_place, method, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
+from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.basic import add_at
 from gradcli.ops.indexing.gather import (
@@ -57,6 +58,8 @@ index_select: Op = op(
     lambda self, dim, index: _select_parts(self, dim, index),
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
+    numpy="np.take({0}, {2}, axis={1})",
+    effects=(CHECKS,),
 )
 
 
@@ -82,6 +85,7 @@ index_add: Op = op(
     constant=("index",),
     self=lambda grad: grad,
     source=_added_rule,
+    effects=(CHECKS,),
 )
 
 
@@ -101,6 +105,7 @@ index_copy: Op = op(
     constant=("index",),
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     source=lambda grad, dim, index, source: expand(index_select(grad, dim, index), source.shape),
+    effects=(CHECKS,),
 )
 
 
@@ -120,6 +125,7 @@ index_fill_number: Op = op(
     constant=("index",),
     keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
+    effects=(CHECKS,),
 )
 
 
@@ -138,6 +144,7 @@ index_fill_tensor: Op = op(
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
     # A part that is filled twice counts once. The engine sums to the value's shape, 0-dim.
     value=lambda grad, dim, index: index_select(grad, dim, _unique(index)),
+    effects=(CHECKS,),
 )
 
 
@@ -162,7 +169,10 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
 
 @function("index_select", method=True)
 def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
-    """The parts at the given positions of a dimension. Raises E302 for one that does not exist."""
+    """The parts at the given positions of a dimension. Raises E302 for one that does not exist.
+
+    Example: torch.index_select(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]))
+    """
     refuse_out("index_select", out)
     check_tensors("index_select", input=input)
     # PyTorch selects along dimension 1 by another route, which has its own error.
@@ -242,7 +252,10 @@ def _copy_misfit(given: list[int], own: list[int], at: int, count: int) -> tuple
 
 @function("index_add", method=True)
 def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Tensor:
-    """The tensor with `alpha` times the parts of the source added at the positions of the index."""
+    """The tensor with `alpha` times the parts of the source added at the positions of the index.
+
+    Example: torch.index_add(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
+    """
     check_tensors("index_add", input=input)
     ndim = input.array.ndim
     # PyTorch adds along the first and the last dimension by another route.
@@ -255,7 +268,10 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
 
 @function("index_copy", method=True)
 def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
-    """The tensor with the parts of the source at the positions of the index."""
+    """The tensor with the parts of the source at the positions of the index.
+
+    Example: torch.index_copy(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2))
+    """
     check_tensors("index_copy", input=input, index=index, source=source)
     normal_dim("index_copy", dim, input.array.ndim)
     _check_copied_dims(input, index, source)
@@ -270,7 +286,10 @@ def index_copy_(input: Tensor, dim: int, index: Any, source: Any) -> Tensor:
 
 @function("index_fill", method=True)
 def index_fill(input: Tensor, dim: int, index: Any, value: Any) -> Tensor:
-    """The tensor with a number, or a 0-dim tensor's, at the positions of the index."""
+    """The tensor with a number, or a 0-dim tensor's, at the positions of the index.
+
+    Example: torch.index_fill(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), 0.)
+    """
     check_tensors("index_fill", input=input, index=index)
     if isinstance(value, Tensor) and value.array.ndim:
         raise GradcliError(
@@ -366,6 +385,7 @@ _added = in_place("index_add", index_add_, check=check_along)
 
 
 @function("repeat_interleave", method=True)
+@effects(CHECKS, READS)
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -373,6 +393,8 @@ def repeat_interleave(
 
     Without `dim` the tensor is taken as one vector; without `repeats`, the input holds them and
     positions are returned.
+
+    Example: torch.repeat_interleave(tensor([0.5, 1., 2.]), 2)
     """
     if repeats is None:
         if input.array.dtype.kind not in "iu":

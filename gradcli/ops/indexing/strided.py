@@ -1,4 +1,4 @@
-"""`as_strided`: a window on the memory that a tensor shares."""
+"""`as_strided`: a window on the memory that a tensor shares; `fill_diagonal_`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from gradcli.arrays.views import window
 from gradcli.autograd.inplace import views, writes
 from gradcli.autograd.inplace.views import extent
 from gradcli.autograd.inplace.writes import base_array
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import sizes_of
+from gradcli.ops.codegen.runtime import type_name
+from gradcli.ops.creation.copies import fill_
+from gradcli.ops.creation.fill import plain_number
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_add
 from gradcli.ops.shape.partial_writes import assign
@@ -71,6 +74,8 @@ def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | Non
     """A window on the memory that the tensor shares: sizes, strides and offset in elements.
 
     Raises E301 where it reaches beyond that memory.
+
+    Example: torch.as_strided(tensor([0.5, 1., 2.]), (2, 2), (1, 1))
     """
     return as_strided.apply(input, *_checked_window(input, size, stride, storage_offset))
 
@@ -119,3 +124,31 @@ def as_strided_in_place(
 
 
 views.as_strided = strided
+
+
+@method("fill_diagonal_")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Write a number along the main diagonal; `wrap` begins it anew below, in a tall matrix.
+
+    Raises E301 for less than two dimensions, or more of several sizes.
+
+    Example: tensor([[2., 1.], [1., 3.]]).fill_diagonal_(7.)
+    """
+    fill_value = plain_number("fill_diagonal_(): fill_value", fill_value)
+    if type(wrap) is not bool:
+        raise GradcliError("E202", f"fill_diagonal_(): wrap must be a bool, not {type_name(wrap)}")
+    shape = self.array.shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
+        raise GradcliError(
+            "E301", f"fill_diagonal_(): a tensor of shape {tuple(shape)} has no main diagonal"
+        )
+    storage_of(self)
+    steps = [step // self.array.itemsize for step in self.array.strides]
+    stride = sum(steps)
+    fill_(strided(self, (min(shape),), (stride,), 0), fill_value)
+    columns = shape[1]
+    if wrap and len(shape) == 2 and shape[0] > columns + 1:
+        below = steps[0] * (columns + 1)
+        count = (self.array.size + columns) // (columns + 1) - columns
+        fill_(strided(self, (count,), (stride,), below), fill_value)
+    return self

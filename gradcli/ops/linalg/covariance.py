@@ -50,6 +50,8 @@ def cov(
 
     The divisor is the count of observations less `correction`; `fweights` says how often each
     observation was made, `aweights` how much it counts.
+
+    Example: torch.cov(tensor([0.5, 1., 2.]))
     """
     check_tensors("cov", input=input)
     if input.array.ndim > 2:
@@ -80,7 +82,10 @@ def cov(
 
 @function("corrcoef", method=True)
 def corrcoef(input: Tensor) -> Tensor:
-    """Pearson's correlation of variables, which are rows, over observations, which are columns."""
+    """Pearson's correlation of variables, which are rows, over observations, which are columns.
+
+    Example: torch.corrcoef(tensor([0.5, 1., 2.]))
+    """
     check_tensors("corrcoef", input=input)
     covariance = cov(input)
     if not covariance.array.ndim:

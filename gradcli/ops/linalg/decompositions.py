@@ -114,6 +114,8 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
 
     `mode` is "reduced", "complete" (Q square) or "r" (R alone, Q empty). Raises E204 for another.
+
+    Example: torch.linalg.qr(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("qr", out)
     check_matrices("qr", square=False, A=A)
@@ -128,7 +130,10 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
 
 @function("qr", method=True)
 def qr_(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
-    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
+    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`.
+
+    Example: torch.qr(tensor([[2., 1.], [1., 3.]]))
+    """
     return _QR(linalg_qr(input, "reduced" if some else "complete", out=out))
 
 
@@ -185,6 +190,8 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
 
     Only the lower (`UPLO="L"`) or upper triangle is read.
+
+    Example: torch.linalg.eigh(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("eigh", out)
     return _EIGH(eigenvalues_of("eigh", A, UPLO))
@@ -192,7 +199,10 @@ def linalg_eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
 
 @function("eigvalsh", module="torch.linalg")
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Tensor:
-    """The eigenvalues of symmetric matrices, smallest first."""
+    """The eigenvalues of symmetric matrices, smallest first.
+
+    Example: torch.linalg.eigvalsh(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("eigvalsh", out)
     values: Tensor = eigenvalues_of("eigvalsh", A, UPLO)[0]
     return values
@@ -273,6 +283,8 @@ def linalg_svd(
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
 
     Without `full_matrices` U and Vh have as many columns and rows as there are singular values.
+
+    Example: torch.linalg.svd(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("svd", out)
     check_matrices("svd", square=False, A=A)
@@ -283,7 +295,10 @@ def linalg_svd(
 
 @function("svd", method=True)
 def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
-    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
+    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false.
+
+    Example: torch.svd(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("svd", out)
     check_matrices("svd", square=False, input=input)
     if compute_uv:
@@ -296,7 +311,10 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any 
 
 @function("svdvals", module="torch.linalg")
 def svdvals(A: Tensor, *, driver: str | None = None, out: Any = None) -> Tensor:
-    """The singular values of matrices, largest first."""
+    """The singular values of matrices, largest first.
+
+    Example: torch.linalg.svdvals(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("svdvals", out)
     check_matrices("svdvals", square=False, A=A)
     values: Tensor = svd.apply(A, False)[1]

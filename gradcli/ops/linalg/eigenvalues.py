@@ -78,6 +78,8 @@ _EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 def eig_(A: Tensor, *, out: Any = None) -> Any:
     """The eigenvalues of square matrices and eigenvectors of length 1, as columns; both complex.
     Raises E301 for others.
+
+    Example: torch.linalg.eig(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("eig", out)
     check_matrices("eig", A=A)
@@ -86,7 +88,10 @@ def eig_(A: Tensor, *, out: Any = None) -> Any:
 
 @function("eigvals", module="torch.linalg")
 def eigvals(A: Tensor, *, out: Any = None) -> Tensor:
-    """The eigenvalues of square matrices, complex. Raises E301 for others."""
+    """The eigenvalues of square matrices, complex. Raises E301 for others.
+
+    Example: torch.linalg.eigvals(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("eigvals", out)
     check_matrices("eigvals", A=A)
     values: Tensor = eig.apply(A)[0]

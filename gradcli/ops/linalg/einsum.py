@@ -251,6 +251,8 @@ def einsum(*args: Any) -> Tensor:
     subscript names. Subscripts may be numbers: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     Raises E204 without operands, E301 where the equation is wrong or does not fit the operands.
+
+    Example: torch.einsum('ij,jk->ik', tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     if len(args) < 2:
         raise GradcliError("E204", "einsum() needs an equation and one operand at least")

@@ -125,6 +125,8 @@ def _check_reflections(name: str, input: Tensor, tau: Tensor) -> None:
 def householder_product_(input: Tensor, tau: Tensor, *, out: Any = None) -> Tensor:
     """The first columns of the product of reflections, whose vectors stand below the diagonal of
     `input` and factors in `tau`. Raises E301 where the shapes do not fit.
+
+    Example: torch.orgqr(tensor([[2., 1.], [1., 3.]]), tensor([0.5, 1.]))
     """
     refuse_out("householder_product", out)
     _check_reflections("householder_product", input, tau)
@@ -138,6 +140,9 @@ def ormqr(
 ) -> Tensor:  # fmt: skip
     """The product of reflections, or its adjoint with `transpose`, times a matrix, on its left or
     right. Raises E301 where the shapes do not fit.
+
+    Example:
+        torch.ormqr(tensor([[2., 1.], [1., 3.]]), tensor([0.5, 1.]), tensor([[1., 0.], [2., 1.]]))
     """
     refuse_out("ormqr", out)
     _check_reflections("ormqr", input, tau)

@@ -16,6 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -186,9 +187,12 @@ def _refuse_no_pivot(name: str, pivot: bool) -> None:
 
 
 @function("lu_factor", module="torch.linalg")
+@effects(CHECKS)
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.
+
+    Example: torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("lu_factor", out)
     check_matrices("lu_factor", square=False, A=A)
@@ -205,7 +209,10 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
 def linalg_lu_factor_ex(
     A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0."""
+    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0.
+
+    Example: torch.linalg.lu_factor_ex(tensor([[2., 1.], [1., 3.]]))
+    """
     if check_errors:
         linalg_lu_factor(A, pivot=pivot, out=out)
     refuse_out("lu_factor_ex", out)
@@ -216,7 +223,10 @@ def linalg_lu_factor_ex(
 
 @function("lu", method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s."""
+    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s.
+
+    Example: torch.lu(tensor([[2., 1.], [1., 3.]]))
+    """
     found = linalg_lu_factor_ex(A, pivot=pivot)
     return tuple(found) if get_infos else tuple(found[:2])
 
@@ -225,7 +235,10 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, 
 def lu_unpack_(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> Any:
-    """P, L and U from lu_factor()'s results; what is not to be unpacked is empty."""
+    """P, L and U from lu_factor()'s results; what is not to be unpacked is empty.
+
+    Example: torch.lu_unpack(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])))
+    """
     check_matrices("lu_unpack", square=False, LU_data=LU_data)
     check_tensors("lu_unpack", LU_pivots=LU_pivots)
     L, U, P = lu_unpack.apply(LU_data, LU_pivots)
@@ -248,7 +261,10 @@ _LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
 
 @function("lu", module="torch.linalg")
 def linalg_lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`."""
+    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`.
+
+    Example: torch.linalg.lu(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("lu", out)
     check_matrices("lu", square=False, A=A)
     _refuse_no_pivot("lu", pivot)
@@ -318,6 +334,10 @@ def linalg_lu_solve(
 ) -> Tensor:
     """The solution X of `A @ X = B` (of `X @ A = B` where `left` is false) from lu_factor()'s
     results; with `adjoint` A's adjoint takes its place.
+
+    Example:
+        torch.linalg.lu_solve(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])), tensor([[1.],
+            [2.]]))
     """
     refuse_out("lu_solve", out)
     check_matrices("lu_solve", LU=LU)
@@ -335,5 +355,9 @@ def linalg_lu_solve(
 
 @function("lu_solve", method=True)
 def lu_solve_(b: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Any = None) -> Tensor:
-    """The solution X of `A @ X = b` from lu_factor()'s results."""
+    """The solution X of `A @ X = b` from lu_factor()'s results.
+
+    Example:
+        torch.lu_solve(tensor([[1.], [2.]]), *torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])))
+    """
     return linalg_lu_solve(LU_data, LU_pivots, b, out=out)

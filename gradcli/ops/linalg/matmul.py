@@ -16,6 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, operators
 from gradcli.ops.creation.copies import contiguous
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.linalg.matrix_products import (
     addmm,
     bmm,
@@ -112,6 +113,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product of two tensors; more than two dimensions are stacks of matrices.
 
     Raises E301 where the sizes do not fit, E203 where the dtypes differ.
+
+    Example: torch.matmul(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     if type(input) is not Tensor or type(other) is not Tensor:
         check_tensors("matmul", input=input, other=other)
@@ -147,7 +150,10 @@ Tensor.__matmul__ = matmul  # type: ignore[method-assign]
 
 @function("linear", module="torch.nn.functional")
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input @ weight.t() + bias`, over the last dimension of the input."""
+    """`input @ weight.t() + bias`, over the last dimension of the input.
+
+    Example: F.linear(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
+    """
     check_tensors("linear", input=input, weight=weight)
     if weight.array.ndim > 2:
         raise GradcliError("E301", f"linear(): a weight of shape {tuple(weight.array.shape)}")
@@ -168,8 +174,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 @function("outer", "ger", method=True)
+@in_numpy("outer")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of an element of one vector and an element of the other, as a matrix."""
+    """Every product of an element of one vector and an element of the other, as a matrix.
+
+    Example: torch.outer(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_tensors("outer", input=input, vec2=vec2)
     check_ranks("outer", (input.array, 1), (vec2.array, 1))
     return mul.apply(reshape(input, (input.array.shape[0], 1)), vec2)

@@ -12,6 +12,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, methods, refuse_out
 from gradcli.ops.creation.copies import copy_, row_order
 from gradcli.ops.creation.sequences import eye
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.rounding import nan_to_num
 from gradcli.ops.linalg.decompositions import svdvals
@@ -50,7 +51,10 @@ matrix_exp: Op = op(
 @function("matrix_exp", module="torch.linalg")
 @function("matrix_exp", method=True)
 def matrix_exp_(input: Tensor) -> Tensor:
-    """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others."""
+    """The exponential of square matrices, `I + A + A @ A / 2 + …`. Raises E301 for others.
+
+    Example: torch.matrix_exp(tensor([[2., 1.], [1., 3.]]))
+    """
     check_matrices("matrix_exp", input=input)
     return matrix_exp.apply(input)
 
@@ -60,10 +64,13 @@ def matrix_exp_(input: Tensor) -> Tensor:
 
 @function("matrix_power", module="torch.linalg")
 @function("matrix_power", method=True)
+@effects(CHECKS)
 def matrix_power(input: Tensor, n: int, *, out: Any = None) -> Tensor:
     """Square matrices multiplied n times, by repeated squaring; their inverses where n is negative.
 
     Raises E301 for others, E204 for a singular matrix and a negative n.
+
+    Example: torch.matrix_power(tensor([[2., 1.], [1., 3.]]), 3)
     """
     refuse_out("matrix_power", out)
     check_tensors("matrix_power", input=input)
@@ -101,6 +108,8 @@ def cond(A: Tensor, p: Any = None, *, out: Any = None) -> Tensor:
     its inverse; None, 2 and -2 compare the largest and the smallest singular value.
 
     A singular matrix gives inf.
+
+    Example: torch.linalg.cond(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("cond", out)
     check_matrices("cond", square=p not in (None, 2, -2), A=A)

@@ -107,6 +107,9 @@ dot = op(
     lambda self, tensor: _dot_array("dot", self, tensor),
     self=lambda grad, tensor: grad * conj(tensor),
     tensor=lambda grad, self: grad * conj(self),
+    doc="The sum of two vectors' products.",
+    example="torch.dot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    numpy="({0} @ {1})",
 )
 
 vdot = op(
@@ -115,6 +118,8 @@ vdot = op(
     lambda self, other: _dot_array("vdot", conj(self), other),
     self=lambda grad, other: conj(grad) * other,
     other=lambda grad, self: grad * self,
+    doc="The sum of two vectors' products, the first one conjugated.",
+    example="torch.vdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 
@@ -132,6 +137,9 @@ mv: Op = op(
     lambda self, vec: _mv_array(_with_dimensions("mv", 1, self), vec),
     self=lambda grad, vec: _column_times_row(grad, conj(vec)),
     vec=lambda grad, self: mv(conj(t(self)), grad),
+    doc="The product of a matrix and a vector.",
+    example="torch.mv(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
+    numpy="({0} @ {1})",
 )
 
 
@@ -172,7 +180,15 @@ def _of_right(grad: Any, self: Any, mat2_strides: Sizes) -> Any:
     return mm(conj(t(self)), grad)
 
 
-mm: Op = op("mm", "MmBackward0", _mm_array, self=_of_left, mat2=_of_right)
+mm: Op = op(
+    "mm",
+    "MmBackward0",
+    _mm_array,
+    self=_of_left,
+    mat2=_of_right,
+    doc="The product of two matrices.",
+    example="torch.mm(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))",
+)
 
 
 def _bmm_array(self: Any, mat2: Any) -> Any:
@@ -190,6 +206,8 @@ bmm: Op = op(
     _bmm_array,
     self=lambda grad, mat2: bmm(grad, conj(transpose(mat2, 1, 2))),
     mat2=lambda grad, self: bmm(conj(transpose(self, 1, 2)), grad),
+    doc="The products of two batches of matrices.",
+    example="torch.bmm(arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
 )
 
 for _entry in (dot, vdot, mv, mm, bmm):
@@ -241,6 +259,11 @@ addmm = op(
     mat2=lambda grad, mat1, alpha, mat2_strides: scaled(
         _of_right(grad, mat1, mat2_strides), conj(alpha)
     ),
+    doc="`beta * input + alpha * (mat1 @ mat2)`.",
+    example=(
+        "torch.addmm(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]), "
+        "tensor([[1., 0.], [2., 1.]]))"
+    ),
 )
 
 addmv = op(
@@ -250,6 +273,8 @@ addmv = op(
     self=lambda grad, beta: scaled(grad, conj(beta)),
     mat=lambda grad, vec, alpha: scaled(_column_times_row(grad, conj(vec)), conj(alpha)),
     vec=lambda grad, mat, alpha: scaled(mv(conj(t(mat)), grad), conj(alpha)),
+    doc="`beta * input + alpha * (mat @ vec)`.",
+    example="torch.addmv(tensor([1., 1.]), tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))",
 )
 
 
@@ -270,6 +295,8 @@ addr = op(
     self=lambda grad, beta: scaled(grad, conj(beta)),
     vec1=lambda grad, vec2, alpha: scaled(mv(grad, conj(vec2)), conj(alpha)),
     vec2=lambda grad, vec1, alpha: scaled(mv(t(grad), conj(vec1)), conj(alpha)),
+    doc="`beta * input + alpha * outer(vec1, vec2)`.",
+    example="torch.addr(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]), tensor([3., 4.]))",
 )
 
 
@@ -293,8 +320,11 @@ baddbmm = op(
     batch2=lambda grad, batch1, alpha: scaled(
         bmm(conj(transpose(batch1, 1, 2)), grad), conj(alpha)
     ),
+    doc="`beta * input + alpha * (batch1 @ batch2)`, for batches of matrices.",
+    example="torch.baddbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
 )
 
 
-for _entry in (addmm, addmv, addr, baddbmm):
+for _entry in (addmm, addr, baddbmm):
     expose(_entry, inplace=True)
+expose(addmv, inplace_function=True)

@@ -21,6 +21,7 @@ from gradcli.ops.codegen.promotion import check_subtraction
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
@@ -101,6 +102,7 @@ vector_norm = op(
     self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
     ),
+    hazard=Hazard(zeros="linalg_vector_norm has no slope where all is 0"),
 )
 
 
@@ -125,7 +127,12 @@ def vector_norm_(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The norm of the elements as one vector, over the dimensions. Raises E203 for integers."""
+    """The norm of the elements as one vector, over the dimensions. Raises E203 for integers.
+
+    Conventions: At the zero vector the gradient is 0.
+
+    Example: torch.linalg.vector_norm(tensor([0.5, 1., 2.]))
+    """
     refuse_out("vector_norm", out)
     return _vector_norm("vector_norm", input, ord, dim, keepdim, dtype)
 
@@ -190,6 +197,8 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
     sign.
+
+    Example: torch.linalg.matrix_norm(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("matrix_norm", out)
     target = checked_dtype("matrix_norm", dtype, None)
@@ -206,7 +215,12 @@ def linalg_norm(
     out: Any = None,
     dtype: DType | None = None,
 ) -> Tensor:
-    """A vector norm, or a matrix norm where an order and two dimensions are given."""
+    """A vector norm, or a matrix norm where an order and two dimensions are given.
+
+    Conventions: At the zero vector the gradient is 0.
+
+    Example: torch.linalg.norm(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("norm", out)
     dtype = checked_dtype("norm", dtype, None)
     if ord is None:
@@ -237,7 +251,12 @@ def norm(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers."""
+    """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers.
+
+    Conventions: At the zero vector the gradient is 0.
+
+    Example: torch.norm(tensor([0.5, 1., 2.]))
+    """
     refuse_out("norm", out)
     if not isinstance(p, str) or (p == "fro" and not (isinstance(dim, tuple) and len(dim) > 2)):
         order = 2 if p is None or p == "fro" else p
@@ -266,12 +285,16 @@ dist = op(
     _dist_array,
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
+    hazard=Hazard(zeros="dist has no slope where all is 0"),
 )
 
 
 @function("dist", method=True)
 def dist_(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of the difference of two tensors, broadcast against each other."""
+    """The p-norm of the difference of two tensors, broadcast against each other.
+
+    Example: torch.dist(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_reduced("dist", input)
     check_reduced("dist", other)
     check_subtraction(input.array, other.array)
@@ -313,6 +336,8 @@ renorm: Op = op("renorm", "RenormBackward0", _renorm_array, self=_renorm_rule)
 def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
+
+    Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
     refuse_out("renorm", out)
     check_tensors("renorm", input=input)

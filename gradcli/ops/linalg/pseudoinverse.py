@@ -95,6 +95,8 @@ def linalg_pinv(
 
     Singular values up to `atol`, or `rtol` times the largest, count as 0; `rcond` is the older name
     of `rtol`. With `hermitian` the matrices are symmetric.
+
+    Example: torch.linalg.pinv(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("pinv", out)
     check_matrices("pinv", square=hermitian, A=A)
@@ -104,7 +106,10 @@ def linalg_pinv(
 
 @function("pinverse", method=True)
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """The pseudoinverse of matrices; see `torch.linalg.pinv`."""
+    """The pseudoinverse of matrices; see `torch.linalg.pinv`.
+
+    Example: torch.pinverse(tensor([[2., 1.], [1., 3.]]))
+    """
     return linalg_pinv(input, rcond)
 
 
@@ -118,7 +123,10 @@ def matrix_rank(
     rtol: Any = None,
     out: Any = None,
 ) -> Tensor:
-    """How many singular values count as more than 0, int64; the tolerances are those of pinv()."""
+    """How many singular values count as more than 0, int64; the tolerances are those of pinv().
+
+    Example: torch.linalg.matrix_rank(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("matrix_rank", out)
     check_matrices("matrix_rank", square=hermitian, A=A)
     if tol is not None:
@@ -212,6 +220,8 @@ def lstsq(
 
     Gives the solution, the sums of squares left over, the rank and the singular values; which of
     the last three are empty depends on LAPACK's `driver`. By default, "gelsy", the rank is not.
+
+    Example: torch.linalg.lstsq(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     check_tensors("lstsq", input=input, b=b)
     check_matrices("lstsq", square=False, input=input)

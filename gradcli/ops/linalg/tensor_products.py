@@ -61,6 +61,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Any = None) -> Tensor:
 
     `dims` is a number n, for the last n of one and the first n of the other, or two lists. Raises
     E301 where paired sizes differ.
+
+    Example: torch.tensordot(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]), dims=1)
     """
     refuse_out("tensordot", out)
     check_tensors("tensordot", a=a, b=b)
@@ -100,7 +102,10 @@ def _tensordot(
 
 @function("inner", method=True)
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """The products summed over the last dimension of both; with a 0-dim tensor just the product."""
+    """The products summed over the last dimension of both; with a 0-dim tensor just the product.
+
+    Example: torch.inner(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_tensors("inner", input=input, other=other)
     ndims = input.array.ndim, other.array.ndim
     if not all(ndims):
@@ -117,7 +122,10 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @function("vecdot", module="torch.linalg")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
-    """The dot products of vectors along a dimension."""
+    """The dot products of vectors along a dimension.
+
+    Example: torch.linalg.vecdot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("vecdot", out)
     check_tensors("vecdot", x=x, y=y)
     check_not_integral("vecdot", x, "RuntimeError")
@@ -133,7 +141,10 @@ def _shown_as(operand: Tensor, sizes: tuple[int, ...]) -> Tensor:
 
 @function("kron", method=True)
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """The Kronecker product: each element of one times the whole of the other, block by block."""
+    """The Kronecker product: each element of one times the whole of the other, block by block.
+
+    Example: torch.kron(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_tensors("kron", input=input, other=other)
     ndim = max(input.array.ndim, other.array.ndim)
     left = (1,) * (ndim - input.array.ndim) + tuple(input.array.shape)
@@ -183,6 +194,8 @@ def _multiplied(
 def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
     """The product of two or more matrices in the cheapest order; the first and the last may be
     vectors.
+
+    Example: torch.linalg.multi_dot([tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]])])
     """
     refuse_out("multi_dot", out)
     check_tensors("multi_dot", **{f"tensors[{i}]": tensor for i, tensor in enumerate(tensors)})
@@ -214,7 +227,10 @@ def multi_dot(tensors: Sequence[Tensor], *, out: Any = None) -> Tensor:
 
 @function("chain_matmul")
 def chain_matmul(*matrices: Tensor, out: Any = None) -> Tensor:
-    """The product of one or more matrices in the cheapest order."""
+    """The product of one or more matrices in the cheapest order.
+
+    Example: torch.chain_matmul(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
+    """
     refuse_out("chain_matmul", out)
     if len(matrices) == 1:
         check_tensors("chain_matmul", matrices=matrices[0])
@@ -257,6 +273,8 @@ addbmm = op(
     batch2=lambda grad, batch1, alpha: scaled(
         bmm(conj(transpose(batch1, 1, 2)), _of_each(grad, batch1)), conj(alpha)
     ),
+    doc="`beta * input` and alpha times the sum of a batch's matrix products.",
+    example="torch.addbmm(zeros(2, 2), arange(8.).reshape(2, 2, 2), arange(8.).reshape(2, 2, 2))",
 )
 expose(addbmm, inplace=True)
 
@@ -286,7 +304,10 @@ trace = op("trace", "TraceBackward0", _trace_array, self=_trace_rule, refused=re
 
 @function("trace", method=True)
 def trace_(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
+    """The sum of a matrix's diagonal. Raises E301 for what is no matrix.
+
+    Example: torch.trace(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("trace", input=input)
     return trace.apply(input)
 
@@ -333,7 +354,10 @@ trilinear: Op = op(
 
 @function("bilinear", module="torch.nn.functional")
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """`input1 @ weight[k] @ input2` for each matrix of the weight, plus the bias."""
+    """`input1 @ weight[k] @ input2` for each matrix of the weight, plus the bias.
+
+    Example: F.bilinear(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]), ones(3, 2, 2))
+    """
     check_tensors("bilinear", input1=input1, input2=input2, weight=weight)
     shapes = [tuple(tensor.array.shape) for tensor in (input1, input2, weight)]
     first, second, matrices = shapes

@@ -13,6 +13,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.linear_systems import (
     adjoint_of,
@@ -93,6 +94,10 @@ def linalg_solve_triangular(
 
     Only the upper or lower triangle of A is read; with `unitriangular` its diagonal counts as ones.
     A 0 on the diagonal gives inf or nan.
+
+    Example:
+        torch.linalg.solve_triangular(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]),
+            upper=False)
     """
     refuse_out("solve_triangular", out)
     _check_system("solve_triangular", A, B, left)
@@ -155,7 +160,10 @@ def triangular_solve(
     *,
     out: Any = None,
 ) -> Any:
-    """The solution X of `A @ X = b`, or of `A.mT @ X = b`, with a copy of A."""
+    """The solution X of `A @ X = b`, or of `A.mT @ X = b`, with a copy of A.
+
+    Example: torch.triangular_solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
+    """
     refuse_out("triangular_solve", out)
     _check_system("triangular_solve", A, b)
     return _TRIANGULAR_SOLVE(_triangular_solve.apply(b, A, upper, transpose, unitriangular))
@@ -249,10 +257,14 @@ def _check_positive(name: str, info: Tensor) -> None:
 
 
 @function("cholesky", module="torch.linalg")
+@in_numpy("linalg.cholesky")
+@effects(CHECKS)
 def linalg_cholesky(A: Tensor, *, upper: bool = False, out: Any = None) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
     Raises E204 for a matrix that is not positive definite.
+
+    Example: torch.linalg.cholesky(tensor([[2., 1.], [1., 3.]]))
     """
     refuse_out("cholesky", out)
     check_matrices("cholesky", A=A)
@@ -269,7 +281,10 @@ _CHOLESKY_EX = return_type("linalg_cholesky_ex", ("L", "info"))
 def linalg_cholesky_ex(
     A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
 ) -> Any:
-    """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
+    """The Cholesky factor, and the order of the first leading minor that is not positive, or 0.
+
+    Example: torch.linalg.cholesky_ex(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("cholesky_ex", out)
     check_matrices("cholesky_ex", A=A)
     factor, info = cholesky_ex.apply(A, upper)
@@ -279,8 +294,12 @@ def linalg_cholesky_ex(
 
 
 @function("cholesky", method=True)
+@effects(CHECKS)
 def cholesky_(input: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
+    """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`.
+
+    Example: torch.cholesky(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("cholesky", out)
     check_tensors("cholesky", input=input)
     check_not_integral("cholesky", input)
@@ -321,7 +340,10 @@ cholesky_solve: Op = op(
 
 @function("cholesky_solve", method=True)
 def cholesky_solve_(B: Tensor, L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """The solution X of `A @ X = B` from the Cholesky factor L of A."""
+    """The solution X of `A @ X = B` from the Cholesky factor L of A.
+
+    Example: torch.cholesky_solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
+    """
     refuse_out("cholesky_solve", out)
     _check_system("cholesky_solve", L, B)
     return cholesky_solve.apply(B, L, upper)
@@ -354,7 +376,10 @@ cholesky_inverse: Op = op(
 
 @function("cholesky_inverse", method=True)
 def cholesky_inverse_(L: Tensor, upper: bool = False, *, out: Any = None) -> Tensor:
-    """The inverse of A from its Cholesky factor L."""
+    """The inverse of A from its Cholesky factor L.
+
+    Example: torch.cholesky_inverse(tensor([[2., 1.], [1., 3.]]))
+    """
     refuse_out("cholesky_inverse", out)
     check_matrices("cholesky_inverse", L=L)
     return cholesky_inverse.apply(L, upper)

@@ -49,14 +49,20 @@ cross: Op = op(
 
 @function("cross", module="torch.linalg")
 def linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Any = None) -> Tensor:
-    """The cross products of vectors of 3 elements along a dimension."""
+    """The cross products of vectors of 3 elements along a dimension.
+
+    Example: torch.linalg.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
+    """
     refuse_out("cross", out)
     return _cross("cross", input, other, dim)
 
 
 @function("cross", method=True)
 def cross_(input: Tensor, other: Tensor, dim: int | None = None, *, out: Any = None) -> Tensor:
-    """The cross products along a dimension, the first of 3 elements where none is given."""
+    """The cross products along a dimension, the first of 3 elements where none is given.
+
+    Example: torch.cross(tensor([1., 0., 0.]), tensor([0., 1., 0.]))
+    """
     refuse_out("cross", out)
     check_tensors("cross", input=input, other=other)
     if dim is None:
@@ -96,7 +102,10 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
 
 @function("vander", module="torch.linalg")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
-    """The powers 0 to N - 1 of each element along a new last dimension; N is x's size if None."""
+    """The powers 0 to N - 1 of each element along a new last dimension; N is x's size if None.
+
+    Example: torch.linalg.vander(tensor([1, 2, 3]))
+    """
     check_tensors("vander", x=x)
     if not x.array.ndim:
         raise GradcliError("E301", "vander() needs one dimension or more")
@@ -113,7 +122,10 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 @function("vander")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of each element of a vector, the highest first unless `increasing`."""
+    """The powers of each element of a vector, the highest first unless `increasing`.
+
+    Example: torch.vander(tensor([1, 2, 3]))
+    """
     check_tensors("vander", x=x)
     if x.array.ndim != 1:
         raise GradcliError("E301", "vander(): x must be one-dimensional")
@@ -184,6 +196,8 @@ def trapezoid(
 ) -> Tensor:
     """The integral along a dimension by the trapezoidal rule, with values y at the places x, or at
     distances `dx`, 1.
+
+    Example: torch.trapezoid(tensor([0.5, 1., 2.]))
     """
     at, step = _operands("trapezoid", y, x, dx, dim)
     size = y.array.shape[at]
@@ -201,7 +215,10 @@ def trapezoid(
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float | None = None, dim: int = -1
 ) -> Tensor:
-    """The running integral along a dimension, one element shorter; see trapezoid()."""
+    """The running integral along a dimension, one element shorter; see trapezoid().
+
+    Example: torch.cumulative_trapezoid(tensor([0.5, 1., 2.]))
+    """
     at, step = _operands("cumulative_trapezoid", y, x, dx, dim)
     before, after = _neighbours(y, at)
     if x is not None:

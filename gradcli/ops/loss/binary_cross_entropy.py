@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min_number
 from gradcli.ops.elementwise.unary import sigmoid
@@ -100,6 +101,7 @@ binary_cross_entropy_ = op(
     target=lambda grad, self, weight, reduction: shared(
         _weighted(-logit(self) * grad, weight), reduction
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -112,6 +114,8 @@ def binary_cross_entropy(
 
     Raises E301 where the shapes differ, E203 where the dtypes do, E204 for an input that is no
     probability.
+
+    Example: F.binary_cross_entropy(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
     _check_target("binary_cross_entropy", input, target)
     if target.dtype is not input.dtype:
@@ -193,6 +197,8 @@ def binary_cross_entropy_with_logits(
     of the target that is 1.
 
     Raises E301 where the shapes differ, E203 for an integer target.
+
+    Example: F.binary_cross_entropy_with_logits(tensor([0.2, 0.7]), tensor([0., 1.]))
     """
     _check_target("binary_cross_entropy_with_logits", input, target)
     check_floating("binary_cross_entropy_with_logits", input)
@@ -214,7 +220,10 @@ def _by_number(
     pos_weight: Tensor | None = None,
     reduction: int = 1,
 ) -> Tensor:
-    """The same under torch's own name, where the reduction is a number: 0 none, 1 mean, 2 sum."""
+    """The same under torch's own name, where the reduction is a number: 0 none, 1 mean, 2 sum.
+
+    Example: torch.binary_cross_entropy_with_logits(tensor([0.2, 0.7]), tensor([0., 1.]))
+    """
     return binary_cross_entropy_with_logits(
         input, target, weight, reduction=_REDUCTIONS[reduction], pos_weight=pos_weight
     )

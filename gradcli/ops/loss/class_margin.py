@@ -11,6 +11,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_constants, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import op
 from gradcli.ops.loss.elementwise import MEAN, reduced, reduction_number
@@ -86,6 +87,7 @@ multi_margin_loss_ = op(
     self=lambda grad, self, target, weight, p, margin, reduction: multi_margin_loss_backward(
         grad, self, target, weight, p, margin, reduction
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -102,6 +104,8 @@ def multi_margin_loss(
     """What the other classes lack of the margin below the target's, to the power p, 1 or 2, summed
     and divided by the number of classes. Raises E204 for another p, E301 where the shapes do not
     fit, E302 for a target that is no class.
+
+    Example: F.multi_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([0, 1]))
     """
     number = reduction_number(reduction)
     check_tensors("multi_margin_loss", input=input, target=target)
@@ -188,6 +192,7 @@ multilabel_margin_loss_ = op(
     self=lambda grads, self, is_target, reduction: multilabel_margin_loss_backward(
         grads[0], self, is_target, reduction
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -195,6 +200,8 @@ multilabel_margin_loss_ = op(
 def multilabel_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
     """What the other classes lack of a margin of 1 below each class that a row of the target names
     before its first -1. Raises E301 where the shapes differ, E302 for what is no class.
+
+    Example: F.multilabel_margin_loss(tensor([[0.1, 0.7], [1.2, 0.4]]), tensor([[0, -1], [1, -1]]))
     """
     number = reduction_number(reduction)
     check_tensors("multilabel_margin_loss", input=input, target=target)

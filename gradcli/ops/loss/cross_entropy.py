@@ -24,6 +24,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import filled
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.loss.elementwise import MEAN, NONE, SUM, reduced, reduction_number
@@ -135,6 +136,7 @@ def _nll(name: str, node_name: str) -> Op:
         constant=("target", "weight"),
         deferrable=True,
         unread=("self",),
+        effects=(CHECKS,),
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(
             grad, self, _of_samples(self, target), weight, reduction, ignore_index
         ),
@@ -236,6 +238,7 @@ def _nll_loss(
 
 
 @function("nll_loss", module="torch.nn.functional")
+@effects(CHECKS)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -248,6 +251,8 @@ def nll_loss(
     (N, …), or (C) for one target. The mean is weighted; what has class `ignore_index` is left out.
 
     Raises E203, E301 or E302 where the target does not fit.
+
+    Example: F.nll_loss(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
     check_tensors("nll_loss", input=input, target=target)
     return _nll_loss(input, target, weight, reduction_number(reduction), ignore_index)
@@ -257,6 +262,7 @@ def nll_loss(
 
 
 @function("cross_entropy", module="torch.nn.functional")
+@effects(CHECKS)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -275,6 +281,8 @@ def cross_entropy(
 
     Raises:
         GradcliError: as `nll_loss` does, E204 for a label_smoothing outside 0 to 1.
+
+    Example: F.cross_entropy(tensor([[2., 1.], [1., 3.]]), tensor([0, 1]))
     """
     check_tensors("cross_entropy", input=input, target=target)
     number = reduction_number(reduction)

@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import div, no_derivative
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS, effects
 from gradcli.ops.definition.dtype_support import NOT_SINGLE_OR_DOUBLE, check_dtype
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import choose
@@ -159,6 +160,7 @@ ctc_loss_: Op = op(
     log_probs=lambda grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity: (
         ctc_loss_backward(grad, log_probs, result, targets, lengths, sizes, blank, zero_infinity)
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -193,6 +195,7 @@ def _check_lengths(log_probs: Tensor, targets: Tensor, lengths: Lengths, sizes: 
 
 @function("ctc_loss")
 @function("ctc_loss", module="torch.nn.functional")
+@effects(CHECKS)
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -212,6 +215,8 @@ def ctc_loss(
         zero_infinity: count sequences that cannot be spread as 0.
 
     Raises E204 for lengths that do not fit, E302 for a blank that is no class.
+
+    Example: torch.ctc_loss(zeros(4, 1, 3).log_softmax(2), tensor([[1, 2]]), (4,), (2,))
     """
     number = reduction if type(reduction) is int else reduction_number(reduction)
     check_tensors("ctc_loss", log_probs=log_probs, targets=targets)

@@ -112,7 +112,10 @@ mse_loss_ = op(
 
 @function("mse_loss", module="torch.nn.functional")
 def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The squared differences, their mean or their sum."""
+    """The squared differences, their mean or their sum.
+
+    Example: F.mse_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     number = reduction_number(reduction)
     return mse_loss_.apply(*_paired("mse_loss", input, target), number)
 
@@ -122,7 +125,10 @@ def mse_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tenso
 
 @function("l1_loss", module="torch.nn.functional")
 def l1_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """The magnitudes of the differences, their mean or their sum."""
+    """The magnitudes of the differences, their mean or their sum.
+
+    Example: F.l1_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     check_tensors("l1_loss", input=input, target=target)
     check_same_shape("l1_loss", input, target)
     number = reduction_number(reduction)
@@ -197,6 +203,8 @@ def smooth_l1_loss(
 ) -> Tensor:
     """Half the squared difference over beta where it is below beta, the magnitude less half of beta
     elsewhere. Raises E204 for a negative beta.
+
+    Example: F.smooth_l1_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if beta < 0:
         raise GradcliError(
@@ -276,6 +284,10 @@ def huber_loss(
     """Half the squared difference where it is at most delta, delta times the magnitude less half of
     delta elsewhere, in the input's dtype. Raises E204 unless delta is positive, E203 for an input
     of integers.
+
+    Conventions: On the joint the gradient is that of the parabola.
+
+    Example: F.huber_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     if delta <= 0:
         raise GradcliError("E204", "huber_loss(): `delta` must be positive", raises="RuntimeError")

@@ -64,7 +64,10 @@ soft_margin_loss_ = op(
 
 @function("soft_margin_loss", module="torch.nn.functional")
 def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") -> Tensor:
-    """`log(1 + exp(-target * input))` for targets 1 and -1."""
+    """`log(1 + exp(-target * input))` for targets 1 and -1.
+
+    Example: F.soft_margin_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
+    """
     number = reduction_number(reduction)
     check_tensors("soft_margin_loss", input=input, target=target)
     check_floating("soft_margin_loss", input, "RuntimeError")
@@ -87,7 +90,11 @@ def soft_margin_loss(input: Tensor, target: Tensor, *, reduction: str = "mean") 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, *, reduction: str = "mean"
 ) -> Tensor:
-    """`binary_cross_entropy_with_logits` of each class, averaged over the last dimension."""
+    """`binary_cross_entropy_with_logits` of each class, averaged over the last dimension.
+
+    Example:
+        F.multilabel_soft_margin_loss(tensor([[2., 1.], [1., 3.]]), tensor([[0., 1.], [1., 0.]]))
+    """
     number = reduction_number(reduction)
     check_tensors("multilabel_soft_margin_loss", input=input, target=target)
     check_floating("multilabel_soft_margin_loss", input)
@@ -108,7 +115,10 @@ def multilabel_soft_margin_loss(
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, *, reduction: str = "mean"
 ) -> Tensor:
-    """The input where the target is 1, what it lacks of the margin where the target is -1."""
+    """The input where the target is 1, what it lacks of the margin where the target is -1.
+
+    Example: F.hinge_embedding_loss(tensor([-1.5, 0., 2.5]), tensor([1., -1., 1.]))
+    """
     number = reduction_number(reduction)
     check_tensors("hinge_embedding_loss", input=input, target=target)
     if input.dtype.category == "int":
@@ -133,6 +143,9 @@ def margin_ranking_loss(
 ) -> Tensor:
     """What `target * (input1 - input2)` lacks of the margin; the target, 1 or -1, says which input
     should be greater. Raises E301 where the numbers of dimensions differ.
+
+    Example:
+        F.margin_ranking_loss(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), tensor([1., -1., 1.]))
     """
     number = reduction_number(reduction)
     check_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
@@ -167,6 +180,10 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """1 less the cosine of a pair where the target is 1; what the cosine has above the margin where
     the target is -1. Raises E301 where the shapes do not fit.
+
+    Example:
+        F.cosine_embedding_loss(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]),
+            tensor([1, -1]))
     """
     number = reduction_number(reduction)
     check_tensors("cosine_embedding_loss", input1=input1, input2=input2, target=target)
@@ -202,6 +219,9 @@ def triplet_margin_loss(
     `swap` the negative's distance to the positive counts where it is less.
 
     Raises E204 unless the margin is positive, E301 where the numbers of dimensions differ.
+
+    Example:
+        F.triplet_margin_loss(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     number = reduction_number(reduction)
     check_tensors("triplet_margin_loss", anchor=anchor, positive=positive, negative=negative)

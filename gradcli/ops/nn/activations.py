@@ -98,7 +98,10 @@ silu_ = pointwise(
 
 @activation("silu")
 def silu(input: Tensor) -> Tensor:
-    """`input * sigmoid(input)`."""
+    """`input * sigmoid(input)`.
+
+    Example: F.silu(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("silu", input=input)
     check_not_integral("silu", input)
     return silu_.apply(input)
@@ -125,7 +128,10 @@ mish_ = pointwise(
 
 @activation("mish")
 def mish(input: Tensor) -> Tensor:
-    """`input * tanh(softplus(input))`."""
+    """`input * tanh(softplus(input))`.
+
+    Example: F.mish(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("mish", input=input)
     check_floating("mish", input)
     return mish_.apply(input)
@@ -196,6 +202,8 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """The input times the normal distribution function of it, exactly or by `approximate="tanh"`.
 
     Raises E204 for any other way.
+
+    Example: F.gelu(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("gelu", input=input)
     check_floating("gelu", input)
@@ -242,6 +250,8 @@ softplus_ = pointwise(
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """`log(1 + exp(beta * input)) / beta`, and the input itself where `beta * input` is above the
     threshold.
+
+    Example: F.softplus(tensor([-1.5, 0., 2.5]))
     """
     check_tensors("softplus", input=input)
     check_floating("softplus", input)
@@ -278,7 +288,10 @@ logsigmoid_ = pointwise(
 
 @function("logsigmoid", module="torch.nn.functional")
 def logsigmoid(input: Tensor) -> Tensor:
-    """`log(sigmoid(input))`, without overflow."""
+    """`log(sigmoid(input))`, without overflow.
+
+    Example: F.logsigmoid(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("logsigmoid", input=input)
     check_floating("logsigmoid", input)
     return logsigmoid_.apply(input)
@@ -289,13 +302,19 @@ def logsigmoid(input: Tensor) -> Tensor:
 
 @function("softsign", module="torch.nn.functional")
 def softsign(input: Tensor) -> Tensor:
-    """`input / (abs(input) + 1)`."""
+    """`input / (abs(input) + 1)`.
+
+    Example: F.softsign(tensor([-1.5, 0., 2.5]))
+    """
     return div.apply(input, add.apply(abs_.apply(input), 1))
 
 
 @function("tanhshrink", module="torch.nn.functional")
 def tanhshrink(input: Tensor) -> Tensor:
-    """`input - tanh(input)`."""
+    """`input - tanh(input)`.
+
+    Example: F.tanhshrink(tensor([-1.5, 0., 2.5]))
+    """
     return sub.apply(input, tanh.apply(input))
 
 
@@ -354,6 +373,8 @@ glu_ = op(
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half of a dimension times the sigmoid of the second. Raises E301 where it cannot be
     halved.
+
+    Example: F.glu(tensor([[2., 1.], [1., 3.]]))
     """
     check_tensors("glu", input=input)
     if not input.array.ndim:

@@ -14,6 +14,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import RANDOM, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matmul import matmul
@@ -153,6 +154,7 @@ def _mask_of(mask: Tensor | None, is_causal: bool, query: Tensor, key: Tensor) -
 
 
 @function("scaled_dot_product_attention", module="torch.nn.functional")
+@effects(RANDOM)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -171,6 +173,10 @@ def scaled_dot_product_attention(
         scale: one over the root of the last size when not given.
 
     Raises E203, E204 or E301 where the operands do not go together.
+
+    Example:
+        F.scaled_dot_product_attention(tensor([[2., 1.], [1., 3.]]), tensor([[2., 1.], [1., 3.]]),
+            tensor([[1., 0.], [2., 1.]]))
     """
     name = "scaled_dot_product_attention"
     check_tensors(name, query=query, key=key, value=value)

@@ -14,6 +14,7 @@ from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, 
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.creation.copies import clone, contiguous, to
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
@@ -37,6 +38,8 @@ def _length(vectors: Tensor, dim: tuple[int, ...], eps: float) -> Tensor:
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between vectors that lie along a dimension. A vector counts as at
     least `eps` long. Raises E203 for integers, E301 where the shapes cannot be broadcast.
+
+    Example: torch.cosine_similarity(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     check_tensors("cosine_similarity", x1=x1, x2=x2)
     dtype = dtypes.result_dtype((x1.array, x2.array))
@@ -55,7 +58,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 
 @function("normalize", module="torch.nn.functional")
 def normalize(input: Tensor, p: float = 2.0, dim: Dims = 1, eps: float = 1e-12) -> Tensor:
-    """The vectors along a dimension divided by their p-norm, which counts as at least `eps`."""
+    """The vectors along a dimension divided by their p-norm, which counts as at least `eps`.
+
+    Example: F.normalize(tensor([[2., 1.], [1., 3.]]))
+    """
     check_tensors("normalize", input=input)
     check_not_integral("normalize", input, "RuntimeError")
     length = vector_norm.apply(input, float(p), normal_dims("normalize", input, dim), True)
@@ -72,6 +78,7 @@ norm_along = op(
     self=lambda grad, self, result, p, dim, keepdim: norm_gradient(
         grad, self, result, p, dim, keepdim
     ),
+    hazard=Hazard(zeros="norm has no slope where all is 0"),
 )
 
 
@@ -80,7 +87,10 @@ norm_along = op(
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
-    """The p-norm of the difference, to which `eps` is added, along the last dimension."""
+    """The p-norm of the difference, to which `eps` is added, along the last dimension.
+
+    Example: torch.pairwise_distance(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
+    """
     check_tensors("pairwise_distance", x1=x1, x2=x2)
     difference = x1 - x2 + eps
     last = max(x1.array.ndim, x2.array.ndim) - 1
@@ -143,6 +153,7 @@ cdist_ = op(
     _cdist_array,
     x1=lambda grad, x1, x2, p, result: cdist_backward(grad, x1, x2, p, result),
     x2=lambda grad, x1, x2, p, result: cdist_backward(_swapped(grad), x2, x1, p, _swapped(result)),
+    hazard=Hazard(zeros="cdist has no slope where all is 0"),
 )
 
 
@@ -195,6 +206,8 @@ _SINGLE_ONLY = refusing("bool", "int", "complex", raises="RuntimeError") | refus
 def pdist(input: Tensor, p: float = 2.0) -> Tensor:
     """The p-norm distance of every two rows of a matrix, each pair once. At distance 0 the gradient
     is 0. Raises E301 for what is no matrix, E204 for a negative p.
+
+    Example: torch.pdist(tensor([[2., 1.], [1., 3.]]))
     """
     check_tensors("pdist", input=input)
     if input.array.ndim != 2:
@@ -219,6 +232,8 @@ def cdist(
 
     Raises E301 where the operands are no matrices, or their rows differ in length; E204 for a
     negative p.
+
+    Example: torch.cdist(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
     check_tensors("cdist", x1=x1, x2=x2)
     for x in (x1, x2):

@@ -16,6 +16,7 @@ from gradcli.ops.arithmetic.arithmetic import add, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules
 from gradcli.ops.creation.random import bernoulli_array, drawn_over
+from gradcli.ops.definition.doc import RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
@@ -28,9 +29,12 @@ def _check_probability(name: str, input: Tensor, p: float) -> None:
 
 
 @activation("dropout", torch=True, inplace=True)
+@effects(RANDOM)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     """Each element is set to 0 with probability p, and the others are divided by 1 - p; the tensor
     itself without `training`, or with p = 0. Raises E204 where p is no probability.
+
+    Example: torch.dropout(tensor([0.5, 1., 2.]), 0.5, True)
     """
     _check_probability("dropout", input, p)
     return _dropped(input, p, training, input.array)
@@ -66,8 +70,12 @@ def _channels(name: str, input: Tensor) -> Any:
 
 
 @function("feature_dropout")
+@effects(RANDOM)
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
-    """`dropout` of whole channels, the second dimension. Raises E301 where there is none."""
+    """`dropout` of whole channels, the second dimension. Raises E301 where there is none.
+
+    Example: torch.feature_dropout(tensor([[2., 1.], [1., 3.]]))
+    """
     _check_probability("feature_dropout", input, p)
     if not training or p == 0:
         return input
@@ -92,17 +100,24 @@ def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor
 
 
 @activation("alpha_dropout", torch=True, inplace=True)
+@effects(RANDOM)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
     """`dropout` to the lowest value of `selu`, shifted and scaled so that mean and variance stay.
     Raises E204 where p is no probability.
+
+    Example: torch.alpha_dropout(tensor([0.5, 1., 2.5]))
     """
     _check_probability("alpha_dropout", input, p)
     return _alpha_dropped(input, p, training, input.array)
 
 
 @activation("feature_alpha_dropout", torch=True, inplace=True)
+@effects(RANDOM)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False) -> Tensor:
-    """`alpha_dropout` of whole channels. Raises E301 where there is no second dimension."""
+    """`alpha_dropout` of whole channels. Raises E301 where there is no second dimension.
+
+    Example: torch.feature_alpha_dropout(tensor([[2., 1.], [1., 3.]]))
+    """
     _check_probability("feature_alpha_dropout", input, p)
     if not training or p == 0:
         return input
@@ -110,14 +125,19 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False)
 
 
 def _expose_channels() -> None:
-    for ndim, counts in ((1, (2, 3)), (2, (3, 4)), (3, (4, 5))):
-        _of_channels(f"dropout{ndim}d", counts)
+    for ndim, counts, sample in (
+        (1, (2, 3), "ones(1, 2, 3)"),
+        (2, (3, 4), SAMPLES[2]),
+        (3, (4, 5), SAMPLES[3]),
+    ):
+        _of_channels(f"dropout{ndim}d", counts, sample)
 
 
-def _of_channels(name: str, counts: tuple[int, int]) -> None:
+def _of_channels(name: str, counts: tuple[int, int], sample: str) -> None:
     """`dropout` of whole channels; without a batch dimension a tensor gets one for the noise."""
 
     @activation(name)
+    @effects(RANDOM)
     def of_channels(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
         _check_probability(name, input, p)
         if name != "dropout2d" and input.array.ndim not in counts:
@@ -131,7 +151,11 @@ def _of_channels(name: str, counts: tuple[int, int]) -> None:
             return squeeze_dim.apply(feature_dropout(batched, p, training), 0)
         return feature_dropout(input, p, training)
 
-    of_channels.__doc__ = "`dropout` of whole channels. Raises E301 for other shapes."
+    describe(
+        of_channels,
+        "`dropout` of whole channels. Raises E301 for other shapes.",
+        f"F.{name}({sample})",
+    )
 
 
 _expose_channels()

@@ -21,6 +21,7 @@ from gradcli.ops.binding.arguments import (
     checked_values,
 )
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import CHECKS, READS, WRITES, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.gather import check_range
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -71,6 +72,7 @@ embedding: Op = op(
     weight=lambda grad, weight_sizes, indices, padding_idx, scale_by_freq: embedding_dense_backward(
         grad, indices, weight_sizes[0], padding_idx, scale_by_freq
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -118,6 +120,7 @@ def _shorten_rows(weight: Tensor, indices: Tensor, max_norm: float, norm_type: f
 
 
 @function("embedding", module="torch.nn.functional")
+@effects(CHECKS, WRITES)
 def functional_embedding(
     input: Tensor,
     weight: Tensor,
@@ -137,6 +140,8 @@ def functional_embedding(
         scale_grad_by_freq: whether a row's gradient is divided by how often it was read.
 
     Raises E203, E204, E205, E301 or E302 where the operands do not go together.
+
+    Example: F.embedding(tensor([1, 0]), tensor([[2., 1.], [1., 3.]]))
     """
     _check("embedding", input, weight, sparse)
     row = _padding_row("embedding", padding_idx, weight.array.shape[0])
@@ -146,6 +151,7 @@ def functional_embedding(
 
 
 @function("embedding")
+@effects(CHECKS, WRITES)
 def torch_embedding(
     weight: Tensor,
     indices: Tensor,
@@ -153,7 +159,10 @@ def torch_embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> Tensor:
-    """`torch.embedding`, which takes the table first; see `functional_embedding`."""
+    """`torch.embedding`, which takes the table first; see `functional_embedding`.
+
+    Example: torch.embedding(tensor([[2., 1.], [1., 3.]]), tensor([1, 0]))
+    """
     _check("embedding", indices, weight, sparse)
     return embedding.apply(weight, indices, padding_idx, scale_grad_by_freq)
 
@@ -217,6 +226,7 @@ embedding_bag_: Op = op(
     per_sample_weights=lambda grad, weight, indices, bags, share: embedding_bag_weights_backward(
         grad, weight, indices, bags, share
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -272,6 +282,7 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
 
 
 @function("embedding_bag", module="torch.nn.functional")
+@effects(CHECKS, WRITES)
 def embedding_bag(
     input: Tensor,
     weight: Tensor,
@@ -289,6 +300,8 @@ def embedding_bag(
 
     A bag is a row of a matrix of indices, or a part of a vector that starts at an offset. Raises
     E203, E204, E205, E301 or E302 where the operands do not go together.
+
+    Example: F.embedding_bag(tensor([1, 0]), tensor([[2., 1.], [1., 3.]]), tensor([0]))
     """
     _check("embedding_bag", input, weight, sparse, "RuntimeError")
     check_floating("embedding_bag", weight, "RuntimeError")
@@ -328,9 +341,12 @@ def embedding_bag(
 
 
 @function("one_hot", module="torch.nn.functional")
+@effects(CHECKS, READS)
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A row for every class number, 1 at that place and 0 elsewhere; as many classes as the largest
     number needs when not given. Raises E203 or E204 for what are no class numbers.
+
+    Example: F.one_hot(tensor([3, 1, 2]))
     """
     check_tensors("one_hot", tensor=tensor)
     if tensor.dtype is not dtypes.int64:

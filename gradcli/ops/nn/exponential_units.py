@@ -96,7 +96,12 @@ def _elu(entry: Op, name: str, input: Tensor, alpha: float, scale: float) -> Ten
     written=lambda input, alpha=1.0: _elu(elu_written, "elu_", input, alpha, 1.0),
 )
 def elu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere."""
+    """The input where it is positive, `alpha * (exp(input) - 1)` elsewhere.
+
+    Conventions: At 0 the slope is the one below.
+
+    Example: F.elu(tensor([-1.5, 0., 2.5]))
+    """
     return _elu(elu_, "elu", input, alpha, 1.0)
 
 
@@ -111,7 +116,10 @@ _SELU_SCALE = 1.0507009873554805
     written=lambda input: _elu(elu_written, "selu_", input, _SELU_ALPHA, _SELU_SCALE),
 )
 def selu(input: Tensor) -> Tensor:
-    """`elu` with the alpha and the scale that keep mean 0 and variance 1."""
+    """`elu` with the alpha and the scale that keep mean 0 and variance 1.
+
+    Example: torch.selu(tensor([-1.5, 0., 2.5]))
+    """
     return _elu(elu_, "selu", input, _SELU_ALPHA, _SELU_SCALE)
 
 
@@ -153,5 +161,8 @@ def _celu(entry: Op, name: str, input: Tensor, alpha: float) -> Tensor:
     written=lambda input, alpha=1.0: _celu(celu_written, "celu_", input, alpha),
 )
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
-    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere."""
+    """The input where it is positive, `alpha * (exp(input / alpha) - 1)` elsewhere.
+
+    Example: torch.celu(tensor([-1.5, 0., 2.5]))
+    """
     return _celu(celu_, "celu", input, alpha)

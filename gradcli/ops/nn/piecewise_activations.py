@@ -47,12 +47,18 @@ relu_ = pointwise(
     lambda self: positive_part(self),
     self=lambda grad, result: threshold_backward(grad, result, 0),
     refused=refusing("bool", raises="RuntimeError") | COMPLEX,
+    numpy="np.maximum({0}, 0)",
 )
 
 
 @activation("relu", torch=True, method=True, inplace=True)
 def relu(input: Tensor) -> Tensor:
-    """The input where it is positive, 0 elsewhere. Raises E203 for bools."""
+    """The input where it is positive, 0 elsewhere. Raises E203 for bools.
+
+    Conventions: At 0 the gradient is 0.
+
+    Example: torch.relu(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("relu", input=input)
     return relu_.apply(input)
 
@@ -92,6 +98,10 @@ def _threshold(entry: Op, name: str, input: Tensor, threshold: float, value: flo
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """The input where it is greater than the threshold, the value elsewhere. Raises E203 for
     bools.
+
+    Conventions: At the threshold the gradient is 0.
+
+    Example: torch.threshold(tensor([-1.5, 0., 2.5]), 1., 0.)
     """
     return _threshold(threshold_, "threshold", input, threshold, value)
 
@@ -146,7 +156,12 @@ def _leaky(entry: Op, name: str, input: Tensor, negative_slope: float) -> Tensor
     ),
 )
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
-    """The input where it is positive, `negative_slope` times it elsewhere."""
+    """The input where it is positive, `negative_slope` times it elsewhere.
+
+    Conventions: At 0 the slope is the negative one.
+
+    Example: F.leaky_relu(tensor([-1.5, 0., 2.5]))
+    """
     return _leaky(leaky_relu_, "leaky_relu", input, negative_slope)
 
 
@@ -199,6 +214,8 @@ def rrelu(
 ) -> Tensor:
     """`leaky_relu` with the slope in the middle of its range. Raises E205 for `training`, which
     draws the slopes at random.
+
+    Example: torch.rrelu(tensor([-1.5, 0., 2.5]))
     """
     return _rrelu(rrelu_, "rrelu", input, lower, upper, training)
 
@@ -245,13 +262,21 @@ def _bounded(name: str, input: Any, min_val: float, max_val: float) -> Tensor:
 
 @activation("hardtanh", inplace=True)
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """The input cut off at two bounds. Raises E204 where they are crossed."""
+    """The input cut off at two bounds. Raises E204 where they are crossed.
+
+    Conventions: On its two kinks the gradient is 0.
+
+    Example: F.hardtanh(tensor([-1.5, 0., 2.5]))
+    """
     return _bounded("hardtanh", input, min_val, max_val)
 
 
 @activation("relu6")
 def relu6(input: Tensor) -> Tensor:
-    """The input cut off at 0 and 6."""
+    """The input cut off at 0 and 6.
+
+    Example: F.relu6(tensor([-1.5, 0., 2.5]))
+    """
     return _bounded("relu6", input, 0.0, 6.0)
 
 
@@ -277,7 +302,12 @@ hardsigmoid_ = pointwise(
 
 @activation("hardsigmoid")
 def hardsigmoid(input: Tensor) -> Tensor:
-    """`relu6(input + 3) / 6`. At both kinks the gradient is 0; it has no derivative of its own."""
+    """`relu6(input + 3) / 6`. At both kinks the gradient is 0; it has no derivative of its own.
+
+    Conventions: On its two kinks the gradient is 0.
+
+    Example: F.hardsigmoid(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("hardsigmoid", input=input)
     check_floating("hardsigmoid", input)
     return hardsigmoid_.apply(input)
@@ -308,7 +338,10 @@ hardswish_ = pointwise(
 
 @activation("hardswish")
 def hardswish(input: Tensor) -> Tensor:
-    """`input * relu6(input + 3) / 6`."""
+    """`input * relu6(input + 3) / 6`.
+
+    Example: F.hardswish(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("hardswish", input=input)
     check_floating("hardswish", input)
     return hardswish_.apply(input)
@@ -341,7 +374,12 @@ hardshrink_ = pointwise(
 @function("hardshrink", module="torch.nn.functional")
 @function("hardshrink", method=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """The input where it is further from 0 than `lambd`, 0 elsewhere."""
+    """The input where it is further from 0 than `lambd`, 0 elsewhere.
+
+    Conventions: On its two edges the gradient is 0.
+
+    Example: torch.hardshrink(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("hardshrink", input=input)
     check_floating("hardshrink", input)
     return hardshrink_.apply(input, lambd)
@@ -372,7 +410,12 @@ softshrink_ = pointwise(
 
 @function("softshrink", module="torch.nn.functional")
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """The input moved towards 0 by `lambd`, at most to 0. Raises E204 for a negative `lambd`."""
+    """The input moved towards 0 by `lambd`, at most to 0. Raises E204 for a negative `lambd`.
+
+    Conventions: On its two edges the gradient is 0.
+
+    Example: F.softshrink(tensor([-1.5, 0., 2.5]))
+    """
     check_tensors("softshrink", input=input)
     check_floating("softshrink", input)
     if lambd < 0:
@@ -430,6 +473,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     channel (dimension 1).
 
     Raises E203 where the dtypes differ, E301 where the number of weights fits no dimension.
+
+    Example: torch.prelu(tensor([-1.5, 0., 2.5]), tensor(0.25))
     """
     check_tensors("prelu", input=input, weight=weight)
     check_same_dtype("prelu", input, weight)

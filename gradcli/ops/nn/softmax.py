@@ -28,6 +28,7 @@ from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
+from gradcli.ops.definition.doc import RANDOM, Hazard, effects
 from gradcli.ops.definition.lints import guessed_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
@@ -160,6 +161,19 @@ softmax_ = op(
     "SoftmaxBackward0",
     _softmax_array,
     self=lambda grad, result, dim: softmax_backward(grad, result, dim),
+    doc="Exponentials divided by their sum along a dimension.",
+    example="torch.softmax(tensor([[2., 1.], [1., 3.]]), 0)",
+    hazard=Hazard(
+        infinities=(
+            "inf - inf",
+            "softmax of nothing but infinities subtracts them from each other",
+        )
+    ),
+    numpy="""\
+def softmax(x, axis):
+    e = np.exp(x - x.max(axis=axis, keepdims=True))
+    return e / e.sum(axis=axis, keepdims=True)
+""",
 )
 
 # --- its logarithm ------------------------------------------------------------------------------
@@ -249,6 +263,19 @@ log_softmax_ = op(
     _log_softmax_array,
     deferrable=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
+    doc="The logarithm of softmax, without overflow.",
+    example="torch.log_softmax(tensor([[2., 1.], [1., 3.]]), 0)",
+    hazard=Hazard(
+        infinities=(
+            "inf - inf",
+            "log_softmax of nothing but infinities subtracts them from each other",
+        )
+    ),
+    numpy="""\
+def log_softmax(x, axis):
+    shifted = x - x.max(axis=axis, keepdims=True)
+    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
+""",
 )
 
 # --- what programs write ------------------------------------------------------------------------
@@ -295,7 +322,10 @@ _expose(log_softmax_)
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
-    """The softmax of the negative."""
+    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors.
+
+    Example: torch.normal(0., tensor([1., 2.]))
+    """
     if type(input) is not Tensor:
         error = wrong_operand(softmax_, "input", input)
         error.raises = "TypeError" if dim is not None else "AttributeError"
@@ -308,12 +338,15 @@ def softmin(
 
 
 @function("gumbel_softmax", module="torch.nn.functional")
+@effects(RANDOM)
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:
     """A sample of a distribution by its logits, made smooth: softmax of the logits plus Gumbel
     noise, divided by `tau`. With `hard` the value is a one-hot vector and the gradient that of the
     smooth sample.
+
+    Example: F.gumbel_softmax(tensor([0.5, 1., 2.5]))
     """
     check_tensors("gumbel_softmax", logits=logits)
     drawn = generator_of(None).exponential(logits.array.size)

@@ -16,6 +16,7 @@ from gradcli.kernels.windows.windows import Windows
 from gradcli.ops.arithmetic.arithmetic import add, div, mul
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import WRITES, effects
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.normalisation.formula import (
     Statistics,
@@ -152,6 +153,7 @@ def _batch_normed(
 
 
 @function("batch_norm", module="torch.nn.functional")
+@effects(WRITES)
 def batch_norm(
     input: Tensor,
     running_mean: Tensor | None,
@@ -166,6 +168,8 @@ def batch_norm(
 
     With `training`, by the batch's own statistics, and the running ones are moved towards them;
     otherwise by the running ones. Raises E203, E204 or E301 where operands do not go together.
+
+    Example: F.batch_norm(tensor([[2., 1.], [1., 3.]]), zeros(2), ones(2))
     """
     check_tensors("batch_norm", input=input)
     if training:
@@ -178,6 +182,7 @@ def _split(shape: Sizes) -> tuple[int, Sizes]:
 
 
 @function("batch_norm")
+@effects(WRITES)
 def torch_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -189,13 +194,19 @@ def torch_batch_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """`torch.batch_norm`; see `batch_norm`."""
+    """`torch.batch_norm`; see `batch_norm`.
+
+    Example:
+        torch.batch_norm(tensor([[2., 1.], [1., 3.]]), None, None, zeros(2), ones(2), False, 0.1,
+            1e-5, False)
+    """
     check_tensors("batch_norm", input=input)
     running = (running_mean, running_var)
     return _batch_normed("batch_norm", input, weight, bias, running, training, momentum, eps)
 
 
 @function("instance_norm", module="torch.nn.functional")
+@effects(WRITES)
 def instance_norm(
     input: Tensor,
     running_mean: Tensor | None = None,
@@ -209,6 +220,8 @@ def instance_norm(
     """Each channel of each sample normalised by itself, or by the running statistics.
 
     Raises E203, E204 or E301 where the operands do not go together.
+
+    Example: F.instance_norm(arange(6.).reshape(1, 1, 6))
     """
     check_tensors("instance_norm", input=input)
     shape = input.array.shape
@@ -247,6 +260,7 @@ def instance_norm(
 
 
 @function("instance_norm")
+@effects(WRITES)
 def torch_instance_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -258,7 +272,12 @@ def torch_instance_norm(
     eps: float,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """`torch.instance_norm`; see `instance_norm`."""
+    """`torch.instance_norm`; see `instance_norm`.
+
+    Example:
+        torch.instance_norm(arange(6.).reshape(1, 1, 6), None, None, None, None, True, 0.1, 1e-5,
+            False)
+    """
     return instance_norm(
         input, running_mean, running_var, weight, bias, use_input_stats, momentum, eps
     )
@@ -273,6 +292,8 @@ def local_response_norm(
 ) -> Tensor:
     """Each element over a power of k plus alpha times the mean of the squares of `size` channels
     around its own. Raises E204 for fewer than three dimensions.
+
+    Example: F.local_response_norm(arange(6.).reshape(1, 1, 6), 2)
     """
     check_tensors("local_response_norm", input=input)
     shape = input.array.shape

@@ -19,6 +19,7 @@ from gradcli.kernels.sums.cascade_sum import LARGEST, wide
 from gradcli.kernels.sums.fused_multiply_add import multiply_add
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_same_dtype, check_tensors
+from gradcli.ops.definition.doc import WRITES
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import expand, reshape
@@ -247,7 +248,11 @@ def _plus(total: Any, term: Any) -> Any:
 
 
 def normalising(
-    name: str, node_name: str, operands: tuple[str, ...], forward: Function = normalised
+    name: str,
+    node_name: str,
+    operands: tuple[str, ...],
+    forward: Function = normalised,
+    effects: tuple[str, ...] = (),
 ) -> Op:
     """An entry of the formula, and of its backward, whose node has its edges in the order of
     `operands`. Mean and deviation get no gradient of their own: what they owe the input is in its.
@@ -305,12 +310,17 @@ def normalising(
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
         joint=rule if "bias" in operands else rule_by_sizes,
+        effects=effects,
     )
 
 
 _OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
 native_batch_norm = normalising(
-    "native_batch_norm", "NativeBatchNormBackward0", _OPERANDS, normalised_by_channel
+    "native_batch_norm",
+    "NativeBatchNormBackward0",
+    _OPERANDS,
+    normalised_by_channel,
+    (WRITES,),  # the running statistics
 )
 
 # --- arguments ----------------------------------------------------------------------------------

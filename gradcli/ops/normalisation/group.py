@@ -218,6 +218,8 @@ def group_norm(
     """Each sample's channels normalised in groups, then times a weight per channel plus a bias.
 
     Raises E203, E204 or E301 where the operands do not go together.
+
+    Example: F.group_norm(tensor([[2., 1.], [1., 3.]]), 1)
     """
     check_tensors("group_norm", input=input)
     shape = input.array.shape
@@ -257,5 +259,8 @@ def torch_group_norm(
     eps: float = 1e-5,
     cudnn_enabled: bool = True,
 ) -> Tensor:
-    """`torch.group_norm`; see `group_norm`."""
+    """`torch.group_norm`; see `group_norm`.
+
+    Example: torch.group_norm(tensor([[2., 1.], [1., 3.]]), 1)
+    """
     return group_norm(input, num_groups, weight, bias, eps)

@@ -94,6 +94,8 @@ def layer_norm(
     """The input normalised over its last dimensions, then times `weight` plus `bias`.
 
     Raises E203 or E301 where the operands do not go together.
+
+    Example: F.layer_norm(tensor([[2., 1.], [1., 3.]]), (2,))
     """
     sizes = _normalized_sizes("layer_norm", input, normalized_shape)
     check_affine("layer_norm", input, sizes, weight=weight, bias=bias)
@@ -112,7 +114,10 @@ def torch_layer_norm(
     eps: float = 1e-5,
     cudnn_enable: bool = True,
 ) -> Tensor:
-    """`torch.layer_norm`; see `layer_norm`."""
+    """`torch.layer_norm`; see `layer_norm`.
+
+    Example: torch.layer_norm(tensor([[2., 1.], [1., 3.]]), (2,))
+    """
     return layer_norm(input, normalized_shape, weight, bias, eps)
 
 
@@ -121,7 +126,10 @@ def torch_layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Any, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """The input over the root of the mean of its squares over its last dimensions."""
+    """The input over the root of the mean of its squares over its last dimensions.
+
+    Example: torch.rms_norm(tensor([[2., 1.], [1., 3.]]), (2,))
+    """
     sizes = _normalized_sizes("rms_norm", input, normalized_shape)
     check_not_integral("rms_norm", input)
     if weight is not None:

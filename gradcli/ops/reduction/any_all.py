@@ -9,6 +9,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.reduction.sum import check_reduced, fold, reduction
 
@@ -28,7 +29,11 @@ def _truth(name: str, ufunc: Any) -> Function:
         check_reduced(name, input, keepdim)
         return entry.apply(input, normal_dims(name, input, dim), keepdim)
 
-    reduce.__doc__ = f"Whether {name} elements are nonzero, over the given dimensions."
+    describe(
+        reduce,
+        f"Whether {name} elements are nonzero, over the given dimensions.",
+        f"torch.{name}(tensor([True, False, True]))",
+    )
     return reduce
 
 
@@ -46,6 +51,9 @@ count_nonzero = op(
 
 @reduction("count_nonzero")
 def count_nonzero_(input: Tensor, dim: Dims = None) -> Tensor:
-    """How many elements are not zero, over the given dimensions; int64."""
+    """How many elements are not zero, over the given dimensions; int64.
+
+    Example: torch.count_nonzero(tensor([True, False, True]))
+    """
     check_reduced("count_nonzero", input)
     return count_nonzero.apply(input, normal_dims("count_nonzero", input, dim))

@@ -22,6 +22,7 @@ from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import to
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.binary import logaddexp_array
@@ -77,6 +78,7 @@ cumsum: Op = op(
     "CumsumBackward0",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
+    numpy=".cumsum(axis)",
 )
 
 # --- cumprod ------------------------------------------------------------------------------------
@@ -145,6 +147,7 @@ cumprod: Op = op(
     "CumprodBackward0",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     self=_cumprod_rule,
+    numpy=".cumprod(axis)",
 )
 
 
@@ -177,7 +180,11 @@ def _expose_running(entry: Op, words: str) -> None:
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
-    running.__doc__ = f"The running {words} along a dimension. Integers and bools give int64."
+    describe(
+        running,
+        f"The running {words} along a dimension. Integers and bools give int64.",
+        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
+    )
 
 
 _expose_running(cumsum, "sum")
@@ -221,7 +228,11 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         check_reduced(name, input)
         return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
 
-    running.__doc__ = f"The running {name[3:]}imum along a dimension, with the indices of it."
+    describe(
+        running,
+        f"The running {name[3:]}imum along a dimension, and its indices.",
+        f"torch.{name}(tensor([[2., 1.], [1., 3.]]), 0)",
+    )
     return running
 
 
@@ -273,7 +284,10 @@ logcumsumexp = op(
 
 @reduction("logcumsumexp")
 def logcumsumexp_(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
-    """The logarithm of the running sum of exponentials. Raises E203 for integers."""
+    """The logarithm of the running sum of exponentials. Raises E203 for integers.
+
+    Example: torch.logcumsumexp(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     refuse_out("logcumsumexp", out)
     check_reduced("logcumsumexp", input)
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
@@ -294,6 +308,8 @@ def diff(
 ) -> Tensor:
     """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
     E301 for a 0-dim tensor.
+
+    Example: torch.diff(tensor([0.5, 1., 2.]))
     """
     refuse_out("diff", out)
     check_reduced("diff", input)
@@ -378,6 +394,7 @@ prod_all = op(
     "ProdBackward0",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
+    numpy=".prod(axis, keepdims)",
 )
 
 
@@ -400,7 +417,12 @@ def prod(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The product of all elements, or over one dimension. Integers and bools give int64."""
+    """The product of all elements, or over one dimension. Integers and bools give int64.
+
+    Conventions: With a zero among the elements, the gradient is the product of the others.
+
+    Example: torch.prod(tensor([0.5, 1., 2.]))
+    """
     refuse_out("prod", out)
     check_reduced("prod", input, keepdim)
     if dim is None:

@@ -17,6 +17,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.clamp import maximum, minimum
@@ -147,9 +148,12 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
             return of_all.apply(input)
         return result(along.apply(input, normal_dim(name, dim, input.array.ndim), keepdim))
 
-    extreme.__doc__ = (
+    describe(
+        extreme,
         f"The {name}imum of all elements; along `dim`, the values with their indices; of two"
-        " tensors, element by element."
+        " tensors, element by element.",
+        f"torch.{name}(tensor([0.5, 1., 2.]))",
+        "Ties share the gradient evenly; along `dim`, the first one found gets it all.",
     )
     return extreme
 
@@ -165,7 +169,14 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
         check_not_empty(name, self, dims)
         return fold(ufunc, self, dims, keepdim)
 
-    entry = op(name, node_name, forward, self=_shared_by_count, refused=COMPLEX)
+    entry = op(
+        name,
+        node_name,
+        forward,
+        self=_shared_by_count,
+        refused=COMPLEX,
+        numpy=f".{name[1:]}(axis, keepdims)",
+    )
 
     @reduction(name)
     def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
@@ -175,7 +186,12 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
             check_not_empty(name, input.array)
         return entry.apply(input, normal_dims(name, input, dim), keepdim)
 
-    extreme.__doc__ = f"The {name[1:]}imum over the dimensions; ties share the gradient."
+    describe(
+        extreme,
+        f"The {name[1:]}imum over the dimensions; ties share the gradient.",
+        f"torch.{name}(tensor([0.5, 1., 2.]))",
+        "Ties share the gradient evenly.",
+    )
     return entry, extreme
 
 
@@ -219,6 +235,8 @@ def aminmax_(
 ) -> Any:
     """The minimum and the maximum, of all elements or along a dimension; ties share the
     gradient.
+
+    Example: torch.aminmax(tensor([0.5, 1., 2.]))
     """
     refuse_out("aminmax", out)
     check_reduced("aminmax", input, keepdim)
@@ -245,6 +263,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         forward,
         constant=("self",),
         refused=refusing("bool", "complex", raises="RuntimeError"),
+        numpy=f".{name}(axis, keepdims)",
     )
 
     @reduction(name)
@@ -256,8 +275,10 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         at = None if dim is None else normal_dim(name, dim, input.array.ndim)
         return entry.apply(input, at, keepdim)
 
-    index_of.__doc__ = (
-        f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor."
+    describe(
+        index_of,
+        f"The index of the first {name[3:]}imum along `dim`, or in the flattened tensor.",
+        f"torch.{name}(tensor([0.5, 1., 2.]))",
     )
     return index_of
 

@@ -154,6 +154,8 @@ def gradient(
         dim: the dimensions, all by default.
 
     Raises E204 for too few elements, or too few or many distances.
+
+    Example: torch.gradient(tensor([0.5, 1., 2.5]))
     """
     check_tensors("gradient", input=input)
     if edge_order not in (1, 2):

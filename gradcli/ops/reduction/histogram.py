@@ -10,14 +10,18 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 
 
 @function("bincount", method=True)
+@effects(CHECKS, READS)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each integer from 0 stands in a vector, or the sum of its weights.
 
     Raises E203 for a vector that is not of integers, E204 for a negative element.
+
+    Example: torch.bincount(tensor([3, 1, 2]))
     """
     check_tensors("bincount", input=input, **({} if weights is None else {"weights": weights}))
     check_dtype("bincount", input.dtype, refusing("bool", "float", "complex"))
@@ -41,6 +45,8 @@ def histc(
 ) -> Tensor:
     """How many elements fall into each of the equal bins between min and max; the least and the
     greatest element where the two are equal. Raises E203 for integers, E204 for no range.
+
+    Example: torch.histc(tensor([0.5, 1., 2.]), 4)
     """
     refuse_out("histc", out)
     check_tensors("histc", input=input)

@@ -13,6 +13,7 @@ from gradcli.ops.arithmetic.arithmetic import mul, mul_number
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import methods, refuse_out
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.doc import CHECKS, describe, effects
 from gradcli.ops.indexing.gather import gather
 from gradcli.ops.indexing.masks import masked_fill_number
 from gradcli.ops.reduction.sorting import sort
@@ -100,6 +101,7 @@ def _ranks(values: Tensor, q: Tensor, ignore_nan: bool) -> Tensor:
 
 def _quantile(name: str, ignore_nan: bool) -> None:
     @reduction(name)
+    @effects(CHECKS)
     def quantile(
         input: Tensor,
         q: Any,
@@ -144,9 +146,11 @@ def _quantile(name: str, ignore_nan: bool) -> None:
         return squeeze_in_place(result, last)
 
     without = ", nan left out" if ignore_nan else ""
-    quantile.__doc__ = (
+    describe(
+        quantile,
         f"The q-quantiles of all elements, or along a dimension{without}: q lies between 0 and 1,"
-        " a number or a vector of several."
+        " a number or a vector of several.",
+        f"torch.{name}(tensor([0.5, 1., 2.]), 0.5)",
     )
 
 

@@ -14,6 +14,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
+from gradcli.ops.definition.doc import CHECKS
 from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -182,6 +183,7 @@ scatter_reduce: Op = op(
     joint=_gradients(
         lambda *operands: scatter_reduce(*operands), gather, scatter_add, scatter_number
     ),
+    effects=(CHECKS,),
 )
 
 index_reduce: Op = op(
@@ -200,6 +202,7 @@ index_reduce: Op = op(
     joint=_gradients(
         lambda *operands: index_reduce(*operands), index_select, index_add, index_fill_number
     ),
+    effects=(CHECKS,),
 )
 
 
@@ -225,6 +228,10 @@ def scatter_reduce_(
     Args:
         reduce: "sum", "prod", "mean", "amax" or "amin".
         include_self: whether the tensor's own elements count.
+
+    Example:
+        torch.scatter_reduce(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]),
+            tensor([[1., 0.], [2., 1.]]), 'amax')
     """
     _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
     at = checked_places("scatter_reduce", input, dim, index, src)
@@ -242,6 +249,8 @@ def index_reduce_(
     Args:
         reduce: "prod", "mean", "amax" or "amin".
         include_self: whether the tensor's own elements count.
+
+    Example: torch.index_reduce(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]), ones(1, 2), 'mean')
     """
     _check_reduction("index_reduce", reduce, ("prod", "mean", "amax", "amin"))
     at = checked_source("index_reduce", input, dim, index, source, "IndexError")

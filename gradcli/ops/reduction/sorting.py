@@ -119,6 +119,8 @@ def sort_(
 ) -> Any:
     """The elements of a dimension in order, with their indices. Equal elements of up to sixteen
     keep their order, and all with `stable`; else PyTorch's indices are given.
+
+    Example: torch.sort(tensor([[2., 1.], [1., 3.]]), 0)
     """
     refuse_out("sort", out)
     check_reduced("sort", input)
@@ -128,13 +130,19 @@ def sort_(
 
 @reduction("argsort")
 def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """The indices that put the elements of a dimension in order."""
+    """The indices that put the elements of a dimension in order.
+
+    Example: torch.argsort(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     return sort_(input, dim, descending, stable)[1]
 
 
 @function("msort", method=True)
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
-    """The elements of the first dimension in order."""
+    """The elements of the first dimension in order.
+
+    Example: torch.msort(tensor([0.5, 1., 2.]))
+    """
     refuse_out("msort", out)
     return sort_(input, 0)[0]
 
@@ -177,6 +185,8 @@ def topk_(
 ) -> Any:
     """The k largest (or smallest) elements of a dimension, in order, with their indices. Of equal
     elements PyTorch's indices are given. Raises E204 where there are fewer than k.
+
+    Example: torch.topk(tensor([0.5, 1., 2.]), 2)
     """
     refuse_out("topk", out)
     check_reduced("topk", input)
@@ -227,7 +237,10 @@ _KTHVALUE = return_type("kthvalue", ("values", "indices"))
 def kthvalue_(
     input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
 ) -> Any:
-    """The k-th smallest element of a dimension, with its index. Raises E204 where there is none."""
+    """The k-th smallest element of a dimension, with its index. Raises E204 where there is none.
+
+    Example: torch.kthvalue(tensor([0.5, 1., 2.]), 2)
+    """
     refuse_out("kthvalue", out)
     check_reduced("kthvalue", input, keepdim)
     at = normal_dim("kthvalue", dim, input.array.ndim)
@@ -291,6 +304,8 @@ def searchsorted(
 
     Sequences of several dimensions are searched along the last one. Raises E301 where their
     leading sizes differ from the input's.
+
+    Example: torch.searchsorted(tensor([1., 2., 3.]), tensor([2.5]))
     """
     refuse_out("searchsorted", out)
     check_reduced("searchsorted", sorted_sequence)
@@ -331,6 +346,8 @@ def bucketize(
 ) -> Tensor:
     """The bucket that each element lies in; `right` puts a boundary into the bucket above it.
     Raises E301 for boundaries that are no vector.
+
+    Example: torch.bucketize(tensor([2.5]), tensor([1., 2., 3.]))
     """
     if type(input) not in NUMBERS:
         check_tensors("bucketize", input=input)

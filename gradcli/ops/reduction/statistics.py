@@ -16,6 +16,7 @@ from gradcli.kernels.sums.variance import mean_and_squares, squares_about
 from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
+from gradcli.ops.definition.doc import Hazard, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, Refused, check_floating_dtype, refusing
 from gradcli.ops.definition.lints import check_freedom
 from gradcli.ops.definition.op import Function, Op, op
@@ -99,7 +100,13 @@ def _std_gradient(
     return _var_gradient(of_variance, self, dims, correction, keepdim)
 
 
-var = op("var", "VarBackward0", _var_array, self=_var_gradient)
+var = op(
+    "var",
+    "VarBackward0",
+    _var_array,
+    self=_var_gradient,
+    hazard=Hazard(nothing="var of so few elements divides by 0"),
+)
 std = op(
     "std",
     "StdBackward0",
@@ -107,6 +114,7 @@ std = op(
     self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
         grad, self, result, dims, correction, keepdim
     ),
+    hazard=Hazard(nothing="std of so few elements divides by 0"),
 )
 
 
@@ -151,6 +159,7 @@ var_mean = op(
     _var_mean_array,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
+    hazard=Hazard(nothing="var_mean of so few elements divides by 0"),
 )
 std_mean = op(
     "std_mean",
@@ -158,6 +167,7 @@ std_mean = op(
     _std_mean_array,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
+    hazard=Hazard(nothing="std_mean of so few elements divides by 0"),
 )
 
 
@@ -189,7 +199,12 @@ def _spread(entry: Op, words: str) -> Function:
         check_freedom(name, reduced_count(input.array.shape, dims), correction)
         return entry.apply(input, dims, correction, keepdim)
 
-    spread.__doc__ = f"{words}, over the dimensions; its divisor is the count less `correction`, 1."
+    describe(
+        spread,
+        f"{words}, over the dimensions; its divisor is the count less `correction`, 1.",
+        f"torch.{name}(tensor([0.5, 1., 2.]))",
+        "Where the result is 0 the gradient is 0." if name == "std" else "",
+    )
     return spread
 
 
@@ -268,9 +283,12 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
         return result(along.apply(input, normal_dim(name, dim, input.array.ndim), keepdim))
 
     left = ", nan left out" if ignore_nan else ""
-    median.__doc__ = (
+    describe(
+        median,
         f"The median of all elements, or with its indices along a dimension{left}; of two in the"
-        " middle the lower one."
+        " middle the lower one.",
+        f"torch.{name}(tensor([0.5, 1., 2.]))",
+        "Ties share the gradient evenly; along `dim`, one of them gets it all.",
     )
     return median
 
@@ -332,7 +350,10 @@ _MODE = return_type("mode", ("values", "indices"))
 
 @reduction("mode")
 def mode_(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The most frequent value along a dimension, with an index of it."""
+    """The most frequent value along a dimension, with an index of it.
+
+    Example: torch.mode(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     refuse_out("mode", out)
     check_reduced("mode", input, keepdim)
     return _MODE(mode.apply(input, normal_dim("mode", dim, input.array.ndim), keepdim))

@@ -36,6 +36,7 @@ from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import check_floating_dtype
 from gradcli.ops.definition.op import Function, op
 from gradcli.ops.definition.ref import named
@@ -156,6 +157,7 @@ sum_all = op(
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
     deferrable=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
+    numpy=".sum(axis, keepdims)",
 )
 
 sum_dims = op(
@@ -179,7 +181,10 @@ def sum_(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
+    """The sum of all elements, or over the given dimensions. Integers and bools give int64.
+
+    Example: torch.sum(tensor([0.5, 1., 2.]))
+    """
     refuse_out("sum", out)
     check_reduced("sum", input, keepdim)
     if dim is None and not keepdim:
@@ -244,7 +249,10 @@ accumulate.sum_to = sum_to
 
 @function("sum_to_size", method=True)
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size."""
+    """The tensor summed to a size that broadcasts to its own. Raises E301 for any other size.
+
+    Example: torch.sum_to_size(tensor([[2., 1.], [1., 3.]]), (1, 2))
+    """
     wanted = sizes_of("sum_to_size", size)
     shape = tuple(input.array.shape)
     if wanted == shape:
@@ -292,7 +300,12 @@ def nansum_(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The sum of the elements that are not nan."""
+    """The sum of the elements that are not nan.
+
+    Conventions: What was left out has gradient 0.
+
+    Example: torch.nansum(tensor([0.5, 1., 2.]))
+    """
     refuse_out("nansum", out)
     check_reduced("nansum", input, keepdim)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
@@ -308,7 +321,10 @@ def nanmean(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The mean of the elements that are not nan. Raises E203 for integers."""
+    """The mean of the elements that are not nan. Raises E203 for integers.
+
+    Example: torch.nanmean(tensor([0.5, 1., 2.]))
+    """
     refuse_out("nanmean", out)
     check_reduced("nanmean", input, keepdim)
     check_floating_dtype("nanmean", input.dtype)
@@ -345,6 +361,8 @@ mean_all = op(
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     deferrable=True,
     self=_mean_rule,
+    hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
+    numpy=".mean(axis, keepdims)",
 )
 
 mean_dims = op(
@@ -355,6 +373,7 @@ mean_dims = op(
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),
+    hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
 )
 
 
@@ -367,7 +386,10 @@ def mean(
     dtype: DType | None = None,
     out: Any = None,
 ) -> Tensor:
-    """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
+    """The mean of all elements, or over the given dimensions. Raises E203 for integers.
+
+    Example: torch.mean(tensor([0.5, 1., 2.]))
+    """
     refuse_out("mean", out)
     check_reduced("mean", input, keepdim)
     if dtype is not None or input.array.dtype not in EVERYDAY:
@@ -396,12 +418,26 @@ def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], ke
     return restore_dims(grad, dims, keepdim) * conj(exp(self - restore_dims(result, dims, keepdim)))
 
 
-logsumexp = op("logsumexp", "LogsumexpBackward0", logsumexp_array, self=_logsumexp_rule)
+logsumexp = op(
+    "logsumexp",
+    "LogsumexpBackward0",
+    logsumexp_array,
+    self=_logsumexp_rule,
+    numpy="""\
+def logsumexp(x, axis, keepdims=False):
+    top = x.max(axis=axis, keepdims=True)
+    result = top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
+    return result if keepdims else np.squeeze(result, axis)
+""",
+)
 
 
 @reduction("logsumexp")
 def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = None) -> Tensor:
-    """The logarithm of the sum of exponentials over the dimensions. Integers become floating."""
+    """The logarithm of the sum of exponentials over the dimensions. Integers become floating.
+
+    Example: torch.logsumexp(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     refuse_out("logsumexp", out)
     check_reduced("logsumexp", input, keepdim)
     if dim is None:

@@ -14,6 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_real
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
+from gradcli.ops.definition.doc import READS, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.reduction.sum import check_reduced
@@ -56,6 +57,7 @@ def _entry(name: str, node_name: str, forward: Function) -> Op:
         outputs=("values", "inverse", "counts"),
         differentiable=(0,),
         self=lambda grads: refused(grads[0]),
+        effects=(READS,),
     )
 
 
@@ -77,6 +79,7 @@ def _found(
 
 
 @function("unique", method=True)
+@effects(READS)
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -86,6 +89,8 @@ def unique(
 ) -> Any:
     """The distinct elements in ascending order, or along a dimension the distinct parts; on request
     which of them each element is, and how often each occurs.
+
+    Example: torch.unique(tensor([[2., 1.], [1., 3.]]))
     """
     check_reduced("unique", input)
     refuse_batched("unique", input)
@@ -106,6 +111,8 @@ def unique_consecutive(
 ) -> Any:
     """The elements, or along a dimension the parts, without those equal to the one before; on
     request which of them each element became, and how many each stands for.
+
+    Example: torch.unique_consecutive(tensor([[2., 1.], [1., 3.]]))
     """
     check_reduced("unique_consecutive", input)
     check_dtype("unique_consecutive", input.dtype, COMPLEX)

@@ -50,7 +50,14 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
     return parts
 
 
-cat: Op = op("cat", "CatBackward0", _cat_array, lists=("tensors",), tensors=_cut_cat)
+cat: Op = op(
+    "cat",
+    "CatBackward0",
+    _cat_array,
+    lists=("tensors",),
+    tensors=_cut_cat,
+    numpy="concatenate",
+)
 
 
 def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
@@ -70,6 +77,7 @@ stack: Op = op(
     tensors=lambda grad, tensors_sizes, dim: [
         select(grad, dim, i) for i in range(len(tensors_sizes))
     ],
+    numpy="stack",
 )
 
 
@@ -79,6 +87,8 @@ def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
     shape.
+
+    Example: torch.cat([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
     refuse_out("cat", out)
     parts = listed("cat", tensors)
@@ -109,6 +119,8 @@ def cat_(tensors: Any, dim: int = 0, *, out: Any = None, axis: int | None = None
 def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
     """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
     where shapes differ.
+
+    Example: torch.stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
     refuse_out("stack", out)
     parts = listed("stack", tensors)
@@ -131,7 +143,10 @@ def stack_(tensors: Any, dim: int = 0, *, out: Any = None) -> Tensor:
 
 @function("hstack")
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side: vectors along dimension 0, others along dimension 1."""
+    """The tensors side by side: vectors along dimension 0, others along dimension 1.
+
+    Example: torch.hstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("hstack", out)
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     return cat_(parts, 0 if parts and parts[0].array.ndim == 1 else 1)
@@ -139,21 +154,30 @@ def hstack(tensors: Any, *, out: Any = None) -> Tensor:
 
 @function("vstack", "row_stack")
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors below each other: along dimension 0, vectors as rows."""
+    """The tensors below each other: along dimension 0, vectors as rows.
+
+    Example: torch.vstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("vstack", out)
     return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
 
 
 @function("dstack")
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors behind each other: along dimension 2."""
+    """The tensors behind each other: along dimension 2.
+
+    Example: torch.dstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("dstack", out)
     return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
 
 
 @function("column_stack")
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
-    """The tensors side by side along dimension 1, vectors as columns."""
+    """The tensors side by side along dimension 1, vectors as columns.
+
+    Example: torch.column_stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
+    """
     refuse_out("column_stack", out)
     columns = [
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
@@ -202,6 +226,8 @@ block_diagonal: Op = op(
 def block_diag(*tensors: Any) -> Tensor:
     """The tensors as blocks along the diagonal of a matrix of zeros. Raises E301 for more than two
     dimensions.
+
+    Example: torch.block_diag(tensor([0.5, 1., 2.]))
     """
     parts = listed("block_diag", tensors)
     if any(part.array.ndim > 2 for part in parts):
@@ -214,7 +240,10 @@ def block_diag(*tensors: Any) -> Tensor:
 
 @function("cartesian_prod")
 def cartesian_prod(*tensors: Any) -> Tensor:
-    """Every choice of one element from each of the vectors, a row for each."""
+    """Every choice of one element from each of the vectors, a row for each.
+
+    Example: torch.cartesian_prod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     axes = listed("cartesian_prod", tensors)
     if any(axis.array.ndim != 1 for axis in axes):
         raise GradcliError("E301", "cartesian_prod(): takes vectors")

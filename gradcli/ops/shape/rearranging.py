@@ -16,9 +16,15 @@ from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function, method
 from gradcli.ops.binding.dims import normal_dim, normal_dims, one_by_one, sizes_of
 from gradcli.ops.creation.copies import contiguous
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.definition.ref import ref
-from gradcli.ops.shape.slicing import diagonal, diagonal_backward, diagonal_dims, diagonal_of
+from gradcli.ops.shape.slicing import (
+    diagonal,
+    diagonal_backward,
+    diagonal_dims,
+    diagonal_of,
+)
 from gradcli.ops.shape.views import reshape, view
 
 # --- flip, roll, rot90 --------------------------------------------------------------------------
@@ -37,12 +43,16 @@ flip: Op = op(
     lambda self, dims: _flipped(self, dims),
     keeps_layout=True,
     self=lambda grad, dims: flip(grad, dims),
+    numpy="flip",
 )
 
 
 @function("flip", method=True)
 def flip_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The elements in reverse order along the given dimensions."""
+    """The elements in reverse order along the given dimensions.
+
+    Example: torch.flip(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     given = one_by_one("flip", "dims", order, dims)
     if not given:
         raise GradcliError("E201", "flip() needs the dimensions to flip")
@@ -60,14 +70,20 @@ def _check_dims(name: str, tensor: Tensor, least: int) -> None:
 
 @function("fliplr", method=True)
 def fliplr(input: Tensor) -> Tensor:
-    """The columns in reverse order."""
+    """The columns in reverse order.
+
+    Example: torch.fliplr(tensor([[2., 1.], [1., 3.]]))
+    """
     _check_dims("fliplr", input, 2)
     return flip.apply(input, (1,))
 
 
 @function("flipud", method=True)
 def flipud(input: Tensor) -> Tensor:
-    """The rows in reverse order."""
+    """The rows in reverse order.
+
+    Example: torch.flipud(tensor([[2., 1.], [1., 3.]]))
+    """
     _check_dims("flipud", input, 1)
     return flip.apply(input, (0,))
 
@@ -77,6 +93,7 @@ roll: Op = op(
     "RollBackward0",
     lambda self, shifts, dims: np.roll(self, shifts, dims),
     self=lambda grad, shifts, dims: roll(grad, _opposite(shifts), dims),
+    numpy="roll",
 )
 
 
@@ -90,6 +107,8 @@ def roll_(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 
     Without `dims` the tensor is rolled as one vector. Raises E204 unless there is a shift for each
     dimension.
+
+    Example: torch.roll(tensor([[2., 1.], [1., 3.]]), 1)
     """
     moves = sizes_of("roll", (shifts,))
     if dims is None or (type(dims) in (tuple, list) and not dims):
@@ -132,6 +151,8 @@ rot90: Op = op(
 def rot90_(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The plane of two dimensions turned `k` times by a right angle, from the first towards the
     second.
+
+    Example: torch.rot90(tensor([[2., 1.], [1., 3.]]))
     """
     _check_dims("rot90", input, 2)
     if len(dims) != 2:
@@ -174,6 +195,8 @@ repeat: Op = op(
 def repeat_(self: Tensor, *counts: Any, repeats: Any = None) -> Tensor:
     """The tensor repeated so often along each dimension. Raises E301 unless there is a count for
     each, none negative.
+
+    Example: tensor([0.5, 1., 2.]).repeat(2)
     """
     given = one_by_one("repeat", "repeats", counts, repeats)
     if not given:
@@ -193,7 +216,10 @@ def _repeated(name: str, tensor: Tensor, counts: tuple[int, ...]) -> Tensor:
 
 @function("tile", method=True)
 def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
-    """The tensor repeated so often along its last dimensions."""
+    """The tensor repeated so often along its last dimensions.
+
+    Example: torch.tile(tensor([0.5, 1., 2.]), 2)
+    """
     given = sizes_of("tile", one_by_one("tile", "dims", counts, dims))
     return _repeated("tile", input, (1,) * (input.array.ndim - len(given)) + given)
 
@@ -207,6 +233,7 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
         node_name,
         forward,
         self=lambda grad, diagonal: entry(grad, diagonal),
+        numpy=name,
     )
 
     @function(name, method=True, inplace=True, check=check_graph)
@@ -216,7 +243,11 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
 
     triangle.__name__ = triangle.__qualname__ = name
     side = "lower" if name == "tril" else "upper"
-    triangle.__doc__ = f"The {side} triangle up to a diagonal of the last two dimensions, else 0."
+    describe(
+        triangle,
+        f"The {side} triangle up to a diagonal of the last two dimensions, else 0.",
+        f"torch.{name}(tensor([[2., 1.], [1., 3.]]))",
+    )
     return entry
 
 
@@ -253,7 +284,10 @@ diag_embed: Op = op(
 
 @function("diag_embed", method=True)
 def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dimension as the diagonal of two new ones, `offset` above the main one."""
+    """The last dimension as the diagonal of two new ones, `offset` above the main one.
+
+    Example: torch.diag_embed(tensor([0.5, 1., 2.]))
+    """
     _check_dims("diag_embed", input, 1)
     dims = diagonal_dims("diag_embed", input.array.ndim + 1, dim1, dim2)
     return diag_embed.apply(input, offset, *dims)
@@ -261,7 +295,10 @@ def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 
 @function("diag", method=True)
 def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy."""
+    """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy.
+
+    Example: torch.diag(tensor([[2., 1.], [1., 3.]]))
+    """
     if input.array.ndim == 1:
         return diag_embed.apply(input, diagonal, 0, 1)
     if input.array.ndim != 2:
@@ -273,5 +310,8 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
 
 @function("diagflat", method=True)
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all elements as its diagonal."""
+    """The matrix with all elements as its diagonal.
+
+    Example: torch.diagflat(tensor([0.5, 1., 2.]))
+    """
     return diag_embed.apply(view.apply(contiguous(input), (input.array.size,)), offset, 0, 1)

@@ -30,7 +30,10 @@ from gradcli.ops.shape.views import (
 
 @function("flatten", method=True)
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """The dimensions from `start_dim` to `end_dim` as one; the tensor itself if that is one."""
+    """The dimensions from `start_dim` to `end_dim` as one; the tensor itself if that is one.
+
+    Example: torch.flatten(tensor([0.5, 1., 2.]))
+    """
     shape = input.array.shape
     start = normal_dim("flatten", start_dim, len(shape))
     end = normal_dim("flatten", end_dim, len(shape))
@@ -50,13 +53,19 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @function("ravel", method=True)
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension."""
+    """All elements in one dimension.
+
+    Example: torch.ravel(tensor([0.5, 1., 2.]))
+    """
     return view.apply(contiguous(input), (input.array.size,))
 
 
 @function("unflatten", method=True)
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
-    """One dimension cut into several, one -1 inferred. Raises E301 where the sizes do not fit."""
+    """One dimension cut into several, one -1 inferred. Raises E301 where the sizes do not fit.
+
+    Example: torch.unflatten(tensor([[2., 1.], [1., 3.]]), 0, (1, 2))
+    """
     shape = input.array.shape
     at = normal_dim("unflatten", dim, len(shape))
     if not shape:
@@ -70,7 +79,10 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 @function("movedim", "moveaxis", method=True)
 def movedim(input: Tensor, source: Dims, destination: Dims) -> Tensor:
-    """Dimensions moved to other positions; the others keep their order."""
+    """Dimensions moved to other positions; the others keep their order.
+
+    Example: torch.movedim(tensor([[2., 1.], [1., 3.]]), 0, 1)
+    """
     sources = normal_dims("movedim", input, source)
     destinations = normal_dims("movedim", input, destination)
     if len(sources) != len(destinations):
@@ -113,7 +125,10 @@ def conjugate_transpose(tensor: Tensor) -> Tensor:
 
 @function("adjoint", method=True)
 def adjoint(input: Tensor) -> Tensor:
-    """The last two dimensions swapped, and conjugated. Raises E301 for a vector."""
+    """The last two dimensions swapped, and conjugated. Raises E301 for a vector.
+
+    Example: torch.adjoint(tensor([[2., 1.], [1., 3.]]))
+    """
     return conj(_of_matrices("adjoint", input))
 
 
@@ -157,19 +172,28 @@ def raised_3d(tensor: Tensor) -> Tensor:
 
 @function("atleast_1d")
 def atleast_1d(*tensors: Any) -> Any:
-    """A 0-dim tensor as a vector, any other itself; a tuple of them for several tensors."""
+    """A 0-dim tensor as a vector, any other itself; a tuple of them for several tensors.
+
+    Example: torch.atleast_1d(tensor([0.5, 1., 2.]))
+    """
     return _at_least("atleast_1d", tensors, raised_1d)
 
 
 @function("atleast_2d")
 def atleast_2d(*tensors: Any) -> Any:
-    """A tensor with dimensions put in front until it has two; a tuple of them for several."""
+    """A tensor with dimensions put in front until it has two; a tuple of them for several.
+
+    Example: torch.atleast_2d(tensor([0.5, 1., 2.]))
+    """
     return _at_least("atleast_2d", tensors, raised_2d)
 
 
 @function("atleast_3d")
 def atleast_3d(*tensors: Any) -> Any:
-    """A tensor with dimensions put around it until it has three; a tuple of them for several."""
+    """A tensor with dimensions put around it until it has three; a tuple of them for several.
+
+    Example: torch.atleast_3d(tensor([0.5, 1., 2.]))
+    """
     return _at_least("atleast_3d", tensors, raised_3d)
 
 
@@ -185,7 +209,10 @@ def _several(name: str, tensors: tuple[Any, ...]) -> list[Tensor]:
 
 @function("broadcast_tensors")
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape. Raises E301 where there is none."""
+    """The tensors expanded to their common shape. Raises E301 where there is none.
+
+    Example: torch.broadcast_tensors(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     given = _several("broadcast_tensors", tensors)
     shapes = [tensor.array.shape for tensor in given]
     try:
@@ -204,6 +231,8 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     """The coordinates of a grid, one tensor for each of its axes, given as vectors.
 
     Raises E301 for what is no vector, E204 for an `indexing` other than "ij" and "xy".
+
+    Example: torch.meshgrid(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     axes = _several("meshgrid", tensors)
     if any(axis.array.ndim > 1 for axis in axes):

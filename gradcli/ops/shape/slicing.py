@@ -70,7 +70,10 @@ def checked_position(name: str, index: Any, size: int, dim: int) -> int:
 
 @function("select", method=True)
 def select_(input: Tensor, dim: int, index: Any) -> Tensor:
-    """The part at one position of a dimension, without that dimension."""
+    """The part at one position of a dimension, without that dimension.
+
+    Example: torch.select(tensor([0.5, 1., 2.]), 0, 1)
+    """
     shape = input.array.shape
     if not shape:
         raise GradcliError("E302", "select(): a 0-dim tensor has no dimension to select from")
@@ -111,6 +114,8 @@ slice_backward: Op = op(
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` elements of a dimension from `start` on. Raises E302 or E301 where there are not so
     many.
+
+    Example: torch.narrow(tensor([0.5, 1., 2.]), 0, 1, 2)
     """
     return slice_.apply(input, *narrowed("narrow", input, dim, start, length))
 
@@ -150,6 +155,7 @@ diagonal: Op = op(
     self=lambda grad, self_sizes, offset, dim1, dim2: diagonal_backward(
         grad, self_sizes, offset, dim1, dim2
     ),
+    numpy="diagonal",
 )
 
 
@@ -187,13 +193,19 @@ def diagonal_dims(name: str, ndim: int, dim1: int, dim2: int) -> tuple[int, int]
 
 @function("diagonal", method=True)
 def diagonal_(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of two dimensions, `offset` above the main one, as the last dimension."""
+    """The diagonal of two dimensions, `offset` above the main one, as the last dimension.
+
+    Example: torch.diagonal(tensor([[2., 1.], [1., 3.]]))
+    """
     return diagonal.apply(input, offset, *diagonal_dims("diagonal", input.array.ndim, dim1, dim2))
 
 
 @function("diagonal", module="torch.linalg")
 def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The diagonal of the last two dimensions, or of those named."""
+    """The diagonal of the last two dimensions, or of those named.
+
+    Example: torch.linalg.diagonal(tensor([[2., 1.], [1., 3.]]))
+    """
     return diagonal_(A, offset, dim1, dim2)
 
 
@@ -242,6 +254,8 @@ unfold_backward: Op = op(
 def unfold_(self: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """The windows of `size` elements along a dimension, `step` apart. Raises E204 unless they
     fit.
+
+    Example: tensor([0.5, 1., 2.]).unfold(0, 2, 1)
     """
     at = normal_dim("unfold", dimension, self.array.ndim)
     extent = self.array.shape[at] if self.array.ndim else 1

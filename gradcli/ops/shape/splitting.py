@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim, sizes_of
+from gradcli.ops.definition.doc import BATCH, describe
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.joining import cat, stack
 from gradcli.ops.shape.slicing import along, slice_
@@ -104,6 +105,8 @@ def _extent(name: str, tensor: Tensor, dim: int) -> tuple[int, int]:
 def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
     """Views of the parts of `split_size` elements, the last one perhaps smaller, or of the given
     sizes. Raises E301 where those do not add up.
+
+    Example: torch.split(tensor([[2., 1.], [1., 3.]]), 1)
     """
     at, extent = _extent("split", tensor, dim)
     if not isinstance(split_size_or_sections, (list, tuple)):
@@ -113,7 +116,10 @@ def split_(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> Parts:
 
 @function("split_with_sizes", method=True)
 def split_with_sizes_(input: Tensor, split_sizes: Any, dim: int = 0) -> Parts:
-    """Views of the parts of the given sizes. Raises E301 where those do not add up."""
+    """Views of the parts of the given sizes. Raises E301 where those do not add up.
+
+    Example: torch.split_with_sizes(tensor([[2., 1.], [1., 3.]]), (1, 1))
+    """
     at, extent = _extent("split_with_sizes", input, dim)
     sizes = sizes_of("split_with_sizes", (split_sizes,))
     if sum(sizes) != extent or min(sizes, default=0) < 0:
@@ -135,7 +141,10 @@ def _chunk_sizes(name: str, tensor: Tensor, chunks: int, dim: int) -> tuple[list
 
 @function("chunk", method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
-    """Views of at most `chunks` parts of equal size, the last one perhaps smaller."""
+    """Views of at most `chunks` parts of equal size, the last one perhaps smaller.
+
+    Example: torch.chunk(tensor([[2., 1.], [1., 3.]]), 1)
+    """
     sizes, at = _chunk_sizes("chunk", input, chunks, dim)
     entry = split if input.array.shape[at] else split_with_sizes
     return entry.apply(input, sizes, at)
@@ -143,13 +152,19 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
 
 @function("unsafe_chunk", method=True)
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> Parts:
-    """The parts that `chunk` shows, which may be written: no history follows that."""
+    """The parts that `chunk` shows, which may be written: no history follows that.
+
+    Example: torch.unsafe_chunk(tensor([[2., 1.], [1., 3.]]), 1)
+    """
     return unsafe_split.apply(input, *_chunk_sizes("unsafe_chunk", input, chunks, dim))
 
 
 @function("unsafe_split", method=True)
 def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
-    """The parts that `split` shows, which may be written: no history follows that."""
+    """The parts that `split` shows, which may be written: no history follows that.
+
+    Example: torch.unsafe_split(tensor([[2., 1.], [1., 3.]]), 1)
+    """
     at, extent = _extent("unsafe_split", input, dim)
     return unsafe_split.apply(input, _equal_sizes("unsafe_split", extent, split_size), at)
 
@@ -158,6 +173,8 @@ def unsafe_split_(input: Tensor, split_size: int, dim: int = 0) -> Parts:
 def unbind_(input: Tensor, dim: int = 0) -> Parts:
     """Views of the parts at each position of a dimension, without it. Raises E302 for a 0-dim
     tensor.
+
+    Example: torch.unbind(tensor([[2., 1.], [1., 3.]]), 0)
     """
     if not input.array.ndim:
         raise GradcliError("E302", "unbind(): a 0-dim tensor has no dimension to unbind")
@@ -199,7 +216,10 @@ def tensor_split(
     indices: Any = None,
     sections: Any = None,
 ) -> Parts:
-    """Views of so many parts, as equal as can be, or of the parts between the given positions."""
+    """Views of so many parts, as equal as can be, or of the parts between the given positions.
+
+    Example: torch.tensor_split(tensor([[2., 1.], [1., 3.]]), 1)
+    """
     given = [x for x in (indices_or_sections, indices, sections) if x is not None]
     if len(given) != 1:
         raise GradcliError("E201", "tensor_split() needs either indices or sections")
@@ -223,7 +243,11 @@ def _split_along(name: str, dim: int, least: int) -> None:
         return _tensor_split(name, input, sections, at)
 
     split_along.__name__ = split_along.__qualname__ = name
-    split_along.__doc__ = f"Views of the parts along dimension {dim}; see `tensor_split`."
+    describe(
+        split_along,
+        f"Views of the parts along dimension {dim}; see `tensor_split`.",
+        f"torch.{name}({'tensor([[2., 1.], [1., 3.]]), 1' if dim < 2 else f'{BATCH}, 2'})",
+    )
 
 
 _split_along("hsplit", 1, 1)

@@ -21,6 +21,7 @@ from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims, one_by_one, 
 from gradcli.ops.codegen.promotion import NATIVE_SCALARS
 from gradcli.ops.creation.copies import row_order
 from gradcli.ops.creation.fill import checked_dtype
+from gradcli.ops.definition.doc import in_numpy
 from gradcli.ops.definition.op import Op, op
 
 # --- expand -------------------------------------------------------------------------------------
@@ -50,12 +51,18 @@ expand: Op = op(
     view=True,
     # The engine sums the gradient to the input's shape.
     self=lambda grad: grad,
+    numpy="broadcast_to",
 )
 
 
 @method("expand")
 def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False) -> Tensor:
-    """The tensor repeated without copying; -1 keeps a size. Raises E301 where sizes do not fit."""
+    """The tensor repeated without copying; -1 keeps a size. Raises E301 where sizes do not fit.
+
+    Conventions: The gradient is summed over what was repeated.
+
+    Example: tensor([0.5, 1., 2.]).expand(2, 3)
+    """
     wanted = list(sizes_of("expand", one_by_one("expand", "size", sizes, size)))
     shape = self.array.shape
     leading = len(wanted) - len(shape)
@@ -75,19 +82,28 @@ def expand_(self: Tensor, *sizes: Any, size: Any = None, implicit: bool = False)
 
 @method("broadcast_to")
 def broadcast_to_(self: Tensor, *sizes: Any, size: Any = None) -> Tensor:
-    """The tensor expanded to a shape, its sizes one by one or as one sequence."""
+    """The tensor expanded to a shape, its sizes one by one or as one sequence.
+
+    Example: torch.broadcast_to(tensor([0.5, 1., 2.]), (2, 3))
+    """
     return expand_(self, *sizes, size=size)
 
 
 @function("broadcast_to")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """The tensor expanded to a shape; see `expand`."""
+    """The tensor expanded to a shape; see `expand`.
+
+    Example: torch.broadcast_to(tensor([0.5, 1., 2.]), (2, 3))
+    """
     return expand_(input, size)
 
 
 @method("expand_as")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor expanded to another one's shape; see `expand`."""
+    """The tensor expanded to another one's shape; see `expand`.
+
+    Example: tensor([0.5, 1., 2.]).expand_as(tensor([2., 1., 3.]))
+    """
     return expand_(self, other.array.shape)
 
 
@@ -167,9 +183,12 @@ def reshape(value: Any, size: tuple[int, ...]) -> Any:
 
 
 @function("reshape", method=True)
+@in_numpy("{head}.reshape({1})")
 def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
     """The elements in another shape, one -1 inferred: a view where there can be one, else a copy.
     Raises E301 where the number of elements differs.
+
+    Example: torch.reshape(tensor([[2., 1.], [1., 3.]]), (4,))
     """
     wanted = sizes_of("reshape", one_by_one("reshape", "shape", sizes, shape))
     return reshape(input, inferred_sizes("reshape", wanted, input.array.size))
@@ -177,7 +196,10 @@ def reshape_(input: Tensor, *sizes: Any, shape: Any = None) -> Tensor:
 
 @method("reshape_as")
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The elements in another tensor's shape; see `reshape`."""
+    """The elements in another tensor's shape; see `reshape`.
+
+    Example: tensor([0.5, 1., 2.]).reshape_as(tensor([2., 1., 3.]))
+    """
     return reshape_(self, other.array.shape)
 
 
@@ -212,6 +234,8 @@ def bits_as(tensor: Tensor, dtype: DType) -> Tensor:
 def view_(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Tensor:
     """The same memory in another shape, one -1 inferred; or in another dtype. Raises E301 where
     that needs a copy.
+
+    Example: tensor([[2., 1.], [1., 3.]]).view(4)
     """
     if dtype is not None or (len(sizes) == 1 and isinstance(sizes[0], DType)):
         return bits_as(self, checked_dtype("view", dtype or sizes[0], self.dtype))
@@ -223,7 +247,10 @@ def view_(self: Tensor, *sizes: Any, size: Any = None, dtype: Any = None) -> Ten
 
 @method("view_as")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in another tensor's shape; see `view`."""
+    """The same memory in another tensor's shape; see `view`.
+
+    Example: tensor([0.5, 1., 2.]).view_as(tensor([2., 1., 3.]))
+    """
     return view_(self, other.array.shape)
 
 
@@ -240,6 +267,7 @@ unsqueeze: Op = op(
     lambda self, dim: _unsqueezed(self, dim),
     view=True,
     self=lambda grad, dim: squeeze_dim(grad, dim),
+    numpy="expand_dims",
 )
 
 
@@ -303,13 +331,19 @@ def _squeezed(input: Tensor, dim: Dims, every: Op, one: Op, several: Op) -> Any:
 
 @function("squeeze", method=True)
 def squeeze(input: Tensor, dim: Dims = None) -> Tensor:
-    """The tensor without its dimensions of size 1, or without the given ones of size 1."""
+    """The tensor without its dimensions of size 1, or without the given ones of size 1.
+
+    Example: torch.squeeze(tensor([0.5, 1., 2.]))
+    """
     return _squeezed(input, dim, squeeze_all, squeeze_dim, squeeze_dims)
 
 
 @method("squeeze_")
 def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
-    """Drop dimensions of size 1 from the tensor itself."""
+    """Drop dimensions of size 1 from the tensor itself.
+
+    Example: tensor([0.5, 1., 2.]).squeeze_()
+    """
     check_write(check_graph, squeeze, self, dim)
     squeezed = _squeezed(
         self, dim, squeeze_all_in_place, squeeze_dim_in_place, squeeze_dims_in_place
@@ -319,7 +353,10 @@ def squeeze_in_place(self: Tensor, dim: Dims = None) -> Tensor:
 
 @function("unsqueeze", method=True)
 def unsqueeze_(input: Tensor, dim: int) -> Tensor:
-    """The tensor with a dimension of size 1 put in at `dim`."""
+    """The tensor with a dimension of size 1 put in at `dim`.
+
+    Example: torch.unsqueeze(tensor([[2., 1.], [1., 3.]]), 0)
+    """
     return unsqueeze.apply(input, normal_dim("unsqueeze", dim, input.array.ndim + 1))
 
 
@@ -334,7 +371,10 @@ unsqueezed_in_place: Op = op(
 
 @method("unsqueeze_")
 def unsqueeze_in_place(self: Tensor, dim: int) -> Tensor:
-    """Put a dimension of size 1 into the tensor itself."""
+    """Put a dimension of size 1 into the tensor itself.
+
+    Example: tensor([0.5, 1., 2.]).unsqueeze_(0)
+    """
     check_write(check_graph, unsqueeze_, self, dim)
     dim = normal_dim("unsqueeze_", dim, self.array.ndim + 1)
     return replace_layout(self, unsqueezed_in_place.apply(self, dim))
@@ -348,10 +388,16 @@ transpose: Op = op(
     lambda self, dim0, dim1: with_strides(self).swapaxes(dim0, dim1) if self.ndim else self,
     view=True,
     self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    numpy=".swapaxes",
 )
 
 t: Op = op(
-    "t", "TBackward0", lambda self: with_strides(self).T, view=True, self=lambda grad: t(grad)
+    "t",
+    "TBackward0",
+    lambda self: with_strides(self).T,
+    view=True,
+    self=lambda grad: t(grad),
+    numpy="{head}.T",
 )
 
 permute: Op = op(
@@ -360,6 +406,7 @@ permute: Op = op(
     lambda self, dims: with_strides(self).transpose(dims),
     view=True,
     self=lambda grad, dims: permute(grad, inverse_permutation(dims)),
+    numpy=".transpose",
 )
 
 transposed_in_place: Op = op(
@@ -388,7 +435,10 @@ def inverse_permutation(dims: Sequence[int]) -> tuple[int, ...]:
 
 @function("transpose", "swapaxes", "swapdims", method=True)
 def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """The tensor with two of its dimensions swapped."""
+    """The tensor with two of its dimensions swapped.
+
+    Example: torch.transpose(tensor([[2., 1.], [1., 3.]]), 0, 1)
+    """
     ndim = input.array.ndim
     return transpose.apply(
         input, normal_dim("transpose", dim0, ndim), normal_dim("transpose", dim1, ndim)
@@ -397,7 +447,10 @@ def transpose_(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 @method("transpose_", "swapaxes_", "swapdims_")
 def transpose_in_place(self: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Swap two dimensions of the tensor itself."""
+    """Swap two dimensions of the tensor itself.
+
+    Example: tensor([[2., 1.], [1., 3.]]).transpose_(0, 1)
+    """
     check_graph(self)
     ndim = self.array.ndim
     turned = transposed_in_place.apply(
@@ -417,21 +470,30 @@ def _check_flat(name: str, tensor: Tensor) -> None:
 
 @function("t", method=True)
 def t_(input: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector as it is. Raises E301 for more than two dimensions."""
+    """The transpose of a matrix; a vector as it is. Raises E301 for more than two dimensions.
+
+    Example: torch.t(tensor([[2., 1.], [1., 3.]]))
+    """
     _check_flat("t", input)
     return t.apply(input)
 
 
 @method("t_")
 def transpose_matrix_in_place(self: Tensor) -> Tensor:
-    """Transpose the matrix itself."""
+    """Transpose the matrix itself.
+
+    Example: tensor([[2., 1.], [1., 3.]]).t_()
+    """
     _check_flat("t_", self)
     return replace_layout(self, t_in_place.apply(self))
 
 
 @function("permute", method=True)
 def permute_(input: Tensor, *order: Any, dims: Any = None) -> Tensor:
-    """The dimensions in another order. Raises E301 unless each is named once."""
+    """The dimensions in another order. Raises E301 unless each is named once.
+
+    Example: torch.permute(tensor([[2., 1.], [1., 3.]]), 0, 1)
+    """
     given = sizes_of("permute", one_by_one("permute", "dims", order, dims))
     ndim = input.array.ndim
     if len(given) != ndim:

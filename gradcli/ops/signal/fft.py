@@ -16,6 +16,7 @@ from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype, made, plain_number
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.shape.rearranging import roll
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.signal.dft import Dims, complex_to_complex, complex_to_real, real_to_complex
@@ -150,7 +151,10 @@ def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: boo
 def fft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
+    """The discrete Fourier transform along a dimension, cut or filled up to n elements.
+
+    Example: torch.fft.fft(tensor([0.5, 1., 2.5]))
+    """
     return _transform("fft", _prepared("fft", input, out), n, dim, norm, True)
 
 
@@ -158,7 +162,10 @@ def fft(
 def ifft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The inverse of `fft`."""
+    """The inverse of `fft`.
+
+    Example: torch.fft.ifft(tensor([0.5, 1., 2.5]))
+    """
     return _transform("ifft", _prepared("ifft", input, out), n, dim, norm, False)
 
 
@@ -166,7 +173,10 @@ def ifft(
 def rfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
+    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one.
+
+    Example: torch.fft.rfft(tensor([0.5, 1., 2.5]))
+    """
     input = _prepared("rfft", input, out)
     _check_real("rfft", input)
     return _real_transform("rfft", input, n, dim, norm, True, True)
@@ -176,7 +186,10 @@ def rfft(
 def irfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The inverse of `rfft`: n real elements, an even number by default."""
+    """The inverse of `rfft`: n real elements, an even number by default.
+
+    Example: torch.fft.irfft(tensor([0.5, 1., 2.5]))
+    """
     return _to_real("irfft", _prepared("irfft", input, out), n, dim, norm, False)
 
 
@@ -184,7 +197,10 @@ def irfft(
 def hfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The `fft`, real, of a signal whose other half is the conjugate of this one."""
+    """The `fft`, real, of a signal whose other half is the conjugate of this one.
+
+    Example: torch.fft.hfft(tensor([0.5, 1., 2.5]))
+    """
     return _to_real("hfft", _prepared("hfft", input, out), n, dim, norm, True)
 
 
@@ -192,7 +208,10 @@ def hfft(
 def ihfft(
     input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None, *, out: Any = None
 ) -> Tensor:
-    """The inverse of `hfft`. Raises E203 for a complex tensor."""
+    """The inverse of `hfft`. Raises E203 for a complex tensor.
+
+    Example: torch.fft.ihfft(tensor([0.5, 1., 2.5]))
+    """
     input = _prepared("ihfft", input, out)
     _check_real("ihfft", input)
     return _real_transform("ihfft", input, n, dim, norm, False, True)
@@ -304,8 +323,16 @@ def _several(kind: str, body: Callable[..., Tensor], words: str) -> None:
     ) -> Tensor:
         return body(all_of_them, _prepared(all_of_them, input, out), s, dim, norm)
 
-    in_two.__doc__ = f"{words} in two dimensions, each cut or filled up to its size of `s`."
-    in_several.__doc__ = f"{words} in several dimensions, all by default."
+    describe(
+        in_two,
+        f"{words} in two dimensions, each cut or filled up to its size of `s`.",
+        f"torch.fft.{two}(tensor([[2., 1.], [1., 3.]]))",
+    )
+    describe(
+        in_several,
+        f"{words} in several dimensions, all by default.",
+        f"torch.fft.{all_of_them}(tensor([0.5, 1., 2.5]))",
+    )
 
 
 for _kind, (_body, _words) in _SEVERAL.items():
@@ -330,7 +357,10 @@ def _frequencies(name: str, steps: Any, n: int, d: float, dtype: Any, device: An
 def fftfreq(
     n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """The frequencies that `fft` of n elements at distance d gives, in its order."""
+    """The frequencies that `fft` of n elements at distance d gives, in its order.
+
+    Example: torch.fft.fftfreq(4)
+    """
     n, d = _spacing("fftfreq", n, d)
     steps = np.concatenate([np.arange((n + 1) // 2), np.arange(-(n // 2), 0)])
     array = _frequencies("fftfreq", steps, n, d, dtype, device)
@@ -341,7 +371,10 @@ def fftfreq(
 def rfftfreq(
     n: int, d: float = 1.0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """The frequencies that `rfft` of n elements at distance d gives."""
+    """The frequencies that `rfft` of n elements at distance d gives.
+
+    Example: torch.fft.rfftfreq(4)
+    """
     n, d = _spacing("rfftfreq", n, d)
     array = _frequencies("rfftfreq", np.arange(n // 2 + 1), n, d, dtype, device)
     return made("rfftfreq", array, device, requires_grad)
@@ -357,11 +390,17 @@ def _shifted(name: str, input: Tensor, dim: Any, back: bool) -> Tensor:
 
 @function("fftshift", module="torch.fft")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The elements turned along the dimensions, so that frequency 0 stands in the middle."""
+    """The elements turned along the dimensions, so that frequency 0 stands in the middle.
+
+    Example: torch.fft.fftshift(tensor([0.5, 1., 2.5]))
+    """
     return _shifted("fftshift", input, dim, False)
 
 
 @function("ifftshift", module="torch.fft")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """What `fftshift` turned, turned back."""
+    """What `fftshift` turned, turned back.
+
+    Example: torch.fft.ifftshift(tensor([0.5, 1., 2.5]))
+    """
     return _shifted("ifftshift", input, dim, True)

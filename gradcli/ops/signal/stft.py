@@ -69,6 +69,8 @@ def stft(
     """The Fourier transforms of pieces of signals, (length) or (N, length): (N, frequencies,
     pieces). With `center` the signal is extended so that piece t is centred at t * hop_length.
     Raises E204 for lengths that do not fit, and without `return_complex`.
+
+    Example: torch.stft(arange(8.), 4, return_complex=True)
     """
     check_tensors("stft", input=input)
     check_not_integral("stft", input, "RuntimeError")
@@ -117,6 +119,8 @@ def istft(
 ) -> Tensor:
     """The signal that `stft` was given: the pieces added up, divided by the windows' squares.
     Raises E204 where the windows leave a place without weight.
+
+    Example: torch.istft(torch.stft(arange(8.), 4, return_complex=True), 4)
     """
     check_tensors("istft", input=input)
     if not input.dtype.is_complex:

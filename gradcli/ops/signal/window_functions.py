@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, made
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 
 _NOT_FLOATING = refusing("bool", "int", raises="RuntimeError") | COMPLEX
@@ -56,7 +57,11 @@ def _window(name: str, values: Callable[[Any], Any], words: str) -> None:
         array = np.ones(1) if window_length == 1 else values(places)
         return made(name, array.astype(target.numpy_dtype), device, requires_grad)
 
-    window.__doc__ = f"{words} of a length; `periodic` leaves out the last element of a longer one."
+    describe(
+        window,
+        f"{words} of a length; `periodic` leaves out the last element of a longer one.",
+        f"torch.{name}(4)",
+    )
 
 
 _window("hann_window", _cosines(0.5, -0.5), "A window that rises and falls as a cosine")
@@ -79,7 +84,10 @@ def hamming_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A window `alpha - beta * cos` of a length."""
+    """A window `alpha - beta * cos` of a length.
+
+    Example: torch.hamming_window(4)
+    """
     target = checked_dtype("hamming_window", dtype, dtypes.default_dtype())
     check_dtype("hamming_window", target, _NOT_FLOATING)
     places = _places("hamming_window", window_length, periodic, target.numpy_dtype)
@@ -97,7 +105,10 @@ def kaiser_window(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
-    """A window of Bessel functions of a length; the larger `beta`, the narrower."""
+    """A window of Bessel functions of a length; the larger `beta`, the narrower.
+
+    Example: torch.kaiser_window(4)
+    """
     target = checked_dtype("kaiser_window", dtype, dtypes.default_dtype())
     check_dtype("kaiser_window", target, _NOT_FLOATING)
     places = _places("kaiser_window", window_length, periodic, target.numpy_dtype)

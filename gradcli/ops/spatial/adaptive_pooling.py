@@ -21,6 +21,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_floating, check_not_integral
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.reduction.sum import mean_dims
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
@@ -179,9 +180,19 @@ def _expose(ndim: int) -> None:
     adaptive_max_pool.__name__ = adaptive_max_pool.__qualname__ = max_name
     function(mean_name, module="torch.nn.functional")(adaptive_avg_pool)
     function(max_name, module="torch.nn.functional")(adaptive_max_pool)
+    windows = f"windows that divide the last {LAST[ndim]} evenly."
     if ndim == 1:
+        windows = "windows that divide the last dimension into `output_size`."
+    describe(adaptive_avg_pool, f"Means of {windows}", f"F.{mean_name}({SAMPLES[ndim]}, 2)")
+    describe(adaptive_max_pool, f"Maxima of {windows}", f"F.{max_name}({SAMPLES[ndim]}, 2)")
+    if ndim == 1:
+
+        def with_indices(input: Tensor, output_size: Any) -> Any:
+            return adaptive_max_pool(input, output_size, True)
+
+        with_indices.__doc__ = adaptive_max_pool.__doc__
         function(mean_name)(adaptive_avg_pool)
-        function(max_name)(lambda input, output_size: adaptive_max_pool(input, output_size, True))
+        function(max_name)(with_indices)
 
 
 for _ndim in (1, 2, 3):

@@ -21,6 +21,7 @@ from gradcli.kernels.windows.convolution import correlated, paired, spread
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import SAMPLES, describe
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import view_as_real
@@ -322,8 +323,12 @@ def _expose_convolution(ndim: int) -> None:
         return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
 
     conv.__name__ = conv.__qualname__ = name
-    conv.__doc__ = f"""The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with
-    weights (O, C / groups, *kernel). Raises E203, E204 or E301 where they do not go together."""
+    describe(
+        conv,
+        f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
+        " (O, C / groups, *kernel). Raises E203, E204 or E301 where they do not go together.",
+        f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))",
+    )
     function(name)(conv)
     function(name, module="torch.nn.functional")(conv)
 
@@ -374,9 +379,12 @@ def _expose_transposed(ndim: int) -> None:
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
     conv_transpose.__name__ = conv_transpose.__qualname__ = name
-    conv_transpose.__doc__ = f"""The transpose of a convolution over the last {ndim} dimensions,
-    with weights (C, O / groups, *kernel). Raises E203, E204 or E301 where they do not go
-    together."""
+    describe(
+        conv_transpose,
+        f"The transpose of a convolution over the last {ndim} dimensions, with weights"
+        " (C, O / groups, *kernel). Raises E203, E204 or E301 where they do not go together.",
+        f"torch.{name}({SAMPLES[ndim]}, ones(1, 1{', 2' * ndim}))",
+    )
     function(name)(conv_transpose)
     function(name, module="torch.nn.functional")(conv_transpose)
 

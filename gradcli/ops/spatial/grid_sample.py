@@ -66,6 +66,8 @@ affine_grid_generator = op(
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The places that affine maps, (N, 2, 3) or (N, 3, 4), send the elements of images of a size
     (N, C, *sizes) to. Raises E301 where they do not fit.
+
+    Example: F.affine_grid(tensor([[[1., 0., 0.], [0., 1., 0.]]]), (1, 1, 2, 2))
     """
     check_tensors("affine_grid", theta=theta)
     check_floating("affine_grid", theta, "ValueError")
@@ -328,6 +330,8 @@ def grid_sample(
         align_corners: whether -1 and 1 are the outermost elements, or their outer edges.
 
     Raises E204 for other modes, E301 where the shapes do not fit, E203 where the dtypes differ.
+
+    Example: F.grid_sample(arange(16.).reshape(1, 1, 4, 4), zeros(1, 1, 1, 2))
     """
     check_tensors("grid_sample", input=input, grid=grid)
     if mode not in ("bilinear", "nearest", "bicubic"):

@@ -167,6 +167,8 @@ def pad_(input: Tensor, pad: Any, mode: str = "constant", value: Any = None) -> 
             go on with the tensor's own elements.
 
     Raises E204 for any other mode, E301 where the sizes do not fit.
+
+    Example: F.pad(tensor([0.5, 1., 2.]), (1, 1))
     """
     check_tensors("pad", input=input)
     if not isinstance(pad, (tuple, list)):

@@ -21,6 +21,7 @@ from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.definition.dtype_support import NOTHING, Refused, refusing
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather
@@ -315,8 +316,13 @@ def _expose_max_pool(ndim: int) -> None:
     ) -> Tensor:
         return of_functional(input, kernel_size, stride, padding, dilation, ceil_mode)
 
-    for body in (of_functional, of_torch):
+    for body, module in ((of_functional, "F"), (of_torch, "torch")):
         body.__name__ = body.__qualname__ = name
+        describe(
+            body,
+            f"The largest element of each window of the last {LAST[ndim]}.",
+            f"{module}.{name}({SAMPLES[ndim]}, 2)",
+        )
     function(name, module="torch.nn.functional")(of_functional)
     function(name)(of_torch)
 
@@ -346,7 +352,10 @@ def avg_pool1d(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
-    """The mean of every window over the last dimension; see `avg_pool2d`."""
+    """The mean of every window over the last dimension; see `avg_pool2d`.
+
+    Example: torch.avg_pool1d(arange(6.).reshape(1, 1, 6), 2)
+    """
     windows = windows_of("avg_pool1d", 1, kernel_size, stride, padding)
     averaging = Averaging(windows, ceil_mode, count_include_pad, None)
     return averaged("avg_pool1d", input, 1, averaging)
@@ -371,6 +380,11 @@ def _expose_avg_pool(ndim: int) -> None:
         return averaged(name, input, ndim, averaging)
 
     avg_pool.__name__ = avg_pool.__qualname__ = name
+    describe(
+        avg_pool,
+        f"The mean of each window of the last {LAST[ndim]}.",
+        f"F.{name}({SAMPLES[ndim]}, 2)",
+    )
     function(name, module="torch.nn.functional")(avg_pool)
 
 

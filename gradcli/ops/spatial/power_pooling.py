@@ -10,6 +10,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
+from gradcli.ops.definition.doc import LAST, SAMPLES, describe
 from gradcli.ops.elementwise.power import power
 from gradcli.ops.elementwise.unary import abs_, sign
 from gradcli.ops.nn.piecewise_activations import relu_
@@ -42,6 +43,11 @@ def _expose_lp_pool(ndim: int) -> None:
         return _root(pooled, count, norm_type)
 
     lp_pool.__name__ = lp_pool.__qualname__ = name
+    describe(
+        lp_pool,
+        f"The p-norm of each window of the last {LAST[ndim]}.",
+        f"F.{name}({SAMPLES[ndim]}, 2, 2)",
+    )
     function(name, module="torch.nn.functional")(lp_pool)
 
 

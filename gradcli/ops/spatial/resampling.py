@@ -164,6 +164,8 @@ def interpolate(
         align_corners: whether the outermost elements keep their place, or the outer edges do.
 
     Raises E204 for arguments that do not go together.
+
+    Example: F.interpolate(arange(16.).reshape(1, 1, 4, 4), scale_factor=2)
     """
     check_tensors("interpolate", input=input)
     kept = mode in ("nearest", "nearest-exact") and input.dtype is dtypes.uint8
@@ -275,7 +277,10 @@ def _check_pixels(name: str, input: Tensor, factor: Any, argument: str) -> None:
 @function("pixel_shuffle")
 @function("pixel_shuffle", module="torch.nn.functional")
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """(…, C r², H, W) as (…, C, H r, W r): channels become pixels."""
+    """(…, C r², H, W) as (…, C, H r, W r): channels become pixels.
+
+    Example: torch.pixel_shuffle(arange(4.).reshape(1, 4, 1, 1), 2)
+    """
     _check_pixels("pixel_shuffle", input, upscale_factor, "upscale_factor")
     channels = input.array.shape[-3]
     if channels % upscale_factor**2:
@@ -289,7 +294,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 @function("pixel_unshuffle")
 @function("pixel_unshuffle", module="torch.nn.functional")
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """(…, C, H r, W r) as (…, C r², H, W): pixels become channels."""
+    """(…, C, H r, W r) as (…, C r², H, W): pixels become channels.
+
+    Example: torch.pixel_unshuffle(arange(16.).reshape(1, 1, 4, 4), 2)
+    """
     _check_pixels("pixel_unshuffle", input, downscale_factor, "downscale_factor")
     height, width = input.array.shape[-2:]
     if height % downscale_factor or width % downscale_factor:
@@ -303,7 +311,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 @function("channel_shuffle")
 @function("channel_shuffle", module="torch.nn.functional")
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
-    """The channels of all groups in turn: the first of each, the second of each, and so on."""
+    """The channels of all groups in turn: the first of each, the second of each, and so on.
+
+    Example: torch.channel_shuffle(arange(4.).reshape(1, 4, 1, 1), 2)
+    """
     check_tensors("channel_shuffle", input=input)
     shape = input.array.shape
     if len(shape) < 3 or type(groups) is not int or groups < 1 or shape[1] % groups:

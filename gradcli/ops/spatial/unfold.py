@@ -89,6 +89,8 @@ def unfold(
 ) -> Tensor:
     """The windows over the last two dimensions as columns: (N, C, H, W) gives (N, C times the
     elements of a window, windows). Raises E301 where no window fits.
+
+    Example: F.unfold(arange(16.).reshape(1, 1, 4, 4), 2)
     """
     check_tensors("unfold", input=input)
     windows = _windows_of("unfold", kernel_size, dilation, padding, stride)
@@ -115,6 +117,8 @@ def fold(
 ) -> Tensor:
     """Columns added up where `unfold` reads them, in a tensor whose last sizes are `output_size`.
     Raises E301 where the columns do not fit.
+
+    Example: F.fold(ones(1, 4, 4), (3, 3), 2)
     """
     check_tensors("fold", input=input)
     windows = _windows_of("fold", kernel_size, dilation, padding, stride)

@@ -16,6 +16,7 @@ from gradcli.kernels.windows.windows import Sizes
 from gradcli.ops.binding.arguments import check_filled, check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import uniform_array
+from gradcli.ops.definition.doc import CHECKS, RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.ops.spatial.pooling import picking, taken_at
@@ -45,6 +46,7 @@ def _unpool(ndim: int) -> Op:
         _unpooled,
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
+        effects=(CHECKS,),
     )
 
 
@@ -102,9 +104,13 @@ def _expose_unpool(ndim: int) -> None:
         raised = unsqueeze.apply(input, -1), unsqueeze.apply(indices, -1)
         return squeeze_dim.apply(_UNPOOL[2].apply(*raised, (*counts, 1)), len(shape))
 
-    max_unpool.__doc__ = (
+    opening, closing = "[" * (ndim + 2), "]" * (ndim + 2)
+    picked = ("1., 2.", "1, 2") if ndim == 1 else ("1.", "3")
+    describe(
+        max_unpool,
         f"What max_pool{ndim}d picked, put back where it was; 0 elsewhere. Raises E301 where the"
-        " shapes do not fit, E204 for an output size that cannot be."
+        " shapes do not fit, E204 for an output size that cannot be.",
+        f"F.{name}({', '.join(f'tensor({opening}{each}{closing})' for each in picked)}, 2)",
     )
 
 
@@ -165,6 +171,7 @@ def _expose_fractional(ndim: int) -> None:
     name = f"fractional_max_pool{ndim}d"
 
     @function(name, module="torch.nn.functional")
+    @effects(RANDOM)
     def fractional_max_pool(
         input: Tensor,
         kernel_size: Any,
@@ -205,10 +212,12 @@ def _expose_fractional(ndim: int) -> None:
         values, indices = _FRACTIONAL[ndim].apply(input, kernel, counts, samples)
         return (values, indices) if return_indices else values
 
-    fractional_max_pool.__doc__ = (
+    describe(
+        fractional_max_pool,
         "The largest of windows at random places, as many as `output_size` says, or as"
         " `output_ratio` says of the input's. Raises E301 where the windows do not fit, E204 unless"
-        " one of the two is given."
+        " one of the two is given.",
+        f"F.{name}({SAMPLES[ndim]}, {4 - ndim}, output_size=2)",
     )
 
 

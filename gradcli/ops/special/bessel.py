@@ -16,6 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.binding.arguments import in_single
 from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, refusing
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import where
@@ -30,6 +31,8 @@ i0: Op = pointwise(
     by_scipy("i0"),
     floating=True,
     self=lambda grad, self: grad * i1(self),
+    doc="The modified Bessel function of the first kind, of order 0.",
+    example="torch.i0(tensor([0.5, 1., 2.5]))",
 )
 
 
@@ -61,7 +64,15 @@ def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
     return grad * where(apart, slope, 0.5)
 
 
-i1: Op = pointwise("special_i1", "SpecialI1Backward0", by_scipy("i1"), floating=True, self=_i1_rule)
+i1: Op = pointwise(
+    "special_i1",
+    "SpecialI1Backward0",
+    by_scipy("i1"),
+    floating=True,
+    self=_i1_rule,
+    doc="The modified Bessel function of the first kind, of order 1.",
+    example="torch.special.i1(tensor([0.5, 1., 2.5]))",
+)
 
 i0e: Op = pointwise(
     "special_i0e",
@@ -69,13 +80,21 @@ i0e: Op = pointwise(
     by_scipy("i0e"),
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
+    doc="The modified Bessel function `i0` times `exp(-abs(input))`.",
+    example="torch.special.i0e(tensor([0.5, 1., 2.5]))",
 )
 
 i1e: Op = pointwise(
-    "special_i1e", "SpecialI1EBackward0", by_scipy("i1e"), floating=True, self=_i1e_rule
+    "special_i1e",
+    "SpecialI1EBackward0",
+    by_scipy("i1e"),
+    floating=True,
+    self=_i1e_rule,
+    doc="The modified Bessel function `i1` times `exp(-abs(input))`.",
+    example="torch.special.i1e(tensor([0.5, 1., 2.5]))",
 )
 
-expose(i0, inplace=True)
+expose(i0, inplace_function=True)
 expose(i0, module="torch.special", method=False)
 for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
     expose(_entry, _name, module="torch.special", method=False)
@@ -85,19 +104,52 @@ for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
 _NOT_SINGLE = refusing("half", "complex")
 
 _OF_ONE = {
-    "airy_ai": "airy",
-    "bessel_j0": "j0",
-    "bessel_j1": "j1",
-    "bessel_y0": "y0",
-    "bessel_y1": "y1",
-    "modified_bessel_i0": "i0",
-    "modified_bessel_i1": "i1",
-    "modified_bessel_k0": "k0",
-    "modified_bessel_k1": "k1",
-    "scaled_modified_bessel_k0": "k0e",
-    "scaled_modified_bessel_k1": "k1e",
+    "airy_ai": (
+        "airy",
+        "The Airy function Ai; it has no derivative here, as in PyTorch.",
+    ),
+    "bessel_j0": (
+        "j0",
+        "The Bessel function of the first kind, of order 0, without derivative.",
+    ),
+    "bessel_j1": (
+        "j1",
+        "The Bessel function of the first kind, of order 1, without derivative.",
+    ),
+    "bessel_y0": (
+        "y0",
+        "The Bessel function of the second kind, of order 0, without derivative.",
+    ),
+    "bessel_y1": (
+        "y1",
+        "The Bessel function of the second kind, of order 1, without derivative.",
+    ),
+    "modified_bessel_i0": (
+        "i0",
+        "The function `i0`, without derivative.",
+    ),
+    "modified_bessel_i1": (
+        "i1",
+        "The function `i1`, without derivative.",
+    ),
+    "modified_bessel_k0": (
+        "k0",
+        "The modified Bessel function K of order 0, without derivative.",
+    ),
+    "modified_bessel_k1": (
+        "k1",
+        "The modified Bessel function K of order 1, without derivative.",
+    ),
+    "scaled_modified_bessel_k0": (
+        "k0e",
+        "`modified_bessel_k0` times `exp(input)`.",
+    ),
+    "scaled_modified_bessel_k1": (
+        "k1e",
+        "`modified_bessel_k1` times `exp(input)`.",
+    ),
 }
-"""Functions of one number, with SciPy's names."""
+"""Functions of one number, with SciPy's names and what they do."""
 
 
 def _of_one(name: str) -> Function:
@@ -112,9 +164,15 @@ def _of_one(name: str) -> Function:
     return forward
 
 
-for _name, _scipy_name in _OF_ONE.items():
+for _name, (_scipy_name, _doc) in _OF_ONE.items():
     _entry = pointwise(
-        f"special_{_name}", "", _of_one(_scipy_name), floating=True, refused=_NOT_SINGLE
+        f"special_{_name}",
+        "",
+        _of_one(_scipy_name),
+        floating=True,
+        refused=_NOT_SINGLE,
+        doc=_doc,
+        example=f"torch.special.{_name}(tensor([0.5, 1., 2.5]))",
     )
     expose(_entry, _name, module="torch.special", method=False)
 
@@ -136,6 +194,8 @@ spherical_bessel_j0 = pointwise(
     _spherical_bessel_j0,
     floating=True,
     refused=_NOT_SINGLE,
+    doc="`sin(input) / input`, without derivative.",
+    example="torch.special.spherical_bessel_j0(tensor([0.5, 1., 2.5]))",
 )
 expose(spherical_bessel_j0, "spherical_bessel_j0", module="torch.special", method=False)
 
@@ -178,8 +238,11 @@ def _polynomial(name: str, scipy_name: str) -> Function:
         refuse_out(name, out)
         return entry.apply(input, n)
 
-    polynomial.__doc__ = f"The {name.split('_polynomial')[0].replace('_', ' ')} polynomial " + (
-        "of degree n, the fraction of n being dropped; it has no derivative."
+    describe(
+        polynomial,
+        f"The {name.split('_polynomial')[0].replace('_', ' ')} polynomial of degree n, the fraction"
+        " of n being dropped; it has no derivative.",
+        f"torch.special.{name}(tensor([0.5, 1., 2.]), 3)",
     )
     return function(name, module="torch.special")(polynomial)
 

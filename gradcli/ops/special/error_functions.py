@@ -22,7 +22,15 @@ from gradcli.ops.binding.arguments import (
     in_single,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import expose, function, method, refuse_out
+from gradcli.ops.binding.catalogue import (
+    expose,
+    expose_written,
+    function,
+    in_place,
+    method,
+    refuse_out,
+)
+from gradcli.ops.definition.doc import SCALAR, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
@@ -55,6 +63,12 @@ erf = pointwise(
     by_scipy("erf"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
+    doc="The error function.",
+    example="torch.erf(tensor([0.5, 1., 2.]))",
+    numpy="""\
+def erf(x):
+    return np.vectorize(math.erf, otypes=[x.dtype])(x)
+""",
 )
 
 erfc = pointwise(
@@ -63,6 +77,8 @@ erfc = pointwise(
     by_scipy("erfc"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
+    doc="1 minus the error function.",
+    example="torch.erfc(tensor([0.5, 1., 2.]))",
 )
 
 erfinv: Op = pointwise(
@@ -71,6 +87,8 @@ erfinv: Op = pointwise(
     lambda self: np.copysign(by_scipy("erfinv")(self), self),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
+    doc="The inverse of the error function.",
+    example="torch.erfinv(tensor([-0.5, 0., 0.5]))",
 )
 
 # --- the gamma function -------------------------------------------------------------------------
@@ -88,6 +106,12 @@ lgamma = pointwise(
     floating=True,
     refused=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
+    doc="The logarithm of the gamma function's magnitude.",
+    example="torch.lgamma(tensor([0.5, 1., 2.]))",
+    numpy="""\
+def lgamma(x):
+    return np.vectorize(math.lgamma, otypes=[x.dtype])(x)
+""",
 )
 
 
@@ -104,6 +128,8 @@ digamma: Op = pointwise(
     _digamma_array,
     floating=True,
     self=lambda grad, self: grad * polygamma(self, 1),
+    doc="The derivative of `lgamma`.",
+    example="torch.digamma(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -148,7 +174,10 @@ polygamma: Op = pointwise(
 @function("polygamma")
 @function("polygamma", module="torch.special")
 def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The n-th derivative of `digamma`. Raises E204 for a negative n."""
+    """The n-th derivative of `digamma`. Raises E204 for a negative n.
+
+    Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
+    """
     refuse_out("polygamma", out)
     n = plain_integer("polygamma", "n", n)
     if n < 0:
@@ -160,8 +189,23 @@ def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
 
 @method("polygamma")
 def polygamma_method(self: Tensor, n: int) -> Tensor:
-    """The n-th derivative of `digamma`."""
+    """The n-th derivative of `digamma`.
+
+    Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
+    """
     return polygamma_(n, self)
+
+
+polygamma_written = pointwise(
+    "polygamma_",
+    "PolygammaBackward1",
+    polygamma.forward,
+    floating=True,
+    refused=polygamma.refused,
+    self=polygamma.rules["self"],
+    example="torch.polygamma(1, tensor([0.5, 1., 2.]))",
+)
+expose_written("polygamma", in_place("polygamma", polygamma_written.apply), False)
 
 
 # --- quotients with a hole ----------------------------------------------------------------------
@@ -185,6 +229,10 @@ sinc = pointwise(
     lambda self: in_single(_sinc_array, self),
     floating=True,
     self=_sinc_rule,
+    doc="`sin(pi * input) / (pi * input)`, 1 at 0.",
+    example="torch.sinc(tensor([0.5, 1., 2.]))",
+    conventions="At 0 the gradient is 0.",
+    numpy="sinc",
 )
 
 
@@ -209,6 +257,19 @@ logit = pointwise(
     _logit_array,  # half precision is rounded at each step
     floating=True,
     self=_logit_rule,
+    doc="The logarithm of the odds: `log(input / (1 - input))`.",
+    example="torch.logit(tensor([0.5, 1., 2.]))",
+    hazard=Hazard(
+        values=(
+            (
+                lambda self: self <= 0 or self >= 1,
+                "logit out of range",
+                "logit is finite between 0 and 1",
+            ),
+        ),
+        slopes=((lambda self: self in (0, 1), "the slope of logit at {self:g} is infinite"),),
+    ),
+    numpy="np.log({head} / (1 - {0}))",
 )
 
 # --- x log y ------------------------------------------------------------------------------------
@@ -225,6 +286,14 @@ def _xlogy_array(self: Any, other: Any) -> Any:
     return np.where(zero, product.dtype.type(0), product)[()]
 
 
+_XLOGY = Hazard(
+    values=(
+        (lambda self, other: other == 0, "log of zero", "its logarithm is not finite"),
+        (lambda self, other: other < 0, "log of a negative", "its logarithm is not finite"),
+    ),
+    slopes=((lambda self, other: other == 0, "the slope of a logarithm at 0 is infinite"),),
+)
+
 xlogy: Op = pointwise(
     "xlogy",
     "XlogyBackward0",
@@ -234,6 +303,12 @@ xlogy: Op = pointwise(
         xlogy(grad, other), logical_and(self == 0, other <= 0), 0
     ),
     other=lambda grad, self, other: grad * self / other,
+    hazard=_XLOGY,
+    loop=SCALAR,
+    numpy="""\
+def xlogy(x, y):
+    return np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y)))
+""",
 )
 
 xlogy_of_number = pointwise(
@@ -242,6 +317,8 @@ xlogy_of_number = pointwise(
     lambda other, self: _xlogy_array(self, other),
     floating=True,
     other=lambda grad, other, self: grad * self / other,
+    hazard=_XLOGY,
+    loop=SCALAR,
 )
 
 xlogy_by_number: Op = pointwise(
@@ -254,13 +331,20 @@ xlogy_by_number: Op = pointwise(
         if other > 0
         else masked_fill_number(xlogy_by_number(grad, other), self == 0, 0)
     ),
+    hazard=_XLOGY,
+    loop=SCALAR,
 )
 
 
 @function("xlogy", module="torch.special")
-@function("xlogy", method=True, inplace=True)
+@function("xlogy", method=True, inplace_function=True)
 def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """`input * log(other)`, 0 where the input is 0; one of the two may be a number."""
+    """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
+
+    Conventions: Where the input is 0, so is the result, unless `other` is nan.
+
+    Example: torch.xlogy(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("xlogy", out)
     check_no_complex_number("xlogy", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
@@ -318,7 +402,10 @@ xlog1py_by_number: Op = pointwise(
 
 @function("xlog1py", module="torch.special")
 def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
+    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number.
+
+    Example: torch.special.xlog1py(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("xlog1py", out)
     check_no_complex_number("xlog1py", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
@@ -329,8 +416,11 @@ def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
     return xlog1py.apply(input, other)
 
 
-for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
+for _entry in (erf, erfc, sinc, logit):
+    expose(_entry, inplace_function=True)
+for _entry in (erfinv, digamma):
     expose(_entry, inplace=True)
+for _entry in (erf, erfc, erfinv, digamma, sinc, logit):
     expose(_entry, module="torch.special", method=False)
 expose(lgamma, inplace=True)
 expose(lgamma, "gammaln", module="torch.special", method=False)

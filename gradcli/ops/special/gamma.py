@@ -13,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.definition.doc import WIDE, describe
 from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, refusing
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
@@ -48,6 +49,7 @@ igamma: Op = pointwise(
     refused=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: grad * _density(self, other),
+    loop=WIDE,
 )
 
 igammac: Op = pointwise(
@@ -58,6 +60,7 @@ igammac: Op = pointwise(
     refused=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: -grad * _density(self, other),
+    loop=WIDE,
 )
 
 
@@ -67,7 +70,11 @@ def _of_two_tensors(entry: Op, special_name: str, share: str) -> None:
         check_tensors(entry.name, input=input, other=other)
         return entry.apply(input, other)
 
-    of_two.__doc__ = f"The share of the gamma function of `input` {share} `other`."
+    describe(
+        of_two,
+        f"The share of the gamma function of `input` {share} `other`.",
+        f"torch.{entry.name}(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
+    )
     function(special_name, module="torch.special")(of_two)
     function(entry.name, method=True, inplace=True)(of_two)
 
@@ -113,6 +120,8 @@ mvlgamma_entry = pointwise(
 def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     """The logarithm of the gamma function in p dimensions. Raises E202 for a p that is no integer,
     E204 for one below 1.
+
+    Example: torch.mvlgamma(tensor([2., 3.]), 2)
     """
     refuse_out("mvlgamma", out)
     check_tensors("mvlgamma", input=input)
@@ -165,7 +174,10 @@ zeta_by_number: Op = pointwise(
 
 @function("zeta", module="torch.special")
 def zeta_(input: Any, other: Any, *, out: Any = None) -> Tensor:
-    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up."""
+    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up.
+
+    Example: torch.special.zeta(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
+    """
     refuse_out("zeta", out)
     check_no_complex_number("zeta", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):

@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_tensors, in_single
 from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, refusing
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
@@ -18,7 +19,10 @@ from gradcli.ops.special.error_functions import by_scipy, erf
 
 @function("ndtr", module="torch.special")
 def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
-    """The share of a standard normal distribution below the input."""
+    """The share of a standard normal distribution below the input.
+
+    Example: torch.special.ndtr(tensor([0.5, 1., 2.5]))
+    """
     refuse_out("ndtr", out)
     check_tensors("ndtr", input=input)
     return (erf.apply(input * math.sqrt(0.5)) + 1) * 0.5
@@ -31,6 +35,8 @@ ndtri = pointwise(
     floating=True,
     refused=refusing("half", "complex"),
     self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result**2 / 2),
+    doc="The point below which a share of a normal distribution lies.",
+    example="torch.special.ndtri(tensor([0.2, 0.5, 0.9]))",
 )
 
 log_ndtr = pointwise(
@@ -40,6 +46,8 @@ log_ndtr = pointwise(
     floating=True,
     refused=refusing("half", "complex"),
     self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
+    doc="The logarithm of `ndtr`, also far below 0.",
+    example="torch.special.log_ndtr(tensor([0.5, 1., 2.5]))",
 )
 
 erfcx: Op = pointwise(
@@ -49,6 +57,8 @@ erfcx: Op = pointwise(
     floating=True,
     refused=refusing("half", "complex"),
     self=lambda grad, self, result: (self * 2 * result - 2 / math.sqrt(math.pi)) * grad,
+    doc="`erfc` times `exp(input ** 2)`.",
+    example="torch.special.erfcx(tensor([0.5, 1., 2.5]))",
 )
 
 
@@ -65,6 +75,12 @@ entr = pointwise(
     floating=True,
     refused=COMPLEX,
     self=lambda grad, self: grad * -(log(self) + 1),
+    doc="`-input * log(input)`; 0 at 0, -inf below.",
+    example="torch.special.entr(tensor([0.5, 1., 2.5]))",
+    hazard=Hazard(
+        values=((lambda self: self < 0, "entr of a negative", "entr is -inf below 0"),),
+        slopes=((lambda self: self == 0, "the slope of entr at 0 is infinite"),),
+    ),
 )
 
 for _name, _entry in (("ndtri", ndtri), ("log_ndtr", log_ndtr), ("erfcx", erfcx), ("entr", entr)):

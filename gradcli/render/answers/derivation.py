@@ -11,7 +11,7 @@ from gradcli.explain.derive.program import Derivation, Line, shortest, without_e
 from gradcli.explain.symbols.substitution import rebuilt
 from gradcli.explain.symbols.text import text_of
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
-from gradcli.render.formulas.numpy_code import DEFINITIONS, NumpyWriter, Unspoken
+from gradcli.render.formulas.numpy_code import NumpyWriter, Unspoken
 
 _CLOSE = {"float16": "1e-2", "bfloat16": "1e-1", "float64": "1e-9", "complex128": "1e-9"}
 """How close numbers of a dtype must come; 1e-4 for the others."""
@@ -36,7 +36,7 @@ def numpy_text(found: Derivation, program: str) -> str:
         body = [_noted(f"{line.name} = {writer.text(line.formula)}", line) for line in found.lines]
     except Unspoken as unspoken:
         raise without_expression(f"{unspoken} in NumPy") from None
-    definitions = [DEFINITIONS[name] for name in writer.needed]
+    definitions = [*writer.definitions.values()]
     uses_math = any("math." in text for text in (*body, *definitions))
     head = [*(["import math", ""] if uses_math else []), "import numpy as np"]
     parts = ["\n".join(head), *(text.rstrip() for text in definitions)]

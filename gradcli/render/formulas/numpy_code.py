@@ -18,45 +18,14 @@ from gradcli.explain.symbols.tree import (
     Operation,
     Symbol,
 )
+from gradcli.ops.lookup import numpy_of
 
 
 class Unspoken(Exception):
     """A function that NumPy has nothing for."""
 
 
-DEFINITIONS = {
-    "sigmoid": """\
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-""",
-    "softmax": """\
-def softmax(x, axis):
-    e = np.exp(x - x.max(axis=axis, keepdims=True))
-    return e / e.sum(axis=axis, keepdims=True)
-""",
-    "log_softmax": """\
-def log_softmax(x, axis):
-    shifted = x - x.max(axis=axis, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=axis, keepdims=True))
-""",
-    "logsumexp": """\
-def logsumexp(x, axis, keepdims=False):
-    top = x.max(axis=axis, keepdims=True)
-    result = top + np.log(np.exp(x - top).sum(axis=axis, keepdims=True))
-    return result if keepdims else np.squeeze(result, axis)
-""",
-    "erf": """\
-def erf(x):
-    return np.vectorize(math.erf, otypes=[x.dtype])(x)
-""",
-    "lgamma": """\
-def lgamma(x):
-    return np.vectorize(math.lgamma, otypes=[x.dtype])(x)
-""",
-    "xlogy": """\
-def xlogy(x, y):
-    return np.where(x == 0, 0, x * np.log(np.where(x == 0, 1, y)))
-""",
+_DEFINITIONS = {
     "scattered": """\
 def scattered(x, axis, index, values, add=False):
     x = np.array(x)
@@ -94,28 +63,18 @@ def diagonal_replaced(x, values, offset=0, axis1=0, axis2=1):
     return x
 """,
 }
-"""Functions that an emitted file defines where it needs them."""
-
-_SAME = frozenset({
-    "abs", "ceil", "copysign", "cos", "cosh", "exp", "exp2", "expm1", "floor", "fmod", "heaviside",
-    "hypot", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2", "logaddexp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "sign", "sin",
-    "sinh", "sqrt", "square", "tan", "tanh", "trunc", "where", "sinc", "reciprocal", "outer",
-})  # fmt: skip
-
-_OTHER = {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-    "atan2": "arctan2", "atanh": "arctanh", "round": "rint", "sgn": "sign",
-    "inverse": "linalg.inv", "linalg_solve": "linalg.solve", "det": "linalg.det",
-}  # fmt: skip
-"""What NumPy calls otherwise."""
+"""What several calls are written with, and an emitted file defines where it needs them."""
 
 
 class NumpyWriter:
-    """Writes formulas, and takes note of which definitions they need."""
+    """Writes formulas.
+
+    Attributes:
+        definitions: the functions that they need, by name.
+    """
 
     def __init__(self) -> None:
-        self.needed: dict[str, None] = {}
+        self.definitions: dict[str, str] = {}
 
     def text(self, symbol: Symbol) -> str:
         """A formula; raises `Unspoken` where NumPy has no word for a function."""
@@ -173,38 +132,41 @@ class NumpyWriter:
             return f"({inner},)" if len(arguments) == 1 else f"({inner})"
         if name == "[]":
             return f"[{', '.join(map(self.text, arguments))}]"
-        if name.removeprefix("torch.") in (*_FORMS, *_SAME, *_OTHER, *DEFINITIONS):
-            name = name.removeprefix("torch.")
         if name.startswith("math."):
             return f"{name}({', '.join(map(self.text, arguments))})"
-        if name in _FORMS:
-            texts = [self.text(each) for each in arguments]
-            head = self._inside(arguments[0], ATOM) if arguments else ""
-            return _FORMS[name](self, head, texts)
-        if name in _SAME or name in _OTHER:
-            texts = [self.text(each) for each in arguments]
-            return f"np.{_OTHER.get(name, name)}({', '.join(texts)})"
-        if name in DEFINITIONS:
-            return self.own(name, *(self.text(each) for each in arguments))
-        raise Unspoken(name)
+        texts = [self.text(each) for each in arguments]
+        head = self._inside(arguments[0], ATOM) if arguments else ""
+        form = _FORMS.get(name.removeprefix("torch."))
+        if form is not None:
+            return form(self, head, texts)
+        return self._by_entry(name, head, texts)
+
+    def _by_entry(self, name: str, head: str, texts: list[str]) -> str:
+        """A call as the function's entry says that NumPy has it: see `Op.numpy`."""
+        spelled = numpy_of(name)
+        if not spelled:
+            raise Unspoken(name)
+        if spelled.startswith("def "):
+            own = spelled[4 : spelled.index("(")]
+            self.definitions[own] = spelled
+            return f"{own}({', '.join(texts)})"
+        if "{" in spelled:
+            return spelled.format(*texts, head=head)
+        if spelled.startswith("."):
+            method, _, names = spelled.rstrip(")").partition("(")
+            keywords = names.split(", ") if names else []
+            given = [f"{key}={text}" for key, text in zip(keywords, texts[1:], strict=False)]
+            return f"{head}{method}({', '.join(given if keywords else texts[1:])})"
+        return f"np.{spelled}({', '.join(texts)})"
 
     def own(self, name: str, *texts: str) -> str:
-        """A call of one of the definitions."""
-        self.needed[name] = None
+        """A call of one of `_DEFINITIONS`."""
+        self.definitions[name] = _DEFINITIONS[name]
         return f"{name}({', '.join(texts)})"
 
 
 Form = Callable[[NumpyWriter, str, list[str]], str]
 """From the writer, the first argument as an operand, and the texts of all arguments to a call."""
-
-
-def _reduction(name: str) -> Form:
-    def write(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
-        given = [f"axis={texts[1]}"] if len(texts) > 1 else []
-        given += [f"keepdims={texts[2]}"] if len(texts) > 2 else []
-        return f"{head}.{name}({', '.join(given)})"
-
-    return write
 
 
 def _filled(name: str) -> Form:
@@ -227,14 +189,6 @@ def _deviation(name: str) -> Form:
         ]
         given = [each if "=" in each else f"axis={each}" for each in given[1:]]
         return f"{head}.{name}({', '.join(given)})"
-
-    return write
-
-
-def _function(name: str, order: Sequence[int] | None = None) -> Form:
-    def write(_writer: NumpyWriter, _head: str, texts: list[str]) -> str:
-        chosen = texts if order is None else [texts[i] for i in order]
-        return f"np.{name}({', '.join(chosen)})"
 
     return write
 
@@ -270,51 +224,15 @@ def _norm(_writer: NumpyWriter, head: str, texts: list[str]) -> str:
 
 
 _FORMS: dict[str, Form] = {
-    "sum": _reduction("sum"),
-    "mean": _reduction("mean"),
-    "prod": _reduction("prod"),
-    "amax": _reduction("max"),
-    "amin": _reduction("min"),
-    "cumsum": lambda w, head, t: f"{head}.cumsum(axis={t[1]})",
-    "cumprod": lambda w, head, t: f"{head}.cumprod(axis={t[1]})",
-    "argmax": _reduction("argmax"),
-    "argmin": _reduction("argmin"),
-    "reshape": lambda w, head, t: f"{head}.reshape({t[1]})",
-    "expand": _function("broadcast_to"),
-    "transpose": lambda w, head, t: f"{head}.swapaxes({t[1]}, {t[2]})",
-    "permute": lambda w, head, t: f"{head}.transpose({t[1]})",
-    "t": lambda w, head, t: f"{head}.T",
-    "unsqueeze": _function("expand_dims"),
-    "flip": _function("flip"),
-    "roll": _function("roll"),
-    "tril": _function("tril"),
-    "triu": _function("triu"),
-    "cat": _function("concatenate"),
-    "stack": _function("stack"),
     "zeros": _filled("zeros"),
     "ones": _filled("ones"),
     "full": _filled("full"),
     "tensor": _array,
     "std": _deviation("std"),
     "var": _deviation("var"),
-    "xlogy": lambda w, head, t: w.own("xlogy", *t),
-    "logit": lambda w, head, t: f"np.log({head} / (1 - {t[0]}))",
-    "torch.linalg.inv": _function("linalg.inv"),
-    "torch.linalg.solve": _function("linalg.solve"),
-    "torch.linalg.det": _function("linalg.det"),
-    "torch.linalg.cholesky": _function("linalg.cholesky"),
-    "to": lambda w, head, t: f"{head}.astype({t[1]})",
-    "clamp": _function("clip"),
-    "clamp_min": _function("maximum"),
-    "clamp_max": _function("minimum"),
-    "relu": lambda w, head, t: f"np.maximum({t[0]}, 0)",
-    "rsqrt": lambda w, head, t: f"(1 / np.sqrt({t[0]}))",
-    "mv": lambda w, head, t: f"({t[0]} @ {t[1]})",
-    "dot": lambda w, head, t: f"({t[0]} @ {t[1]})",
     "gather": lambda w, head, t: w.own("gathered", *t),
     "scatter": lambda w, head, t: w.own("scattered", *t),
     "scatter_add": lambda w, head, t: w.own("scattered", *t, "True"),
-    "index_select": lambda w, head, t: f"np.take({t[0]}, {t[2]}, axis={t[1]})",
     "index_add": lambda w, head, t: w.own(
         "replaced", t[0], _along(w, t, t[1], t[2]), t[3], "True"
     ),
@@ -322,7 +240,6 @@ _FORMS: dict[str, Form] = {
     "select_scatter": _select_scatter,
     "slice_scatter": _slice_scatter,
     "diagonal_scatter": lambda w, head, t: w.own("diagonal_replaced", *t),
-    "diagonal": lambda w, head, t: f"np.diagonal({', '.join(t)})",
     "norm": _norm,
 }  # fmt: skip
-"""Functions that NumPy has under another name, or with arguments in another order."""
+"""Functions that take more than one expression of NumPy, or several forms of it."""

@@ -5,7 +5,9 @@ The formulas are the op's own rules, read with symbols; the example is run when 
 
 from __future__ import annotations
 
+import ast
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -19,9 +21,17 @@ from gradcli.language.library.namespace import MODULES
 from gradcli.language.objects.repr import display
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.op import Op, parameters_of
-from gradcli.ops.lookup import PLACES, TENSOR, Found, find, is_bound, names_in
-from gradcli.ops.summaries import NOTES, SUMMARIES
-from gradcli.render.help.examples import example
+from gradcli.ops.lookup import (
+    PLACES,
+    TENSOR,
+    Found,
+    doc_of,
+    find,
+    is_bound,
+    names_in,
+    own_entries,
+    same,
+)
 from gradcli.session import Session
 
 _OPERATORS = {
@@ -130,46 +140,26 @@ def _is_generated(found: Found) -> bool:
 
 def summary_of(found: Found) -> str:
     """One sentence on what the function does; on its in-place form too."""
-    name = found.name.removesuffix("_") if found.inplace else found.name
-    text = _documented(found.function)
-    entry = found.entries[0].name if found.entries else name
-    summary = SUMMARIES.get(name) or text or SUMMARIES.get(entry) or ""
+    summary = doc_of(found).summary
     return f"{summary} The result is written to the tensor." if found.inplace else summary
-
-
-def _documented(function: Any) -> str:
-    """The first sentence of a docstring."""
-    function = getattr(function, "construct", None) or function
-    text = function.__doc__ or getattr(getattr(function, "__wrapped__", None), "__doc__", None)
-    if not text:
-        return ""
-    words = " ".join(text.partition("\n\n")[0].split())
-    sentence, dot, _ = words.partition(". ")
-    return sentence + "." if dot else words
 
 
 def _rows(found: Found) -> Iterator[tuple[str, str]]:
     forms = _forms(found)
     if forms:
         yield "forms", forms
-    same = [op for op in found.entries if _stands_for(op, found)]
-    for op in same:
+    own = own_entries(found)
+    for op in own:
         yield from _entry_rows(op)
-    if found.entries and not same:
+    if found.entries and not own:
         nodes = ", ".join(dict.fromkeys(op.node_name for op in found.entries if op.node_name))
         if nodes:
             several = len(found.entries) > 1
             yield "nodes", f"those of other ops: {nodes}{', …' if several else ''}"
-    for name in dict.fromkeys((found.name.removesuffix("_"), *(op.name for op in same))):
-        if name in NOTES:
-            yield "note", NOTES[name]
+    for conventions in (doc_of(found).conventions, *(op.doc.conventions for op in own)):
+        if conventions:
+            yield "note", conventions
             break
-
-
-def _stands_for(op: Op, found: Found) -> bool:
-    """Whether an entry is the function itself, by one of its names, so that its formulas are."""
-    names = {found.name.removesuffix("_"), *(name for _, name in _same(found))}
-    return is_bound(op, found.function) or op.name.removeprefix("linalg_") in names
 
 
 def _entry_rows(op: Op) -> Iterator[tuple[str, str]]:
@@ -218,7 +208,7 @@ def _forms(found: Found) -> str:
     others = [(TENSOR, f"{name}_")] if f"{name}_" in catalogue.methods else []
     forms = [
         f"{PLACES[place]}.{each}"
-        for place, each in dict.fromkeys([*_same(found), *others])
+        for place, each in dict.fromkeys([*same(found), *others])
         if (place, each) != (found.place, found.name)
     ]
     if name in _OPERATORS and not found.inplace:
@@ -227,20 +217,10 @@ def _forms(found: Found) -> str:
     return ", ".join(shown)
 
 
-def _same(found: Found) -> Iterator[tuple[str, str]]:
-    """The places and names under which a function can be reached, that found among them."""
-    own = (found.value, found.function)
-    for place in PLACES:
-        table = catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
-        for name, value in list(table.items()):
-            if any(value is each for each in own):
-                yield place, name
-
-
 def _example(found: Found, width: int) -> list[str]:
     """The example and what it gives."""
-    program = example(found.full_name)
-    if program is None:
+    program = example_of(found)
+    if not program:
         return []
     lines = [""]
     for number, line in enumerate(program.split("\n")):
@@ -251,6 +231,52 @@ def _example(found: Found, width: int) -> list[str]:
             " " * _HEAD + piece for line in shown.split("\n") for piece in _folded(line, width)
         ]
     return lines
+
+
+def example_of(found: Found) -> str:
+    """A program that calls the function or makes an instance of the class, by the name that was
+    asked for; "" where there is none.
+    """
+    program = doc_of(found).example or _layer_example(found)
+    called, _, rest = program.partition("(")
+    if found.place != TENSOR:
+        return f"{found.full_name}({rest}" if re.fullmatch(r"\w+(\.\w+)+", called) else program
+    if not called.startswith("torch."):
+        return re.sub(r"\)\.\w+\(", f").{found.name}(", program, count=1)
+    for name in (found.name.removesuffix("_"), found.name):
+        if name in catalogue.modules["torch"]:
+            return f"torch.{name}({rest}"
+    first, *others = _arguments(program)
+    return f"{first}.{found.name}({', '.join(others)})"
+
+
+def _arguments(program: str) -> list[str]:
+    """The arguments of a call as they are written."""
+    call = ast.parse(program, mode="eval").body
+    assert isinstance(call, ast.Call)
+    return [ast.get_source_segment(program, each) or "" for each in (*call.args, *call.keywords)]
+
+
+def _layer_example(found: Found) -> str:
+    """The example of a layer made from a function: that of the function, with its settings handed
+    to the layer and its inputs to what is made.
+    """
+    settings = getattr(getattr(found.value, "construct", None), "settings", None)
+    function = find(f"F.{found.value.construct.function}", load) if settings is not None else None
+    if settings is None or function is None:
+        return ""
+    names = [each.partition("=")[0] for each in _parameters(function) if each != "*"]
+    inputs: list[str] = []
+    given: list[str] = []
+    for number, text in enumerate(_arguments(doc_of(function).example)):
+        if re.match(r"\w+=", text):
+            given.append(text)
+        elif names[number] in settings:
+            in_order = list(settings).index(names[number]) == len(given)
+            given.append(text if in_order else f"{names[number]}={text}")
+        elif not given:
+            inputs.append(text)
+    return f"{found.full_name}({', '.join(given)})({', '.join(inputs)})"
 
 
 def _folded(line: str, width: int) -> list[str]:

@@ -1,0 +1,185 @@
+"""What is said of an op in words: its summary, its example, the conventions of its derivative, its
+effects, and where its result or its slope is not finite.
+
+An entry of the catalogue is given these facts where it is registered. A composed function, a class
+or a layer says them in its docstring:
+
+    \"\"\"The products of each element of one vector and each of another.
+
+    Conventions: One line on a choice that the derivative makes.
+
+    Example: torch.outer(tensor([1., 2.]), tensor([3., 4.]))
+    \"\"\"
+
+An example of several lines stands below `Example:`, indented; a line that ends inside brackets goes
+on in the next one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+Body = TypeVar("Body", bound=Callable[..., Any])
+
+READS = "READS"
+"""A number leaves a tensor, or a shape or a branch depends on one: `item`, `nonzero`."""
+
+WRITES = "WRITES"
+"""Memory of an operand is written: the in-place forms, `batch_norm`'s running statistics."""
+
+GRAD = "GRAD"
+"""The `.grad` of a leaf changes: `backward`."""
+
+RANDOM = "RANDOM"
+"""Random numbers are drawn."""
+
+STATE = "STATE"
+"""A setting, a mode, a seed or a list of hooks changes or is read."""
+
+CHECKS = "CHECKS"
+"""An error depends on values: an index out of range, a singular matrix."""
+
+EFFECTS = (READS, WRITES, GRAD, RANDOM, STATE, CHECKS)
+
+VECTOR = "vector"
+"""A loop that reads a vector of 32 bytes before it writes it."""
+
+WIDE = "wide"
+"""A loop of vectors of 64 bytes; integers one after the other."""
+
+SCALAR = "scalar"
+"""A loop that reads and writes one element after the other."""
+
+STEPS = "steps"
+"""Several loops, of which the first reads the operands."""
+
+LOOPS = (VECTOR, WIDE, SCALAR, STEPS)
+
+
+class OpDoc:
+    """What a page of help says of an op.
+
+    Attributes:
+        summary: one sentence on what it does.
+        example: a program whose last expression calls it.
+        conventions: what its derivative is where there is a choice, "" where there is none.
+    """
+
+    __slots__ = ("conventions", "example", "summary")
+
+    def __init__(self, summary: str = "", example: str = "", conventions: str = "") -> None:
+        self.summary = summary
+        self.example = example
+        self.conventions = conventions
+
+
+NO_DOC = OpDoc()
+
+SAMPLES = {
+    1: "arange(6.).reshape(1, 1, 6)",
+    2: "arange(16.).reshape(1, 1, 4, 4)",
+    3: "arange(8.).reshape(1, 1, 2, 2, 2)",
+}
+"""What examples hand to ops of (N, C, *sizes), by the number of sizes."""
+
+BATCH = "arange(8.).reshape(2, 2, 2)"
+"""What they hand to ops of batches of matrices."""
+
+LAST = {1: "dimension", 2: "two dimensions", 3: "three dimensions"}
+"""The sizes of (N, C, *sizes) in words."""
+
+Test = Callable[..., Any]
+"""Whether something is the case of operands; its parameters are parameters of the op's forward
+function.
+"""
+
+
+class Hazard:
+    """Where the result of an op, or its slope, is not finite, and why.
+
+    Attributes:
+        values: for operands without a finite result: a test, a word for machines, a sentence.
+        slopes: for operands without a finite slope: a test and a clause, which may show the
+            operands in braces.
+        infinities: the word and the sentence for an operand that is infinite.
+        nothing: the sentence for a NaN that finite operands gave: a division of 0 by 0.
+        zeros: the clause for a slope that is not finite where all elements are 0.
+        steep: whether a slope may be beyond the largest number where the operands are finite.
+        undefined: whether the formula of the slope divides 0 by 0 where a test of `slopes` holds.
+    """
+
+    __slots__ = ("infinities", "nothing", "slopes", "steep", "undefined", "values", "zeros")
+
+    def __init__(
+        self,
+        *,
+        values: tuple[tuple[Test, str, str], ...] = (),
+        slopes: tuple[tuple[Test, str], ...] = (),
+        infinities: tuple[str, str] | None = None,
+        nothing: str = "",
+        zeros: str = "",
+        steep: bool = False,
+        undefined: bool = False,
+    ) -> None:
+        self.values = values
+        self.slopes = slopes
+        self.infinities = infinities
+        self.nothing = nothing
+        self.zeros = zeros
+        self.steep = steep
+        self.undefined = undefined
+
+    def of_value(self, operands: dict[str, Any]) -> tuple[str, str] | None:
+        """Why operands have no finite result: a word and a sentence; None where they have one."""
+        for test, kind, text in self.values:
+            if _holds(test, operands):
+                return kind, text
+        return None
+
+    def of_slope(self, operands: dict[str, Any]) -> str:
+        """Why the slope is not finite at operands, "" where it is."""
+        for test, text in self.slopes:
+            if _holds(test, operands):
+                return text.format(**operands)
+        return ""
+
+
+NO_HAZARD = Hazard()
+
+
+def _holds(test: Test, operands: dict[str, Any]) -> bool:
+    """A test of the operands; false where one that it needs has no number."""
+    code = test.__code__
+    needed = [operands.get(name) for name in code.co_varnames[: code.co_argcount]]
+    return not any(each is None for each in needed) and bool(test(*needed))
+
+
+def effects(*names: str) -> Callable[[Body], Body]:
+    """Say which effects a composed function has beside computing its result."""
+
+    def decorate(body: Body) -> Body:
+        vars(body)["effects"] = frozenset(names)
+        return body
+
+    return decorate
+
+
+def in_numpy(text: str) -> Callable[[Body], Body]:
+    """Say what NumPy has for a composed function, as `Op.numpy` does for an entry."""
+
+    def decorate(body: Body) -> Body:
+        vars(body)["numpy"] = text
+        return body
+
+    return decorate
+
+
+def describe(body: Any, summary: str, example: str = "", conventions: str = "") -> None:
+    """Give a function that is made in a loop its docstring."""
+    parts = [summary]
+    if conventions:
+        parts.append(f"Conventions: {conventions}")
+    if example:
+        parts.append(f"Example: {example}")
+    body.__doc__ = "\n\n".join(parts)

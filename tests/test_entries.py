@@ -1,0 +1,184 @@
+"""What is known of an op stands on its entry or its function: nothing is missing or wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gradcli.ops.binding import catalogue
+from gradcli.ops.binding.lazy import bring_all
+from gradcli.ops.creation.random import generator_of
+from gradcli.ops.definition.doc import CHECKS, EFFECTS, LOOPS, RANDOM, READS, WRITES
+from gradcli.ops.definition.op import Op, registry
+from gradcli.ops.lookup import Found, doc_of, effects_of, named_by_numpy, numpy_of
+from gradcli.render.help.op_page import example_of, op_names
+from gradcli.session import Session
+
+bring_all()
+FOUND = list(op_names())
+_NOT_CALLED = {
+    "torch.optim.Optimizer",
+    "torch.optim.lr_scheduler.LRScheduler",
+    "Tensor.numpy",
+    "Tensor.cuda",
+}
+
+
+def _named(*names: str) -> list[Any]:
+    wanted = set(names)
+    return [each for each in FOUND if each.full_name in wanted]
+
+
+# --- documentation ------------------------------------------------------------------------------
+
+
+def test_every_function_says_what_it_does() -> None:
+    missing = [each.full_name for each in FOUND if not doc_of(each).summary]
+    assert not missing
+
+
+def test_summaries_and_conventions_are_sentences() -> None:
+    for each in FOUND:
+        doc = doc_of(each)
+        assert doc.summary[-1] in ".:", each.full_name
+        assert not doc.conventions or doc.conventions.endswith("."), each.full_name
+
+
+def test_every_example_calls_what_it_is_an_example_of() -> None:
+    for each in FOUND:
+        if each.full_name not in _NOT_CALLED:
+            assert each.name.removesuffix("_") in example_of(each), each.full_name
+
+
+def test_a_fact_stands_in_one_place() -> None:
+    """An entry that programs reach through a composed function alone leaves the words to it."""
+    for each in FOUND:
+        said = [op for op in each.entries if op.name == each.name and op.doc.summary]
+        if each.function.__doc__ and any(not op.bindings for op in said):
+            pytest.fail(f"{each.full_name} is described by its entry and by its docstring")
+
+
+# --- effects ------------------------------------------------------------------------------------
+
+
+def test_effects_and_loops_are_known_words() -> None:
+    for key, op in registry.items():
+        assert op.effects <= set(EFFECTS), key
+        assert op.loop in LOOPS, key
+        assert op.loop == "vector" or op.pointwise, key
+    for each in FOUND:
+        assert effects_of(each.value) <= set(EFFECTS), each.full_name
+
+
+_FUNCTIONS = [
+    each
+    for each in FOUND
+    if each.full_name not in _NOT_CALLED
+    and each.place not in ("torch.nn", "torch.optim", "torch.optim.lr_scheduler", "torch.autograd")
+    and not isinstance(each.value, type)
+]
+
+
+def _state_of_generator(session: Session) -> Any:
+    with session.running():
+        return generator_of(None).snapshot()
+
+
+@pytest.mark.parametrize("found", _FUNCTIONS, ids=[each.full_name for each in _FUNCTIONS])
+def test_who_draws_says_so(found: Found) -> None:
+    if found.name in ("manual_seed", "seed") or found.place == "torch.nn.utils":
+        return  # they set the generator; or make a layer of random weights first
+    session = Session()
+    before = _state_of_generator(session)
+    for _ in session.run(example_of(found), "example"):
+        pass
+    if _state_of_generator(session) != before:
+        assert RANDOM in effects_of(found.value)
+
+
+def test_who_writes_says_so() -> None:
+    for name, form in catalogue.methods.items():
+        if name.endswith("_") and not name.startswith("_") and name != "requires_grad_":
+            assert WRITES in effects_of(form), name
+
+
+PURE = [
+    "torch.exp", "torch.add", "torch.matmul", "F.relu", "F.conv2d", "torch.softmax", "torch.sum",
+    "torch.std", "F.mse_loss", "Tensor.view", "torch.cat", "torch.where", "F.gelu", "torch.einsum",
+    "F.layer_norm", "torch.cumsum", "torch.sort", "torch.svd", "torch.fft.fft",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("found", _named(*PURE), ids=lambda found: found.full_name)
+def test_who_only_computes_is_pure(found: Found) -> None:
+    assert effects_of(found.value) == frozenset()
+
+
+CHECKED = [
+    ("torch.gather", CHECKS), ("torch.linalg.inv", CHECKS), ("F.embedding", CHECKS),
+    ("F.cross_entropy", CHECKS), ("Tensor.item", READS), ("torch.nonzero", READS),
+    ("torch.masked_select", READS), ("F.batch_norm", WRITES), ("F.dropout", RANDOM),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "effect"), CHECKED)
+def test_effects(name: str, effect: str) -> None:
+    (found,) = _named(name)
+    assert effect in effects_of(found.value)
+
+
+# --- hazards ------------------------------------------------------------------------------------
+
+_WITH_HAZARD = [(key, op) for key, op in registry.items() if op.hazard.values or op.hazard.slopes]
+
+
+@pytest.mark.parametrize(("key", "op"), _WITH_HAZARD, ids=[key for key, _ in _WITH_HAZARD])
+def test_hazards_ask_for_operands(key: str, op: Op) -> None:
+    tests = [row[0] for row in op.hazard.values] + [row[0] for row in op.hazard.slopes]
+    for code in (test.__code__ for test in tests):
+        assert set(code.co_varnames[: code.co_argcount]) <= set(op.parameters), key
+
+
+_OF_ONE = [(key, op) for key, op in _WITH_HAZARD if len(op.tensors) == 1 == len(op.parameters)]
+_POINTS = [-2.0, -1.0, -0.5, 0.0, 0.5, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(("key", "op"), _OF_ONE, ids=[key for key, _ in _OF_ONE])
+def test_hazards_are_where_results_are_not_finite(key: str, op: Op) -> None:
+    with np.errstate(all="ignore"):
+        for point in _POINTS:
+            value = op.forward(np.array([point]))
+            told = op.hazard.of_value({"self": point}) is not None
+            assert told == (not np.isfinite(value).all()), (key, point)
+
+
+# --- NumPy --------------------------------------------------------------------------------------
+
+
+def test_what_numpy_has_is_there() -> None:
+    for key, op in registry.items():
+        if op.numpy and not op.numpy.startswith(("def ", ".")) and "{" not in op.numpy:
+            assert callable(getattr(np, op.numpy)), key
+        if op.numpy.startswith("def "):
+            compile(op.numpy, key, "exec")
+
+
+NAMES = [
+    ("exp", "exp"), ("acos", "arccos"), ("sum", ".sum(axis, keepdims)"), ("clamp_min", "maximum"),
+    ("torch.linalg.inv", "linalg.inv"), ("square", "square"), ("gelu", ""), ("no_such_name", ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "spelled"), NAMES)
+def test_spelling_in_numpy(name: str, spelled: str) -> None:
+    assert numpy_of(name) == spelled
+
+
+@pytest.mark.parametrize(
+    ("ufunc", "name"),
+    [(np.rint, "round"), (np.minimum, "minimum"), (np.absolute, "abs"), (np.arctan2, "atan2")],
+)
+def test_names_by_numpy(ufunc: Any, name: str) -> None:
+    assert named_by_numpy(ufunc) == name
