@@ -322,9 +322,9 @@ _expose(log_softmax_)
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
 ) -> Tensor:
-    """Normal numbers of the given mean and standard deviation: numbers with a size, or tensors.
+    """The softmax of the negative.
 
-    Example: torch.normal(0., tensor([1., 2.]))
+    Example: F.softmin(tensor([[2., 1.], [1., 3.]]), 0)
     """
     if type(input) is not Tensor:
         error = wrong_operand(softmax_, "input", input)
