@@ -70,6 +70,11 @@ class Listener:
         if self.former is not None:
             self.former.looked(check, operands)
 
+    def drawn(self, generator: Any) -> None:
+        """Random numbers are about to be drawn."""
+        if self.former is not None:
+            self.former.drawn(generator)
+
     def wrapped(self, tensor: Any) -> None:
         """A number that a node saved, as the tensor that a recorded pass takes."""
         if self.former is not None:
@@ -97,19 +102,24 @@ class Listener:
         return self.former.events
 
     @property
-    def operations(self) -> Any:
-        """The recorder's operations."""
-        return self.former.operations
+    def trace(self) -> Any:
+        """The recorder's trace."""
+        return self.former.trace
 
     @property
-    def passes(self) -> Any:
-        """The recorder's backward passes."""
-        return self.former.passes
+    def calls(self) -> Any:
+        """The calls of ops in the recorder's trace."""
+        return self.former.calls
 
     @property
     def writes(self) -> Any:
-        """What the recorder saw written in place."""
+        """The writes in the recorder's trace."""
         return self.former.writes
+
+    @property
+    def passes(self) -> Any:
+        """The backward passes in the recorder's trace."""
+        return self.former.passes
 
     @property
     def ran(self) -> Any:

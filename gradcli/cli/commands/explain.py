@@ -224,7 +224,7 @@ def _widened(
 
         recorder = run.session.state.recorder
         assert recorder is not None
-        ties = ties_of(result.graph, result.events, recorder.operations or ())
+        ties = ties_of(result.graph, result.events, recorder.calls)
     if leaf is not None:
         from gradcli.explain.ledger.paths import paths_to
 
@@ -273,26 +273,26 @@ def derive(
         with run.session.running():
             return written(_derived(run, result), result)
 
-    return explained(terminal, "derive", program, arguments, options, text, _begin_tape)
+    return explained(terminal, "derive", program, arguments, options, text, _record_values)
 
 
-def _begin_tape(run: Run) -> None:
-    """Let a run be recorded step by step."""
-    from gradcli.explain.tape import Tape
+def _record_values(run: Run) -> None:
+    """Let a run be recorded with the elements of all its values."""
+    from gradcli.autograd.recording.trace_recorder import TraceRecorder
 
     state = run.session.interpreter.state
-    state.recorder = Tape()
+    state.recorder = TraceRecorder(keeps=True, arrays=True)
     # A deferred array has no value to note down yet.
     state.defer_from = 1 << 62
 
 
 def _derived(run: Run, result: Result) -> Derivation:
+    from gradcli.autograd.recording.trace_recorder import TraceRecorder
     from gradcli.explain.derive.derive import derive as derived
-    from gradcli.explain.tape import Tape
 
-    tape = run.session.state.recorder
-    assert isinstance(tape, Tape)
-    return derived(result, tape, run_program)
+    recorder = run.session.state.recorder
+    assert isinstance(recorder, TraceRecorder)
+    return derived(result, recorder, run_program)
 
 
 def explained_tensor(run: Run, event: Explained) -> str:
@@ -319,7 +319,7 @@ def explained_tensor(run: Run, event: Explained) -> str:
     options = Options(of=name, dtype=run.options.dtype, limits=run.options.limits)
     again = Run(run.terminal, options, "all")
     again.muted = True
-    _begin_tape(again)
+    _record_values(again)
     given = [] if run.bindings is None else list(run.bindings.bindings.values())
     statements = again.session.parse(run.transcript.program(), "program")
     with again.limited():

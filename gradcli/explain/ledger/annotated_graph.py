@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.instructions import Call
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.recorder import Arrival, Event, Operation, Step
+from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.explain.ledger.ledger import last_pass
 
 
@@ -21,15 +22,15 @@ class AnnotatedGraph:
     __slots__ = ("_gradients", "_passed", "_values", "graph")
 
     def __init__(
-        self, graph: Graph, events: Sequence[Event] = (), operations: Sequence[Operation] = ()
+        self, graph: Graph, events: Sequence[Event] = (), calls: Sequence[Call] = ()
     ) -> None:
         self.graph = graph
         self._values: dict[Node, Any] = {}
         self._gradients: dict[Node, Any] = {}
         self._passed: dict[tuple[Node, int], Any] = {}
-        for operation in operations:
-            if operation.node is not None and type(operation.output) is not tuple:
-                self._values[operation.node] = operation.output.array
+        for call in calls:
+            if call.node is not None and type(call.output) is not tuple:
+                self._values[call.node] = call.output.array
         for event in last_pass(graph, events):
             if isinstance(event, Step):
                 if len(event.grads) == 1:
