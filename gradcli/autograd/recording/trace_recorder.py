@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.fusion.lazy import DEFERRED
 from gradcli.autograd.engine import accumulate as fitting
 from gradcli.autograd.instructions import ALIAS, BackwardPass, Call, Write
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
@@ -123,10 +124,20 @@ class TraceRecorder(Recorder):
             self._by_edge[edge] = value
         return value
 
+    def _known(self, gradient: Any) -> Value | None:
+        """The value that a gradient shows, None where it is new."""
+        array = gradient.array if type(gradient) is Tensor else gradient
+        found = self._by_array.get(id(array))
+        return None if found is None else found[0]
+
     def _gradient(self, gradient: Any) -> Value:
         """The value of a gradient: that of the tensor, or a new one for an array."""
+        return self.find(gradient) if type(gradient) is Tensor else self._made(gradient)
+
+    def _made(self, gradient: Any) -> Value:
+        """A new value for a gradient."""
         if type(gradient) is Tensor:
-            return self.find(gradient)
+            return self._value(gradient)
         value = self._number(gradient, None, np.array(gradient)[()] if self.arrays else None)
         self._by_array[id(gradient)] = value, 0
         return value
@@ -170,8 +181,9 @@ class TraceRecorder(Recorder):
 
     def named(self) -> Trace:
         """The trace, its values with the names that the program gave them."""
+        results = {each.inputs[1] for each in self.writes}  # the name is that of what they went to
         for value, tensor in zip(self.values, self.tensors, strict=True):
-            if tensor is not None and value.name is None:
+            if tensor is not None and value not in results:
                 node = tensor.grad_fn
                 value.name = tensor.name or (None if node is None else node.assigned)
         return self.trace
@@ -220,16 +232,21 @@ class TraceRecorder(Recorder):
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
         self._arriving.clear()
-        seeds, edges = [], []
+        seeds, inputs = [], []
         for node, output_nr, gradient in roots:
-            seed = self._gradient(gradient)
             edge = self._edge(node, output_nr)
-            edges.append(seed if edge is None else edge)
-            seeds.append(seed)
+            if edge is not None:
+                inputs.append(edge)
+            seed = self._known(gradient)
+            if seed is None:
+                seed = self._made(gradient)
+                seeds.append(seed)
+            else:
+                inputs.append(seed)  # the program gave it
             self._arriving.setdefault((node, output_nr), []).append((seed, gradient))
         recorded = any(type(gradient) is Tensor for _, _, gradient in roots)
         nodes = [(node, output_nr) for node, output_nr, _ in roots]
-        self.trace.add(BackwardPass(nodes, accumulate, recorded, edges, seeds))
+        self.trace.add(BackwardPass(nodes, accumulate, recorded, inputs, seeds))
         self._since_step = len(self.trace.instructions)
 
     def _edge(self, node: Node, output_nr: int) -> Value | None:
@@ -245,39 +262,54 @@ class TraceRecorder(Recorder):
         if all(each is None for each in arrived):
             return
         if any(type(each) is Tensor for each in arrived):
-            self._mark_recorded(node)
+            self._mark_ops(node)
             passed = [None if each is None else self._gradient(each) for each in fitted]
         else:
-            passed = self._add_step(node, arrived, gradients, fitted)
+            passed = self._fit(self._add_step(node, arrived, gradients), gradients, fitted)
+        self._since_step = len(self.trace.instructions)
         for number, value in enumerate(passed):
             following = node.next_nodes[number]
             if value is not None and following is not None:
                 edge = following, node.input_nrs[number]
                 self._arriving.setdefault(edge, []).append((value, fitted[number]))
 
-    def _mark_recorded(self, node: Node) -> None:
-        """The ops since the last step are this node's: its rules were called with tensors."""
-        for instruction in self.trace.instructions[self._since_step :]:
+    def _mark_ops(self, node: Node) -> bool:
+        """The ops since the last step are this node's, which worked with tensors; whether there are
+        some.
+        """
+        inside = self.trace.instructions[self._since_step :]
+        for instruction in inside:
             instruction.stack = (*instruction.stack, (node.node_name, node.place))
-        self._since_step = len(self.trace.instructions)
+        return bool(inside)
 
-    def _add_step(
-        self, node: Node, arrived: list[Any], gradients: Any, fitted: Any
-    ) -> list[Value | None]:
-        """Add what a node did to arrays; the values of what it passes on."""
+    def _add_step(self, node: Node, arrived: list[Any], gradients: Any) -> list[Value | None]:
+        """Add what a node did to arrays, unless it was seen to do so by ops, as a custom function
+        is; the values of its gradients.
+        """
         inputs = [
             None if gradient is None else self._arrived(node, number, gradient)
             for number, gradient in enumerate(arrived)
         ]
+        if not hasattr(type(node), "op") and self._mark_ops(node):
+            return [None if each is None else self._gradient_of_ops(each) for each in gradients]
         saved = {name: value for name, value in self._saved(node).items() if value is not None}
         outputs = [
             None if each is None or to is None else self._gradient(each)
             for each, to in zip(gradients, node.next_nodes, strict=True)
         ]
         self._add(type(node), inputs, outputs, params=saved)
-        passed = list(outputs)
+        return outputs
+
+    def _gradient_of_ops(self, gradient: Any) -> Value:
+        return self._known(gradient) or self._gradient(gradient)
+
+    def _fit(
+        self, values: Sequence[Value | None], gradients: Any, fitted: Any
+    ) -> list[Value | None]:
+        """Add what sums gradients to the shapes that they belong to; what is passed on then."""
+        passed = list(values)
         for number, (gradient, fit) in enumerate(zip(gradients, fitted, strict=True)):
-            made = outputs[number]
+            made = values[number]
             if made is not None and fit is not gradient:
                 passed[number] = self._gradient(fit)
                 shape = tuple(fit.shape)
@@ -290,10 +322,12 @@ class TraceRecorder(Recorder):
         if not waiting:
             return self._gradient(gradient)
         value, array = waiting[-1]
-        if array is gradient or node.extra is None:
+        if array is gradient or type(array) in DEFERRED:
             return value
-        changed = self._gradient(gradient)
-        self._add(_HOOK, [value], [changed])
+        changed = self._known(gradient)
+        if changed is None:
+            changed = self._made(gradient)
+            self._add(_HOOK, [value], [changed])
         return changed
 
     def _saved(self, node: Node) -> dict[str, Value | None]:
@@ -313,12 +347,11 @@ class TraceRecorder(Recorder):
         for edge, waiting in self._arriving.items():
             if edge[0] is node and len(waiting) > 1:
                 value = self._gradient(total)
-                if type(total) is Tensor:
-                    self._since_step = len(self.trace.instructions)
-                else:
+                if type(total) is not Tensor:
                     both = [each for each, _ in waiting[:2]]
                     self._add(Kernel("add", fitting.plus), both, [value])
                 waiting[:2] = [(value, total)]
+                self._since_step = len(self.trace.instructions)
                 return
 
     def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
@@ -329,6 +362,7 @@ class TraceRecorder(Recorder):
         value = self._arrived(node, 0, incoming)
         outputs = [] if gradient is None else [self._value(gradient)]
         self._add(_ARRIVE, [leaf, value], outputs, {Effect.GRAD: (leaf,)})
+        self._since_step = len(self.trace.instructions)
 
 
 def _edge_of(tensor: Tensor) -> Edge | None:

@@ -55,6 +55,7 @@ def explained(
     options: Options,
     show: Callable[[Run, Result], str],
     begin: Callable[[Run], None] | None = None,
+    show_rest: Callable[[Run], str] | None = None,
 ) -> int:
     """Run a program, differentiate its output, and print what a command makes of the run.
 
@@ -66,6 +67,7 @@ def explained(
         options: what the command line asks for.
         show: the text to print.
         begin: called before the program runs.
+        show_rest: the text to print where there is no gradient; None where that is an error.
 
     Returns:
         The exit code.
@@ -81,10 +83,13 @@ def explained(
                 begin(run)
             value = run.execute(statements, arguments)
             result = run.result(value)
-            if result is None or result.graph.root is None:
+            if result is not None and result.graph.root is not None:
+                with run.within_memory():
+                    text = show(run, result)
+            elif show_rest is not None:
+                text = show_rest(run)
+            else:
                 raise _no_graph(result, statements)
-            with run.within_memory():
-                text = show(run, result)
             terminal.write(text)
     except GradcliError as error:
         explain_missing(error, statements, arguments, f"gradcli {command} …")
@@ -235,6 +240,31 @@ def _widened(
         names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
         saved = saved_values(result.graph, result.events, names)
     return ties, paths, saved
+
+
+def trace(
+    terminal: Terminal, program: Program, arguments: Sequence[Argument], options: Options
+) -> int:
+    """`gradcli explain --ir`: the trace of the run and of its backward pass."""
+
+    def text(run: Run) -> str:
+        from gradcli.autograd.recording.trace_recorder import TraceRecorder
+
+        recorder = run.session.state.recorder
+        assert isinstance(recorder, TraceRecorder)
+        found = recorder.named()
+        if options.json:
+            from gradcli.render.result_json import text as json_text
+            from gradcli.render.trace_json import trace_document
+
+            return json_text(trace_document(found))
+        from gradcli.trace.printer import text_of
+
+        return f"{text_of(found)}\n"
+
+    return explained(
+        terminal, "explain", program, arguments, options, lambda run, _: text(run), None, text
+    )
 
 
 TARGETS = ("gradcli", "latex", "numpy", "torch")
