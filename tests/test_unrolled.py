@@ -230,7 +230,7 @@ def test_how_many_are_written_and_run(
     name: str, written: int, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"written": 0, "run": 0}
-    write = compiled._written
+    write = compiled._compiled
 
     def counted(*given: Any) -> compiled.Pass | None:
         made = write(*given)
@@ -245,6 +245,6 @@ def test_how_many_are_written_and_run(
 
         return run_it
 
-    monkeypatch.setattr(compiled, "_written", counted)
+    monkeypatch.setattr(compiled, "_compiled", counted)
     outcome(PROGRAMS[name], 1, monkeypatch)
     assert counts == {"written": written, "run": run}
