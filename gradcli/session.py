@@ -109,6 +109,12 @@ class Session:
                     self._interpreter.follow()
         return self._interpreter
 
+    @property
+    def recorder(self) -> Any:
+        """What records the session, behind all that listen in front of it; None for nothing."""
+        found = self.state.recorder
+        return getattr(found, "recorder", found)
+
     def _recorder(self) -> Recorder:
         if self.record in ("all", "values"):
             from gradcli.autograd.recording.trace_recorder import TraceRecorder
@@ -283,7 +289,7 @@ class Session:
         with self.running():
             from gradcli.autograd.graph import Graph
 
-            recorder = self.state.recorder
+            recorder = self.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
 
 

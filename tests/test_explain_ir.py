@@ -254,3 +254,11 @@ def test_alias_of_what_no_op_made() -> None:
     assert alias is not None
     assert alias.op is ALIAS
     assert alias.inputs == [recorder.find(x)]
+
+
+@pytest.mark.parametrize("command", [["derive"], ["explain", "--ir"], ["explain", "--ties"]])
+def test_listeners_in_front_of_the_recorder(command: list[str], command_line: CommandLine) -> None:
+    """Anomaly detection that a program leaves on listens too."""
+    shown = command_line(*command, "torch.autograd.set_detect_anomaly(True)\ny = abs(x) * x", "x=2")
+    assert shown.code == 0
+    assert shown.out

@@ -23,6 +23,12 @@ class Listener:
     def __init__(self) -> None:
         self.former: Any = None
 
+    @property
+    def recorder(self) -> Any:
+        """What records, behind all that listen; None for nothing."""
+        former = self.former
+        return former.recorder if isinstance(former, Listener) else former
+
     def install(self) -> None:
         """Begin to listen."""
         state = active.state
@@ -93,40 +99,3 @@ class Listener:
         """A gradient that was added to a leaf's `.grad`."""
         if self.former is not None:
             self.former.leaf(node, old, incoming, new)
-
-    # --- what a recorder tells ----------------------------------------------------------------
-
-    @property
-    def events(self) -> Any:
-        """The recorder's events."""
-        return self.former.events
-
-    @property
-    def trace(self) -> Any:
-        """The recorder's trace."""
-        return self.former.trace
-
-    @property
-    def calls(self) -> Any:
-        """The calls of ops in the recorder's trace."""
-        return self.former.calls
-
-    @property
-    def writes(self) -> Any:
-        """The writes in the recorder's trace."""
-        return self.former.writes
-
-    @property
-    def passes(self) -> Any:
-        """The backward passes in the recorder's trace."""
-        return self.former.passes
-
-    @property
-    def ran(self) -> Any:
-        """The nodes that the recorder saw run."""
-        return self.former.ran
-
-    @property
-    def constants(self) -> Any:
-        """The operands without an edge that the recorder kept."""
-        return {} if self.former is None else self.former.constants

@@ -46,6 +46,7 @@ class TraceRecorder(Recorder):
     Attributes:
         trace: what ran.
         tensors: for each value the tensor that it stands for, None for a gradient that is an array.
+        made: the call that made each node.
         arrays: whether each value keeps its elements, as they were when it came up.
     """
 
@@ -57,6 +58,7 @@ class TraceRecorder(Recorder):
         "_by_tensor",
         "_since_step",
         "arrays",
+        "made",
         "tensors",
         "trace",
         "values",
@@ -68,6 +70,7 @@ class TraceRecorder(Recorder):
         self.trace = Trace()
         self.values: list[Value] = []
         self.tensors: list[Tensor | None] = []
+        self.made: dict[Node, Call] = {}
         # The tables go by identity, which is that of another once an object is gone.
         self._alive: list[Any] = []
         # What a tensor held: its value and the version of its memory, from which on it is another.
@@ -201,7 +204,10 @@ class TraceRecorder(Recorder):
         recorded = self.trace.instructions
         if recorded and recorded[-1].op is _DRAW and recorded[-1].span is active.state.place:
             effects = recorded.pop().effects  # it drew for this call
-        self.trace.add(Call(op, given, out, node, operands, outputs, effects))
+        call = Call(op, given, out, node, operands, outputs, effects)
+        self.trace.add(call)
+        if node is not None:
+            self.made[node] = call
 
     def write(self, tensor: Tensor, result: Tensor) -> None:
         """A tensor that was written to holds the value of the result."""

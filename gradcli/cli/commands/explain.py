@@ -227,9 +227,9 @@ def _widened(
     if widening.ties:
         from gradcli.explain.ledger.kinks import ties as ties_of
 
-        recorder = run.session.state.recorder
+        recorder = run.session.recorder
         assert recorder is not None
-        ties = ties_of(result.graph, result.events, recorder.calls)
+        ties = ties_of(result.graph, result.events, recorder.made)
     if leaf is not None:
         from gradcli.explain.ledger.paths import paths_to
 
@@ -250,7 +250,7 @@ def trace(
     def text(run: Run) -> str:
         from gradcli.autograd.recording.trace_recorder import TraceRecorder
 
-        recorder = run.session.state.recorder
+        recorder = run.session.recorder
         assert isinstance(recorder, TraceRecorder)
         found = recorder.named()
         if options.json:
@@ -320,7 +320,7 @@ def _derived(run: Run, result: Result) -> Derivation:
     from gradcli.autograd.recording.trace_recorder import TraceRecorder
     from gradcli.explain.derive.derive import derive as derived
 
-    recorder = run.session.state.recorder
+    recorder = run.session.recorder
     assert isinstance(recorder, TraceRecorder)
     return derived(result, recorder, run_program)
 

@@ -121,7 +121,8 @@ def _mask(run: Recorded, birth: Birth) -> Mask | None:
     if birth.incoming is not None and birth.incoming != 0:
         return None
     if birth.phase == BACKWARD:
-        made = [each.output for each in run.recorder.calls if each.node is birth.node]
+        call = None if birth.node is None else run.recorder.made.get(birth.node)
+        made = [] if call is None else [call.output]
     else:
         made = [birth.output]
     waiting = [id(each) for each in made]

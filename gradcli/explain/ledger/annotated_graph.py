@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
@@ -22,15 +22,15 @@ class AnnotatedGraph:
     __slots__ = ("_gradients", "_passed", "_values", "graph")
 
     def __init__(
-        self, graph: Graph, events: Sequence[Event] = (), calls: Sequence[Call] = ()
+        self, graph: Graph, events: Sequence[Event] = (), calls: Mapping[Node, Call] | None = None
     ) -> None:
         self.graph = graph
         self._values: dict[Node, Any] = {}
         self._gradients: dict[Node, Any] = {}
         self._passed: dict[tuple[Node, int], Any] = {}
-        for call in calls:
-            if call.node is not None and type(call.output) is not tuple:
-                self._values[call.node] = call.output.array
+        for node, call in (calls or {}).items():
+            if type(call.output) is not tuple:
+                self._values[node] = call.output.array
         for event in last_pass(graph, events):
             if isinstance(event, Step):
                 if len(event.grads) == 1:

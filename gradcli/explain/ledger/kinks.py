@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.instructions import Call
+from gradcli.autograd.node import Node
 from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
@@ -52,18 +53,17 @@ class Tie:
         self.others = others
 
 
-def ties(graph: Graph, events: Sequence[Event], calls: Sequence[Call]) -> list[Tie]:
+def ties(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> list[Tie]:
     """Every element on a kink or a tie, in the order of the backward pass.
 
     Args:
         graph: the graph.
         events: the events of the backward pass.
-        calls: the calls of the run, with their operands.
+        calls: the call that made each node.
     """
-    called = {each.node: each for each in calls if each.node is not None}
     found: list[Tie] = []
     for event in last_pass(graph, events):
-        node, call = graph.find(event.node), called.get(event.node)
+        node, call = graph.find(event.node), calls.get(event.node)
         if isinstance(event, Step) and node is not None and call is not None:
             look = _KINKS.get(call.op.name)
             if look is not None:
