@@ -20,7 +20,7 @@ from gradcli.autograd.node import AccumulateGrad, Node, miscounted, reachable
 from gradcli.autograd.tensor import meta_of
 from gradcli.trace.codegen import Code
 from gradcli.trace.guards import Guard, Kind
-from gradcli.trace.ir import Effect, Inline, Instruction, Trace, Value
+from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
 from gradcli.trace.passes import FREE
 
 _LARGEST = 256
@@ -92,8 +92,16 @@ class PassTrace:
                 self._run(node, place.made[0])
         self.trace.outputs = [self._gradients[target] for target in self.targets or ()]
 
-    def _add(self, op: Inline, inputs: Sequence[Any], outputs: Sequence[Value | None] = ()) -> Any:
-        return self.trace.add(Instruction(op, inputs, outputs))
+    def _add(
+        self,
+        op: Inline,
+        inputs: Sequence[Any],
+        outputs: Sequence[Value | None] = (),
+        node: Node | None = None,
+        effects: Effects | None = None,
+    ) -> Instruction:
+        span = None if node is None else node.place
+        return self.trace.add(Instruction(op, inputs, outputs, span=span, effects=effects))
 
     def _gradient_of(self, node: Node) -> Value:
         shape, dtype = node.metadata[0]
@@ -158,7 +166,8 @@ class PassTrace:
             self._shared.append((gradients, self._former))
         self._former = gradients
         parts = [self._gradient_of(to) if to in self.reached else None for to in node.next_nodes]
-        self._add(self._step(node, len(parts)), [value, grad, place], [gradients, *parts])
+        run = self._step(node, len(parts))
+        self._add(run, [value, grad, place], [gradients, *parts], node)
         for part, following in zip(parts, node.next_nodes, strict=True):
             if part is not None and following is not None:
                 self._arrive(node, part, following)
@@ -167,9 +176,7 @@ class PassTrace:
                 if leaf in self.leaves and self._settled[leaf] == self._edges[leaf]:
                     total = self._gradients[leaf]
                     inputs = [self._values[leaf], total, grad, gradients]
-                    self.trace.add(
-                        Instruction(_SETTLE, inputs, effects={Effect.GRAD: (self._values[leaf],)})
-                    )
+                    self._add(_SETTLE, inputs, (), None, {Effect.GRAD: (self._values[leaf],)})
                     self._add(FREE, [total])
         self._add(FREE, [grad])
 
