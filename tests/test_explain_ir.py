@@ -141,6 +141,50 @@ item(%3)                                 # l.item()  program:3   reads(%3)
 effects: reads(%4, %3)  grad(%0, %1)
 """,
     ),
+    "gradients that add up": (
+        ["for i in range(2):\n    (x * x).backward()", "x=2"],
+        """
+inputs: %0: f32[] x
+%1: f32[] = mul(%0, %0)                     # x * x  program:2
+%2: f32[] = backward(%1)                    # (x * x).backward()  program:2
+%3: f32[], %4: f32[] = MulBackward0(%2, self=%0, other=%0)   # x * x  program:2
+%5: f32[] = add(%3, %4)                     # x * x  program:2
+%6: f32[] = accumulate_grad(%0, %5)         # x * x  program:2   grad(%0)
+%7: f32[] = mul(%0, %0)                     # x * x  program:2
+%8: f32[] = backward(%7)                    # (x * x).backward()  program:2
+%9: f32[], %10: f32[] = MulBackward0(%8, self=%0, other=%0)   # x * x  program:2
+%11: f32[] = add(%9, %10)                   # x * x  program:2
+%12: f32[] = accumulate_grad(%0, %11, %6)   # x * x  program:2   grad(%0)
+effects: grad(%0)
+""",
+    ),
+    "an optimizer": (
+        [
+            """\
+opt = torch.optim.SGD([w], lr=0.1)
+for i in range(2):
+    opt.zero_grad()
+    loss = w * w
+    loss.backward()
+    opt.step()""",
+            "w=2",
+        ],
+        """
+inputs: %0: f32[] w
+%1: f32[] = mul(%0, %0)                 # loss = w * w  program:4
+%2: f32[] = backward(%1)                # loss.backward()  program:5
+%3: f32[], %4: f32[] = MulBackward0(%2, self=%0, other=%0)   # w * w  program:4
+%5: f32[] = add(%3, %4)                 # w * w  program:4
+%6: f32[] = accumulate_grad(%0, %5)     # w * w  program:4   grad(%0)
+%7: f32[] = update(%0)                  # writes(%0)
+%8: f32[] = mul(%7, %7)                 # loss = w * w  program:4
+%9: f32[] = backward(%8)                # loss.backward()  program:5
+%10: f32[], %11: f32[] = MulBackward0(%9, self=%7, other=%7)   # w * w  program:4
+%12: f32[] = add(%10, %11)              # w * w  program:4
+%13: f32[] = accumulate_grad(%7, %12)   # w * w  program:4   grad(%7)
+effects: grad(%0, %7)  writes(%0)
+""",
+    ),
     "a hook": (
         ["y = x * 3\nx.register_hook(lambda g: g * 2)\ny.backward()", "x=2"],
         """

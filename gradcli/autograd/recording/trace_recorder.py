@@ -33,6 +33,7 @@ from gradcli.trace.ir import (
 
 _ITEM = Inline("{0}.item()", "item")
 _DRAW = Inline("{0}.draw()", "draw")
+_UPDATE = Inline("{0}", "update")
 _ARRIVE = Inline("{0}.grad = {1}", "accumulate_grad")
 _HOOK = Inline("{0}", "hooks")
 
@@ -99,20 +100,26 @@ class TraceRecorder(Recorder):
     # --- values -----------------------------------------------------------------------------------
 
     def find(self, tensor: Tensor) -> Value:
-        """The value that a tensor holds; a new one where no instruction made it."""
+        """The value that a tensor holds; a new one where no instruction made it: an alias, one that
+        something beside the ops wrote, as an optimizer does, or one from outside.
+        """
         version = _version(tensor)
         found = self._by_tensor.get(id(tensor))
         if found is not None and found[1] == version:
             return found[0]
         same = self._by_array.get(id(tensor.array))
         known = same[0] if same is not None and same[1] == version else None
-        if known is None:
+        if known is None and found is None:
             edge = _edge_of(tensor)
             known = None if edge is None else self._by_edge.get(edge)
-        if known is not None:
-            self._add(ALIAS, [known], [self._value(tensor)])
-            return self._by_tensor[id(tensor)][0]
         value = self._value(tensor)
+        if known is not None:
+            self._add(ALIAS, [known], [value])
+            return value
+        if found is not None:
+            update = Instruction(_UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
+            self.trace.add(update)
+            return value
         (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
         return value
 
@@ -147,7 +154,8 @@ class TraceRecorder(Recorder):
 
     def _number(self, array: Any, tensor: Tensor | None, kept: Any) -> Value:
         shape = tuple(array.shape)
-        device = "cpu" if tensor is None else str(tensor.device)
+        on_host = isinstance(array, (np.ndarray, np.generic))
+        device = "cpu" if on_host or tensor is None else str(tensor.device)
         value = self.trace.value(shape, array.dtype, device=device, array=kept)
         self.values.append(value)
         self.tensors.append(tensor)
@@ -364,10 +372,19 @@ class TraceRecorder(Recorder):
         """A gradient that was added to a leaf's `.grad`."""
         super().leaf(node, old, incoming, new)
         variable = node.variable
-        leaf, gradient = self.find(variable), variable.grad
-        value = self._arrived(node, 0, incoming)
-        outputs = [] if gradient is None else [self._value(gradient)]
-        self._add(_ARRIVE, [leaf, value], outputs, {Effect.GRAD: (leaf,)})
+        leaf, value = self.find(variable), self._arrived(node, 0, incoming)
+        outputs: list[Value] = []
+        inputs = [leaf, value]
+        gradient = variable.grad
+        if gradient is not None:
+            before = self._by_tensor.get(id(gradient))
+            known = self._by_array.get(id(gradient.array))
+            if before is not None and before == known and before[1] == _version(gradient):
+                inputs = [leaf, before[0]]  # an op made it
+            else:
+                inputs += () if before is None else before[:1]
+                outputs = [self._value(gradient)]
+        self._add(_ARRIVE, inputs, outputs, {Effect.GRAD: (leaf,)})
         self._since_step = len(self.trace.instructions)
 
 
