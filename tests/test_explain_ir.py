@@ -142,19 +142,23 @@ effects: reads(%4, %3)  grad(%0, %1)
 """,
     ),
     "gradients that add up": (
-        ["for i in range(2):\n    (x * x).backward()", "x=2"],
+        ["for i in range(2):\n    (x * x).sum().backward()", "x=[2,3]"],
         """
-inputs: %0: f32[] x
-%1: f32[] = mul(%0, %0)                     # x * x  program:2
-%2: f32[] = backward(%1)                    # (x * x).backward()  program:2
-%3: f32[], %4: f32[] = MulBackward0(%2, self=%0, other=%0)   # x * x  program:2
-%5: f32[] = add(%3, %4)                     # x * x  program:2
-%6: f32[] = accumulate_grad(%0, %5)         # x * x  program:2   grad(%0)
-%7: f32[] = mul(%0, %0)                     # x * x  program:2
-%8: f32[] = backward(%7)                    # (x * x).backward()  program:2
-%9: f32[], %10: f32[] = MulBackward0(%8, self=%0, other=%0)   # x * x  program:2
-%11: f32[] = add(%9, %10)                   # x * x  program:2
-%12: f32[] = accumulate_grad(%0, %11, %6)   # x * x  program:2   grad(%0)
+inputs: %0: f32[2] x
+%1: f32[2] = mul(%0, %0)                     # x * x  program:2
+%2: f32[] = sum(%1)                          # (x * x).sum()  program:2
+%3: f32[] = backward(%2)                     # (x * x).sum().backward()  program:2
+%4: f32[2] = SumBackward0(%3)                # (x * x).sum()  program:2
+%5: f32[2], %6: f32[2] = MulBackward0(%4, self=%0, other=%0)   # x * x  program:2
+%7: f32[2] = add(%5, %6)                     # x * x  program:2
+%8: f32[2] = accumulate_grad(%0, %7)         # x * x  program:2   grad(%0)
+%9: f32[2] = mul(%0, %0)                     # x * x  program:2
+%10: f32[] = sum(%9)                         # (x * x).sum()  program:2
+%11: f32[] = backward(%10)                   # (x * x).sum().backward()  program:2
+%12: f32[2] = SumBackward0(%11)              # (x * x).sum()  program:2
+%13: f32[2], %14: f32[2] = MulBackward0(%12, self=%0, other=%0)   # x * x  program:2
+%15: f32[2] = add(%13, %14)                  # x * x  program:2
+%16: f32[2] = accumulate_grad(%0, %15, %8)   # x * x  program:2   grad(%0)
 effects: grad(%0)
 """,
     ),

@@ -93,16 +93,14 @@ class BackwardPass(Instruction):
     Attributes:
         roots: the nodes and output numbers that it starts from.
         accumulate: whether it writes to `.grad`, which `torch.autograd.grad` does not.
-        recorded: whether a graph of the gradients is recorded: its instructions are ops then.
     """
 
-    __slots__ = ("accumulate", "recorded", "roots")
+    __slots__ = ("accumulate", "roots")
 
     def __init__(
         self,
         roots: list[tuple[Node, int]],
         accumulate: bool,
-        recorded: bool,
         inputs: Sequence[Operand],
         outputs: Sequence[Value],
     ) -> None:
@@ -110,7 +108,6 @@ class BackwardPass(Instruction):
         super().__init__(_RUN_BACKWARD, inputs, outputs, span=state.place, stack=tuple(state.stack))
         self.roots = roots
         self.accumulate = accumulate
-        self.recorded = recorded
 
 
 def source_of(value: Value) -> Value:

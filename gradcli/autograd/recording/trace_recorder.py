@@ -57,6 +57,7 @@ class TraceRecorder(Recorder):
         "_by_array",
         "_by_edge",
         "_by_tensor",
+        "_is_recorded",
         "_since_step",
         "arrays",
         "made",
@@ -81,6 +82,7 @@ class TraceRecorder(Recorder):
         # Gradients on their way: to which output of which node.
         self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
         self._since_step = 0
+        self._is_recorded = False
 
     @property
     def calls(self) -> list[Call]:
@@ -258,9 +260,9 @@ class TraceRecorder(Recorder):
             else:
                 inputs.append(seed)  # the program gave it
             self._arriving.setdefault((node, output_nr), []).append((seed, gradient))
-        recorded = any(type(gradient) is Tensor for _, _, gradient in roots)
+        self._is_recorded = any(type(gradient) is Tensor for _, _, gradient in roots)
         nodes = [(node, output_nr) for node, output_nr, _ in roots]
-        self.trace.add(BackwardPass(nodes, accumulate, recorded, inputs, seeds))
+        self.trace.add(BackwardPass(nodes, accumulate, inputs, seeds))
         self._since_step = len(self.trace.instructions)
 
     def _edge(self, node: Node, output_nr: int) -> Value | None:
@@ -275,7 +277,7 @@ class TraceRecorder(Recorder):
         arrived = grads if isinstance(grads, list) else [grads]
         if all(each is None for each in arrived):
             return
-        if any(type(each) is Tensor for each in arrived):
+        if self._is_recorded:
             self._mark_ops(node)
             passed = [None if each is None else self._gradient(each) for each in fitted]
         else:
@@ -377,11 +379,10 @@ class TraceRecorder(Recorder):
         inputs = [leaf, value]
         gradient = variable.grad
         if gradient is not None:
-            before = self._by_tensor.get(id(gradient))
-            known = self._by_array.get(id(gradient.array))
-            if before is not None and before == known and before[1] == _version(gradient):
-                inputs = [leaf, before[0]]  # an op made it
+            if self._is_recorded:
+                inputs = [leaf, self.find(gradient)]  # ops made it
             else:
+                before = self._by_tensor.get(id(gradient))
                 inputs += () if before is None else before[:1]
                 outputs = [self._value(gradient)]
         self._add(_ARRIVE, inputs, outputs, {Effect.GRAD: (leaf,)})
