@@ -38,7 +38,7 @@ class Call(Instruction):
         output: Any,
         node: Node | None,
         operands: dict[str, Operand],
-        outputs: Sequence[Value],
+        outputs: Sequence[Value | None],
         effects: Effects,
     ) -> None:
         named = {*getattr(op, "tensors", op.inputs), *op.lists}

@@ -207,7 +207,8 @@ class TraceRecorder(Recorder):
         """A call of an op; `out` is its output, or the tuple of several."""
         super().operation(op, given, out)
         operands = {name: self._read(value) for name, value in given.items()}
-        outputs = [self._value(each) for each in (out if type(out) is tuple else (out,))]
+        made = out if type(out) is tuple else (out,)  # a custom function may give anything
+        outputs = [self._value(each) if type(each) is Tensor else None for each in made]
         first = out[0] if type(out) is tuple and out else out
         node = first.grad_fn if type(first) is Tensor else None
         effects: Effects = {}
