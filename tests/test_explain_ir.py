@@ -141,6 +141,26 @@ item(%3)                                 # l.item()  program:3   reads(%3)
 effects: reads(%4, %3)  grad(%0, %1)
 """,
     ),
+    "a gradient that is used": (
+        ["g, = torch.autograd.grad((x * x).sum(), x)\nz = (g * x).sum()", "x=[1,2]"],
+        """
+inputs: %0: f32[2] x
+%1: f32[2] = mul(%0, %0)                      # x * x  program:1
+%2: f32[] = sum(%1)                           # (x * x).sum()  program:1
+%3: f32[] = backward(%2)                      # torch.autograd.grad((x * x).sum(), x)  program:1
+%4: f32[2] = SumBackward0(%3)                 # (x * x).sum()  program:1
+%5: f32[2], %6: f32[2] = MulBackward0(%4, self=%0, other=%0)   # x * x  program:1
+%7: f32[2] = add(%5, %6)                      # x * x  program:1
+%8: f32[2] = grad(%7)                         # g = torch.autograd.grad((x * x).sum(), x)  program:1
+%9: f32[2] = mul(%8, %0)                      # g * x  program:2
+%10: f32[] = sum(%9)                          # z = (g * x).sum()  program:2
+%11: f32[] = backward(%10)
+%12: f32[2] = SumBackward0(%11)               # (g * x).sum()  program:2
+_, %13: f32[2] = MulBackward0(%12, self=%8)   # g * x  program:2
+%14: f32[2] = accumulate_grad(%0, %13)        # g * x  program:2   grad(%0)
+effects: grad(%0)
+""",
+    ),
     "gradients that add up": (
         ["for i in range(2):\n    (x * x).sum().backward()", "x=[2,3]"],
         """

@@ -226,8 +226,12 @@ def grad(
         if gradient is not None and create_graph:
             results.append(gradient)
         elif gradient is not None:
-            seen = given.find(gradient)
-            results.append(Tensor(copied_as_it_lies(gradient)) if seen is None else seen)
+            result = given.find(gradient)
+            if result is None:
+                result = Tensor(copied_as_it_lies(gradient))
+                if active.state.recorder is not None:
+                    active.state.recorder.returned(gradient, result)
+            results.append(result)
         elif materialize_grads:
             results.append(Tensor(np.zeros_like(tensor.array)[()]))
         elif allow_unused:

@@ -81,6 +81,11 @@ class Listener:
         if self.former is not None:
             self.former.drawn(generator)
 
+    def returned(self, gradient: Any, tensor: Any) -> None:
+        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+        if self.former is not None:
+            self.former.returned(gradient, tensor)
+
     def wrapped(self, tensor: Any) -> None:
         """A number that a node saved, as the tensor that a recorded pass takes."""
         if self.former is not None:

@@ -122,6 +122,9 @@ class Recorder:
     def drawn(self, generator: Any) -> None:
         """Random numbers are about to be drawn."""
 
+    def returned(self, gradient: Any, tensor: Tensor) -> None:
+        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+
     def wrapped(self, tensor: Tensor) -> None:
         """A number that a node saved, as a tensor."""
 

@@ -36,6 +36,7 @@ _DRAW = Inline("{0}.draw()", "draw")
 _UPDATE = Inline("{0}", "update")
 _ARRIVE = Inline("{0}.grad = {1}", "accumulate_grad")
 _HOOK = Inline("{0}", "hooks")
+_RETURN = Inline("{0}", "grad")
 
 Edge = tuple[Node, int]
 """A node and the number of one of its outputs."""
@@ -58,6 +59,7 @@ class TraceRecorder(Recorder):
         "_by_edge",
         "_by_tensor",
         "_is_recorded",
+        "_of_pass",
         "_since_step",
         "arrays",
         "made",
@@ -79,6 +81,8 @@ class TraceRecorder(Recorder):
         self._by_tensor: dict[int, tuple[Value, int]] = {}
         self._by_array: dict[int, tuple[Value, int]] = {}
         self._by_edge: dict[Edge, Value] = {}
+        # The gradients of the last backward pass that are arrays, by identity too.
+        self._of_pass: dict[int, tuple[Value, Any]] = {}
         # Gradients on their way: to which output of which node.
         self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
         self._since_step = 0
@@ -152,7 +156,16 @@ class TraceRecorder(Recorder):
             return self._value(gradient)
         value = self._number(gradient, None, np.array(gradient)[()] if self.arrays else None)
         self._by_array[id(gradient)] = value, 0
+        self._of_pass[id(gradient)] = value, gradient
         return value
+
+    def _forget_gradients(self) -> None:
+        """Let go of the arrays of the last pass, but for those that a tensor holds."""
+        for key, (value, _) in self._of_pass.items():
+            if self._by_array[key][0] is value:
+                del self._by_array[key]
+        self._of_pass.clear()
+        self._arriving.clear()
 
     def _number(self, array: Any, tensor: Tensor | None, kept: Any) -> Value:
         shape = tuple(array.shape)
@@ -161,7 +174,8 @@ class TraceRecorder(Recorder):
         value = self.trace.value(shape, array.dtype, device=device, array=kept)
         self.values.append(value)
         self.tensors.append(tensor)
-        self._alive += [array] if tensor is None else [tensor, array]
+        if tensor is not None:
+            self._alive += [tensor, array]
         return value
 
     def _read(self, given: Any) -> Operand:
@@ -248,7 +262,7 @@ class TraceRecorder(Recorder):
 
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
-        self._arriving.clear()
+        self._forget_gradients()
         seeds, inputs = [], []
         for node, output_nr, gradient in roots:
             edge = self._edge(node, output_nr)
@@ -388,6 +402,12 @@ class TraceRecorder(Recorder):
                 outputs = [self._value(gradient)]
         self._add(_ARRIVE, inputs, outputs, {Effect.GRAD: (leaf,)})
         self._since_step = len(self.trace.instructions)
+
+    def returned(self, gradient: Any, tensor: Tensor) -> None:
+        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+        known = self._known(gradient)
+        if known is not None:
+            self._add(_RETURN, [known], [self._value(tensor)])
 
 
 def _edge_of(tensor: Tensor) -> Edge | None:
