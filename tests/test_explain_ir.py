@@ -123,7 +123,11 @@ effects: grad(%0)
 """,
     ),
     "numbers that are looked at": (
-        ["l = (x * w).sum()\nif l > 0:\n    l = l * l.item()", "x=[1,2]", "w=[3,4]"],
+        [
+            "l = (x * w).sum()\nif l > 0:\n    l = l * l.item()\nprint('loss', l)",
+            "x=[1,2]",
+            "w=[3,4]",
+        ],
         """
 inputs: %0: f32[2] x, %1: f32[2] w
 %2: f32[2] = mul(%0, %1)                 # x * w  program:1
@@ -132,13 +136,14 @@ inputs: %0: f32[2] x, %1: f32[2] w
 item(%4)                                 # l > 0  program:2   reads(%4)
 item(%3)                                 # l.item()  program:3   reads(%3)
 %5: f32[] = mul(%3, 11.0)                # l * l.item()  program:3
+print('loss', %5)                        # print('loss', l)  program:4   shows(%5)
 %6: f32[] = backward(%5)
 %7: f32[], _ = MulBackward0(%6)          # l * l.item()  program:3
 %8: f32[2] = SumBackward0(%7)            # (x * w).sum()  program:1
 %9: f32[2], %10: f32[2] = MulBackward0(%8, self=%0, other=%1)   # x * w  program:1
 %11: f32[2] = accumulate_grad(%0, %9)    # x * w  program:1   grad(%0)
 %12: f32[2] = accumulate_grad(%1, %10)   # x * w  program:1   grad(%1)
-effects: reads(%4, %3)  grad(%0, %1)
+effects: reads(%4, %3)  shows(%5)  grad(%0, %1)
 """,
     ),
     "a gradient that is used": (

@@ -81,6 +81,11 @@ class Listener:
         if self.former is not None:
             self.former.drawn(generator)
 
+    def shown(self, values: tuple[Any, ...]) -> None:
+        """Values that the program prints."""
+        if self.former is not None:
+            self.former.shown(values)
+
     def returned(self, gradient: Any, tensor: Any) -> None:
         """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
         if self.former is not None:

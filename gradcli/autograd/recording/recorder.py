@@ -122,6 +122,9 @@ class Recorder:
     def drawn(self, generator: Any) -> None:
         """Random numbers are about to be drawn."""
 
+    def shown(self, values: tuple[Any, ...]) -> None:
+        """Values that the program prints."""
+
     def returned(self, gradient: Any, tensor: Tensor) -> None:
         """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
 

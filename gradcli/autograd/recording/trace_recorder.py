@@ -32,6 +32,7 @@ from gradcli.trace.ir import (
 )
 
 _ITEM = Inline("{0}.item()", "item")
+_PRINT = Inline("print({0})", "print")
 _DRAW = Inline("{0}.draw()", "draw")
 _UPDATE = Inline("{0}", "update")
 _ARRIVE = Inline("{0}.grad = {1}", "accumulate_grad")
@@ -259,6 +260,11 @@ class TraceRecorder(Recorder):
         last = self.trace.instructions[-1:]
         if not last or last[0].op is not _DRAW or last[0].span is not active.state.place:
             self._add(_DRAW, [str(generator.device)], effects={Effect.RANDOM: ()})
+
+    def shown(self, values: tuple[Any, ...]) -> None:
+        """Values that the program prints."""
+        read = self._read(values)
+        self._add(_PRINT, read, effects={Effect.SHOWS: tuple(values_in(read))})
 
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
