@@ -16,7 +16,7 @@ from gradcli.arrays.fusion.lazy import DEFERRED
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.accumulate import WORTH_STEALING, fit, is_fresh, settle
-from gradcli.autograd.node import AccumulateGrad, Node, miscounted, reachable
+from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted, reachable
 from gradcli.autograd.tensor import meta_of
 from gradcli.trace.codegen import Code
 from gradcli.trace.guards import Guard, Kind
@@ -210,15 +210,7 @@ class PassTrace:
     def _arrive(self, node: Node, part: Value, following: Node) -> None:
         """A gradient of a node arrives where it goes."""
         self._settled[following] += 1
-        array = "{1}.array" if self.recorded else "{1}"
-        lines = [
-            "if {1} is not None:",
-            "    (shape, dtype), = {2}.metadata",
-            f"    if {array}.shape != shape or {array}.dtype is not dtype:",
-            f"        {{1}} = fit({{0}}, {{1}}, {array}, shape, dtype)",
-        ]
-        if not (self.recorded or following.deferrable):
-            lines += ["    if type({1}) in DEFERRED:", "        {1} = {1}.force()"]
+        lines = ["if {1} is not None:", *[f"    {line}" for line in self._fitting(following)]]
         inputs = [self._values[node], part, self._values[following]]
         total = self._gradient_of(following)
         earlier = self._gradients.get(following)
@@ -236,6 +228,21 @@ class PassTrace:
             self._shared.append((total, earlier))
         self._gradients[following] = total
         self._add(Inline("\n".join(lines), "arrive"), inputs, [total])
+
+    def _fitting(self, following: Node) -> list[str]:
+        """What fits a gradient to where it goes."""
+        array = "{1}.array" if self.recorded else "{1}"
+        lines = [
+            "(shape, dtype), = {2}.metadata",
+            f"if {array}.shape != shape or {array}.dtype is not dtype:",
+            f"    {{1}} = fit({{0}}, {{1}}, {array}, shape, dtype)",
+        ]
+        if not (self.recorded or following.deferrable):
+            lines += ["if type({1}) in DEFERRED:", "    {1} = {1}.force()"]
+        if self.recorded or following.metadata is not _of_scalar(following):
+            return lines
+        quick = "if {2}.metadata is not scalar_metadata({1}.__class__):"
+        return [quick, *[f"    {line}" for line in lines]]
 
     # --- as a function --------------------------------------------------------------------------
 
@@ -283,6 +290,11 @@ def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrac
     return made
 
 
+def _of_scalar(node: Node) -> Any:
+    """The metadata that all nodes of a NumPy scalar of a node's dtype share."""
+    return SCALAR_METADATA.get(node.metadata[0][1].type)
+
+
 def _outputs(count: int) -> str:
     return "".join([f"{{out{number}}}, " for number in range(count)])
 
@@ -303,6 +315,7 @@ _NAMES: dict[str, Any] = {
     "is_fresh": is_fresh,
     "meta_of": meta_of,
     "miscounted": miscounted,
+    "scalar_metadata": SCALAR_METADATA.get,
     "settle": settle,
 }
 """What the pieces of Python above refer to, beside the function's parameters."""

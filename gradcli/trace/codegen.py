@@ -134,6 +134,7 @@ def _is_idle(line: str) -> bool:
 
 
 Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
+"""What is done once, in each run, and when the outputs are asked for."""
 
 
 def functions_of(trace: Trace) -> Runs:
