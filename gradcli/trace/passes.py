@@ -9,8 +9,8 @@ None reorders floating-point arithmetic, and none moves or drops an effect.
     memory_reused      results take the memory of operands that were read for the last time
 
 No pass runs several ufuncs tile by tile. Where results take their operands' memory, tiles gain
-nothing on arrays below 300,000 elements and a tenth at 500,000; larger ones are lazy arrays, which
-the interpreter fuses, and compiled code does not take them.
+nothing on arrays of 60,000 elements and a tenth on 500,000; larger ones are lazy arrays, which the
+interpreter fuses, and compiled code does not take them.
 """
 
 from __future__ import annotations
