@@ -6,8 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.dtypes import DType
 from gradcli.trace.guards import Guard
 from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Operand, Trace, Value
 
@@ -112,9 +116,11 @@ def operand_text(operand: Operand) -> str:
     if isinstance(operand, slice):
         parts = (operand.start, operand.stop, operand.step)
         return ":".join(["" if part is None else operand_text(part) for part in parts])
-    if hasattr(operand, "dtype") and hasattr(operand, "shape") and not operand.shape:
+    if isinstance(operand, (np.ndarray, np.generic)) and not operand.ndim:
         return str(operand)  # a number that was promoted
-    return op_name(operand)
+    if isinstance(operand, (DType, np.dtype, np.ufunc, type, FunctionType, BuiltinFunctionType)):
+        return op_name(operand)
+    return type(operand).__name__  # any object of a program, whose attributes are its own
 
 
 def comment(instruction: Instruction) -> str:

@@ -59,6 +59,7 @@ class TraceRecorder(Recorder):
         "_by_array",
         "_by_edge",
         "_by_tensor",
+        "_is_nested",
         "_is_recorded",
         "_of_pass",
         "_since_step",
@@ -87,7 +88,7 @@ class TraceRecorder(Recorder):
         # Gradients on their way: to which output of which node.
         self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
         self._since_step = 0
-        self._is_recorded = False
+        self._is_nested = self._is_recorded = False
 
     @property
     def calls(self) -> list[Call]:
@@ -266,9 +267,15 @@ class TraceRecorder(Recorder):
         read = self._read(values)
         self._add(_PRINT, read, effects={Effect.SHOWS: tuple(values_in(read))})
 
+    def begin_backward(self, keep_graph: bool) -> bool:
+        """A backward pass begins: whether it is to keep what the nodes saved."""
+        self._is_nested = active.state.backward_pass is not None
+        return super().begin_backward(keep_graph)
+
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
-        self._forget_gradients()
+        if not self._is_nested:
+            self._forget_gradients()
         seeds, inputs = [], []
         for node, output_nr, gradient in roots:
             edge = self._edge(node, output_nr)
@@ -298,6 +305,7 @@ class TraceRecorder(Recorder):
         arrived = grads if isinstance(grads, list) else [grads]
         if all(each is None for each in arrived):
             return
+        self._is_recorded = any(type(each) is Tensor for each in arrived)
         if self._is_recorded:
             self._mark_ops(node)
             passed = [None if each is None else self._gradient(each) for each in fitted]
@@ -320,25 +328,25 @@ class TraceRecorder(Recorder):
         return bool(inside)
 
     def _add_step(self, node: Node, arrived: list[Any], gradients: Any) -> list[Value | None]:
-        """Add what a node did to arrays, unless it was seen to do so by ops, as a custom function
-        is; the values of its gradients.
+        """Add what a node did to arrays; the values of its gradients. Those of a custom function
+        may be known already, as ops made them.
         """
         inputs = [
             None if gradient is None else self._arrived(node, number, gradient)
             for number, gradient in enumerate(arrived)
         ]
-        if not hasattr(type(node), "op") and self._mark_ops(node):
-            return [None if each is None else self._gradient_of_ops(each) for each in gradients]
-        saved = {name: value for name, value in self._saved(node).items() if value is not None}
-        outputs = [
-            None if each is None or to is None else self._gradient(each)
-            for each, to in zip(gradients, node.next_nodes, strict=True)
-        ]
-        self._add(type(node), inputs, outputs, params=saved)
-        return outputs
-
-    def _gradient_of_ops(self, gradient: Any) -> Value:
-        return self._known(gradient) or self._gradient(gradient)
+        by_ops = not hasattr(type(node), "op") and self._mark_ops(node)
+        values: list[Value | None] = []
+        outputs: list[Value | None] = []
+        for gradient, to in zip(gradients, node.next_nodes, strict=True):
+            unwanted = gradient is None or to is None
+            known = self._known(gradient) if by_ops and not unwanted else None
+            outputs.append(None if unwanted or known is not None else self._made(gradient))
+            values.append(outputs[-1] if known is None else known)
+        if not by_ops or any(value is not None for value in outputs):
+            saved = {name: value for name, value in self._saved(node).items() if value is not None}
+            self._add(type(node), inputs, outputs, params=saved)
+        return values
 
     def _fit(
         self, values: Sequence[Value | None], gradients: Any, fitted: Any
