@@ -14,7 +14,9 @@ ALIAS = Inline("{0}", "alias")
 """A tensor that shows what another one holds, made where no op ran: `.data`, an unpacked save."""
 
 WRITE = Inline("{1}", "write")
-"""A tensor that is written to holds a result from then on."""
+"""A tensor that is written to, whose value is the first input where it is known, holds a result
+from then on.
+"""
 
 _RUN_BACKWARD = Inline("backward({0})", "backward")
 
@@ -72,16 +74,16 @@ class Write(Instruction):
     __slots__ = ("result", "tensor")
 
     def __init__(
-        self, tensor: Tensor, result: Tensor, before: Value, value: Value, after: Value
+        self, tensor: Tensor, result: Tensor, before: Value | None, value: Value, after: Value
     ) -> None:
         state = active.state
         super().__init__(
             WRITE,
-            [before, value],
+            [value] if before is None else [before, value],
             [after],
             span=state.place,
             stack=tuple(state.stack),
-            effects={Effect.WRITES: (before,)},
+            effects={Effect.WRITES: (after if before is None else before,)},
         )
         self.tensor = tensor
         self.result = result

@@ -210,7 +210,7 @@ class TraceRecorder(Recorder):
 
     def named(self) -> Trace:
         """The trace, its values with the names that the program gave them."""
-        results = {each.inputs[1] for each in self.writes}  # the name is that of what they went to
+        results = {each.inputs[-1] for each in self.writes}  # the name is that of what they went to
         for value, tensor in zip(self.values, self.tensors, strict=True):
             if tensor is not None and value not in results:
                 node = tensor.grad_fn
@@ -241,7 +241,7 @@ class TraceRecorder(Recorder):
         before = self._by_tensor.get(id(tensor))
         value = self.find(result)
         after = self._value(tensor)
-        known = after if before is None else before[0]
+        known = None if before is None else before[0]
         self.trace.add(Write(tensor, result, known, value, after))
 
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
