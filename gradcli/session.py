@@ -19,7 +19,7 @@ from gradcli.state import State, active
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph
-    from gradcli.autograd.recording.recorder import Event
+    from gradcli.autograd.recording.recorder import Event, Recorder
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.compiler.base import Compiler, HotLoop
     from gradcli.language.functions.control_flow import Run
@@ -108,18 +108,29 @@ class Session:
             self._interpreter = Interpreter(self.state, self.emit)
             self._interpreter.make_hot_loop = _hot_loop
             if self.record is not None:
-                from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
-
-                self.state.recorder = Recorder(
-                    operations=self.record in ("all", "values"),
-                    events=self.record != "graph",
-                    keeps=self.record == "all",
-                )
+                self.state.recorder = self._recorder()
                 if self.record == "values":
                     from gradcli.language.provenance import record_provenance  # lazy: start-up
 
                     record_provenance(self._interpreter)
         return self._interpreter
+
+    @property
+    def recorder(self) -> Any:
+        """What records the session, behind all that listen in front of it; None for nothing."""
+        found = self.state.recorder
+        return getattr(found, "recorder", found)
+
+    def _recorder(self) -> Recorder:
+        if self.record in ("all", "values"):
+            from gradcli.autograd.recording.trace_recorder import (  # lazy: start-up
+                TraceRecorder,
+            )
+
+            return TraceRecorder(keeps=self.record == "all")
+        from gradcli.autograd.recording.recorder import Recorder  # lazy: start-up
+
+        return Recorder(events=self.record != "graph")
 
     @property
     def values(self) -> dict[str, Any]:
@@ -265,7 +276,7 @@ class Session:
         with self.running():
             from gradcli.autograd.graph import Graph  # lazy: start-up
 
-            recorder = self.state.recorder
+            recorder = self.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
 
 

@@ -203,7 +203,7 @@ class _Measure(Recorder):
     """Counts what rounds while a program runs."""
 
     def __init__(self) -> None:
-        super().__init__(operations=False, events=False)
+        super().__init__(events=False)
         self.roundings = 0
         self.eps = 0.0
         self.largest = 0.0

@@ -23,6 +23,7 @@ HEAVY = {
     "dataclasses",
     "difflib",
     "enum",
+    "gradcli.trace",
     "inspect",
     "json",
     "lark",

@@ -242,7 +242,7 @@ def grad(
 def _taken(gradient: Any, given: GivenTensors) -> Tensor:
     """An array that a pass gave, as a tensor: the seed itself where it is one."""
     seen = given.find(gradient)
-    return Tensor(copied_as_it_lies(gradient)) if seen is None else seen
+    return _handed_out(gradient) if seen is None else seen
 
 
 def _without_path(
@@ -261,6 +261,14 @@ def _without_path(
         f"the input at index {number}{name} was not used to compute the outputs",
         help="pass allow_unused=True to get None for it",
     )
+
+
+def _handed_out(gradient: Any) -> Tensor:
+    """A gradient as `grad()` returns it, a copy; a recorder is told."""
+    result = Tensor(copied_as_it_lies(gradient))
+    if active.state.recorder is not None:
+        active.state.recorder.returned(gradient, result)
+    return result
 
 
 def _batched_grad(

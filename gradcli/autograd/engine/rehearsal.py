@@ -28,7 +28,7 @@ def rehearse(output: Tensor, seed: Tensor | None = None) -> list[Event]:
             written += [retained() for retained in node.node.extra.retained.values()]
     before = [(meta_of(each), each.grad) for each in written if each is not None]
     state = active.state
-    recorder, state.recorder = state.recorder, Recorder(operations=False)
+    recorder, state.recorder = state.recorder, Recorder()
     try:
         for meta, gradient in before:
             meta.grad = None if gradient is None else Tensor(own(gradient.array))

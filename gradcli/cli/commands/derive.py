@@ -42,9 +42,9 @@ def command(words: Sequence[str], file: str | None, shape: bool, target: str, **
         arguments = with_shapes(arguments)
 
     def prepare(run: Run) -> None:
-        from gradcli.cli.program.derivation import record_steps  # lazy: command: after the text
+        from gradcli.cli.program.derivation import record_values  # lazy: command: after the text
 
-        record_steps(run)
+        record_values(run)
 
     def show(run: Run, result: Result) -> str:
         from gradcli.cli.program.derivation import formulas  # lazy: command: after the text

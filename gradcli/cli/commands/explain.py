@@ -13,7 +13,7 @@ from gradcli.cli.arguments.click_options import (
     with_program,
     with_program_words,
 )
-from gradcli.cli.program.answer import show_explanation
+from gradcli.cli.program.answer import show_explanation, show_run
 from gradcli.cli.program.source import program_and_arguments
 
 if TYPE_CHECKING:
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 @click.option("--ties", is_flag=True, help="List the elements on a kink or a tie.")
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
 @click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
+@click.option(
+    "--ir",
+    is_flag=True,
+    help="Print the trace instead: what ran, forward and backward, one instruction a line.",
+)
 @click.option(
     "--format",
     type=click.Choice(["text", "json", "mermaid", "dot"]),
@@ -41,13 +46,24 @@ def command(
     ties: bool,
     paths: str | None,
     saved: bool,
+    ir: bool,
     **given: Any,
 ) -> int:
-    """Show the chain rule at work, edge by edge."""
+    """Show the chain rule at work, edge by edge.
+
+    With --ir, show the trace: each op of the run and each step of its backward pass as
+    `%4: f32[2,3] = mul(%1, %3)`, with its source, its place, and its effects: what it reads out of
+    tensors, writes, draws, checks, and which leaves get a gradient.
+    """
     terminal = terminal_of(given)
     program, arguments = program_and_arguments("explain", words, file)
     index = read_element(element)
     options = options_of(given)
+    if ir:
+        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+            raise click.UsageError("--ir prints the trace, and takes no other part of explain")
+        code = show_run(terminal, "explain", program, arguments, options, _trace)
+        return terminal.checked(code)
 
     def show(run: Run, result: Result) -> str:
         if options.format in ("mermaid", "dot"):
@@ -63,6 +79,13 @@ def command(
 
     code = show_explanation(terminal, "explain", program, arguments, options, show)
     return terminal.checked(code)
+
+
+def _trace(run: Run) -> str:
+    """The trace of a run and of its backward pass."""
+    from gradcli.cli.program.trace import trace_of  # lazy: command: after the run
+
+    return trace_of(run)
 
 
 def read_element(text: str | None) -> tuple[int, ...] | None:

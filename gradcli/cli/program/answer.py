@@ -103,6 +103,26 @@ def show_explanation(
     return answer_from_run(terminal, command, program, arguments, options, "all", answer, prepare)
 
 
+def show_run(
+    terminal: Terminal,
+    command: str,
+    program: Program,
+    arguments: Sequence[Argument],
+    options: Options,
+    show: Callable[[Run], str],
+) -> int:
+    """Run a program, differentiate its output where it has a graph, and print what a command
+    computes from the run. The arguments are those of `show_explanation`; returns the exit code.
+    """
+
+    def answer(run: Run, _statements: Sequence[Statement], value: Any) -> int:
+        run.result(value)
+        terminal.write(show(run))
+        return 0
+
+    return answer_from_run(terminal, command, program, arguments, options, "all", answer)
+
+
 def _no_graph(result: Result | None, statements: Sequence[Statement]) -> GradcliError:
     span = statements[-1].span if statements else None
     if result is None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.cli.arguments.options import Options
 from gradcli.cli.program.run import Run
 from gradcli.cli.program.source import run_program
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.derive import derive
-from gradcli.explain.tape import Tape
 from gradcli.render.answers import derivation
 from gradcli.render.answers.derivation_json import derivation_document
 from gradcli.render.formulas.latex import latex
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from gradcli.explain.result import Result
 
 
-def record_steps(run: Run) -> None:
-    """Let a run, before its program begins, be recorded step by step."""
+def record_values(run: Run) -> None:
+    """Let a run, before its program begins, be recorded with the elements of all its values."""
     state = run.session.interpreter.state
-    state.recorder = Tape()
+    state.recorder = TraceRecorder(keeps=True, arrays=True)
     # A deferred array has no value to note down yet.
     state.defer_from = 1 << 62
 
@@ -33,7 +33,7 @@ def formulas(run: Run, result: Result, program: str, target: str) -> str:
     """The formulas of a result, as JSON where the options ask for it.
 
     Args:
-        run: the run, recorded step by step.
+        run: the run, recorded with its values.
         result: its result.
         program: the text of the program.
         target: "gradcli", "latex", "numpy" or "torch".
@@ -69,7 +69,7 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
     options = Options(of=name, dtype=run.options.dtype, limits=run.options.limits)
     again = Run(run.terminal, options, "all")
     again.muted = True
-    record_steps(again)
+    record_values(again)
     program = run.transcript.program()
     statements = again.session.parse(program, "program")
     with again.limited():
@@ -79,6 +79,6 @@ def formulas_of_tensor(run: Run, tensor: Tensor) -> str:
 
 
 def _derived(run: Run, result: Result) -> Derivation:
-    tape = run.session.state.recorder
-    assert isinstance(tape, Tape)
-    return derive(result, tape, run_program)
+    recorder = run.session.recorder
+    assert isinstance(recorder, TraceRecorder)
+    return derive(result, recorder, run_program)

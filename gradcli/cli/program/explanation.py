@@ -119,9 +119,9 @@ def _extras(
     """The ties, the paths and the saved values, where they are asked for."""
     ties = paths = saved = None
     if extras.ties:
-        recorder = run.session.state.recorder
+        recorder = run.session.recorder
         assert recorder is not None
-        ties = kinks_of(result.graph, result.events, recorder.operations or ())
+        ties = kinks_of(result.graph, result.events, recorder.made)
     if leaf is not None:
         paths = paths_to(result.graph, result.events, leaf)
     if extras.saved:

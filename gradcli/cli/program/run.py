@@ -229,7 +229,7 @@ class Run:
         """
         from gradcli.explain.recorded_run import Recorded  # lazy: start-up: NumPy
 
-        recorder, provenance = self.session.state.recorder, self.session.interpreter.provenance
+        recorder, provenance = self.session.recorder, self.session.interpreter.provenance
         assert provenance is not None
         name, output = None, None
         if differentiates and not recorder.passes:

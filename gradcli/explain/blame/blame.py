@@ -66,18 +66,19 @@ def _mask(run: Recorded, nonfinite: FirstNonFinite) -> Mask | None:
     if nonfinite.incoming is not None and nonfinite.incoming != 0:
         return None
     if nonfinite.phase == BACKWARD:
-        made = [o.output for o in run.recorder.operations or () if o.node is nonfinite.node]
+        call = None if nonfinite.node is None else run.recorder.made.get(nonfinite.node)
+        made = [] if call is None else [call.output]
     else:
         made = [nonfinite.output]
     waiting = [id(each) for each in made]
     seen = set(waiting)
     for key in waiting:
         for step in run.flow.onward.get(key, ()):
-            operation = step.operation
-            if operation is None:
+            call = step.call
+            if call is None:
                 continue
-            if operation.op.name in ("where", "masked_fill") and operation.place is not None:
-                return Mask(operation.place)
+            if call.op.name in ("where", "masked_fill") and call.span is not None:
+                return Mask(call.span)
             if step.target not in seen:
                 seen.add(step.target)
                 waiting.append(step.target)

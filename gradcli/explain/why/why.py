@@ -105,7 +105,7 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
             place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`"
         )
         return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [detachment])
-    made = [f.operation for f in flow.back.get(id(tensor), ()) if f.operation is not None]
+    made = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
     if made:
         inputs = sorted(
             {
@@ -115,7 +115,7 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
             }
         )
         shown = ", ".join(inputs) or "nothing with a name"
-        detachment = Detachment(made[0].place, f"computed from {shown}", _ask(inputs))
+        detachment = Detachment(made[0].span, f"computed from {shown}", _ask(inputs))
         reason = f"nothing that it is computed from requires grad: {shown}"
         return Why(question, False, "constant", reason, [detachment])
     detachment = Detachment(place, "nobody asked for a gradient here", _ask([name]))
@@ -300,7 +300,7 @@ class _Gradients:
             return None
         if self.run.recorder.passes:
             detachment = Detachment(
-                self.run.recorder.passes[-1].place,
+                self.run.recorder.passes[-1].span,
                 "grad() returns the gradients and leaves every .grad alone",
                 "use what it returns, or call `backward()`",
             )
@@ -390,7 +390,7 @@ class _Gradients:
             reason = f"a node between {output} and {self.name} returned no gradient"
             return self._none("undefined", reason, detachments)
         detachment = Detachment(
-            self.passes[-1].place,
+            self.passes[-1].span,
             f"this pass writes to the tensors in `inputs=`, and not to {self.name}",
             f"add `{self.name}` to `inputs`, or leave `inputs` out",
         )
