@@ -30,8 +30,7 @@ def build_wheel(
     metadata_directory: str | None = None,
 ) -> str:
     """Build a wheel, the tables and the index made first; gives its file name."""
-    # lazy: an editable installation needs no NumPy.
-    import gradcli.ops.load  # noqa: F401
+    import gradcli.ops.load  # noqa: F401  # lazy: start-up: an editable installation needs no NumPy
 
     tables.write_beside_grammar()
     lazy.write_installed()

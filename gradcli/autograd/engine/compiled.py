@@ -85,8 +85,7 @@ def run_compiled(
 
 def _compiled(root: Node, recorded: bool, targets: Targets) -> Pass | None:
     """The pass over the graph of a root; None where it takes more than a trace can say."""
-    # lazy: the trace and its code generation cost start-up, and few programs get here.
-    from gradcli.autograd.engine.pass_trace import trace_of
+    from gradcli.autograd.engine.pass_trace import trace_of  # lazy: start-up: few get here
 
     found = trace_of(root, recorded, None if targets is None else [node for node, _ in targets])
     return None if found is None else found.compiled()
