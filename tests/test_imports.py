@@ -24,6 +24,7 @@ ORDER = [
     {"limits"},
     {"state"},
     {"arrays"},
+    {"trace"},
     {"autograd", "files"},
     {"ops"},
     {"nn"},

@@ -1,172 +1,148 @@
-"""The functions that straight-line text comes to."""
+"""Python of a trace: straight-line text, and what it refers to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import numpy as np
+from gradcli.trace.guards import Guard, Kind
+from gradcli.trace.ir import Inline, Instruction, Kernel, Operand, Trace, Value
+from gradcli.trace.passes import kept_values
 
-from gradcli.trace.builder import Line, StraightLine, variables_in
-from gradcli.trace.ufuncs import Variable
 
+class Code:
+    """Text that is being generated.
 
-def functions_of(
-    text: StraightLine, wanted: Sequence[Variable], changed: Sequence[Any]
-) -> tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]:
-    """The text as three functions: the first makes what is the same in all rounds until an ordinary
-    one comes, the second has all effects, the third makes the values of some variables of what the
-    second returns, when somebody wants to see them.
-
-    Args:
-        wanted: the variables.
-        changed: the arrays that the text writes to.
+    Attributes:
+        trace: what it comes from.
+        namespace: what it refers to by name: functions, settings, constants.
     """
-    lasting, lines = _lasting(text, changed)
-    names = dict.fromkeys(line.name for line in lasting)
-    for variable in (*chain.from_iterable(map(_read, text.lines)), *wanted):
-        variable.constant |= variable.name in names
-    early, late = _parted(text, lines, wanted, changed)
-    made = {line.name for line in late}
-    read = [*chain.from_iterable(map(_read, late)), *wanted]
-    kept = {each.name: each for each in read if not each.constant and each.name not in made}
-    return (
-        _compiled(
-            text,
-            "begin()",
-            [f"global {', '.join(names)}", *map(text.statement, lasting)] if lasting else [],
-            (),
-        ),
-        _compiled(text, "run_round()", _body(text, early, list(kept.values())), kept),
-        _compiled(
-            text,
-            "finish(kept)",
-            [f"({''.join(f'{name}, ' for name in kept)}) = kept", *map(text.statement, late)],
-            [variable.name for variable in wanted],
-        ),
-    )
 
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.namespace: dict[str, Any] = {}
+        self._names: dict[int, str] = {}
+        for value in trace.constants:
+            self.namespace[f"c{value.number}"] = value.array
+        self._constants = set(trace.constants)
 
-def _compiled(
-    text: StraightLine, head: str, body: Iterable[str], names: Iterable[str]
-) -> Callable[..., Any]:
-    """A function of that head and body, which returns what has these names."""
-    lines = [f"def {head}:", *body, f"return ({''.join(f'{name}, ' for name in names)})"]
-    exec(compile("\n    ".join(lines), "<round of a loop>", "exec"), text.namespace)
-    function: Callable[..., Any] = text.namespace[head.partition("(")[0]]
-    return function
+    def function(self, head: str, body: Iterable[str], where: str) -> Callable[..., Any]:
+        """A function of that head and body; `where` is its place in tracebacks."""
+        text = "\n    ".join([f"def {head}:", *body])
+        exec(compile(text, f"<{where}>", "exec"), self.namespace)
+        made: Callable[..., Any] = self.namespace[head.partition("(")[0]]
+        return made
 
+    def statements(self, instructions: Iterable[Instruction]) -> Iterator[str]:
+        """Instructions as lines of Python."""
+        for instruction in instructions:
+            yield from self._statement(instruction)
 
-def _lasting(text: StraightLine, changed: Sequence[Any]) -> tuple[list[Line], list[Line]]:
-    """The lines that give the same in every round, as what they read stays as it is; and the
-    others. What an effect reads is not among the former: it may be changed or kept there.
-    """
-    effects = [variable for line in text.lines if not line.call for variable in _read(line)]
-    moving = [*changed, *(variable.value for variable in effects)]
-    lasting, others = [], []
-    names: set[str] = set()
-    for line in text.lines:
-        read = _read(line)
-        values = [line.value, *(variable.value for variable in read)]
-        if (
-            line.call
-            and isinstance(line.value, (np.ndarray, np.generic))
-            and all(variable.constant or variable.name in names for variable in read)
-            and not any(np.may_share_memory(one, other) for one in values for other in moving)
-        ):
-            lasting.append(line)
-            names.add(line.name)
+    def guarded(self, known: Iterable[Value], on_failure: str) -> Iterator[str]:
+        """The instructions of the trace as lines of Python, each guard as soon as what it reads is
+        known.
+
+        Args:
+            known: the values that are known from the beginning.
+            on_failure: the statement that leaves the function where a guard does not hold.
+        """
+        there = {*known, *self._constants}
+        waiting = list(self.trace.guards)
+        for instruction in (None, *self.trace.instructions):
+            if instruction is not None:
+                yield from self._statement(instruction)
+                there.update(instruction.made)
+            ready = [guard for guard in waiting if there.issuperset(guard.values)]
+            waiting = [guard for guard in waiting if guard not in ready]
+            if ready:
+                yield f"if {' or '.join(map(self._failure, ready))}:"
+                yield f"    {on_failure}"
+        assert not waiting, "a guard reads what the trace does not make"
+
+    def name(self, value: Value | None) -> str:
+        """What a value is called."""
+        if value is None:
+            return "_"
+        return f"{'c' if value in self._constants else 'v'}{value.number}"
+
+    def tuple_of(self, values: Iterable[Value]) -> str:
+        """Some values as a tuple."""
+        return f"({''.join(f'{self.name(value)}, ' for value in values)})"
+
+    def refer(self, operand: Operand) -> str:
+        """How the text refers to an operand: a literal by itself where that says all, else by a
+        name.
+        """
+        if isinstance(operand, Value):
+            return self.name(operand)
+        if type(operand) is list and any(isinstance(each, Value) for each in operand):
+            return f"[{', '.join(map(self.refer, operand))}]"
+        if type(operand) is tuple and any(isinstance(each, Value) for each in operand):
+            return f"({''.join(f'{self.refer(each)}, ' for each in operand)})"
+        if operand is None or type(operand) in (bool, int):
+            return repr(operand)
+        if type(operand) is str and operand.isidentifier():
+            return repr(operand)
+        name = self._names.get(id(operand))
+        if name is None:
+            name = self._names[id(operand)] = f"k{len(self._names)}"
+            self.namespace[name] = operand
+        return name
+
+    def _statement(self, instruction: Instruction) -> list[str]:
+        op, inputs = instruction.op, [self.refer(each) for each in instruction.inputs]
+        outputs = [self.name(each) for each in instruction.outputs]
+        if isinstance(op, Inline):
+            places = {f"out{number}": name for number, name in enumerate(outputs)}
+            text = op.text.format(*inputs, **places)
+            if op.binds:
+                return text.split("\n")
+            several = False
         else:
-            others.append(line)
-    return lasting, others
+            several = isinstance(op, Kernel) and op.several
+            function = op.function if isinstance(op, Kernel) else op
+            inputs += [self.refer(each) for each in instruction.params.values()]
+            text = f"{self.refer(function)}({', '.join(inputs)})"
+        if several:
+            return [f"{''.join(f'{name}, ' for name in outputs)}= {text}"]
+        return [f"{outputs[0]} = {text}" if outputs else text]
+
+    def _failure(self, guard: Guard) -> str:
+        """The text of what is true where a guard does not hold."""
+        inputs = [self.refer(each) for each in guard.inputs]
+        if isinstance(guard.read, Inline):
+            found = guard.read.text.format(*inputs)
+        else:
+            found = f"{self.refer(guard.read)}({', '.join(inputs)})"
+        differs = "is not" if guard.kind is Kind.IDENTITY else "!="
+        return f"{found} {differs} {self.refer(guard.expected)}"
 
 
-def _read(line: Line) -> list[Variable]:
-    return list(variables_in(line.operands))
+Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
 
 
-def _parted(
-    text: StraightLine, lines: list[Line], wanted: Sequence[Variable], changed: Sequence[Any]
-) -> tuple[list[Line], list[Line]]:
-    """The lines of a round, and those that only what is wanted needs: their operands are the
-    same after it, and with floating numbers no call fails. What nothing needs is left out.
+def functions_of(trace: Trace) -> Runs:
+    """A trace of arrays as three functions: the first computes the prologue, the second is a run,
+    which has all effects, the third makes the outputs of what the second returns, when somebody
+    asks for them.
     """
-    dtypes = {array.dtype for array in changed}
-    # What a round is given may lie where the text writes to.
-    given = [array for array in text.given if array.dtype in dtypes]
-    moving = [*changed, *given]
-    needed: set[str] = set()
-    shown = {variable.name for variable in wanted}
-    early, late = [], []
-    for line in reversed(lines):
-        read = _read(line)
-        if (
-            not line.call
-            or line.name in needed
-            or getattr(line.value, "dtype", _NOTHING).kind != "f"
-            or any(np.may_share_memory(v.value, each) for v in read for each in moving)
-        ):
-            early.append(line)
-            needed.update(variable.name for variable in read)
-        elif line.name in shown:
-            late.append(line)
-            shown.update(variable.name for variable in read)
-    return early[::-1], late[::-1]
-
-
-def _body(text: StraightLine, lines: list[Line], returned: Sequence[Variable]) -> Iterator[str]:
-    """Some lines; the memory of large arrays is used again, or let go, when they were read for
-    the last time.
-    """
-    last: dict[str, int] = {}
-    alive: dict[str, Any] = {}
-    constants = text.constants()
-    for number, line in enumerate(lines):
-        for variable in variables_in(line.operands):
-            last[variable.name] = number
-            alive[variable.name] = variable.value
-    for variable in returned:
-        last[variable.name] = len(lines)
-        alive[variable.name] = variable.value
-    for number, line in enumerate(lines):
-        dying = [
-            variable
-            for variable in dict.fromkeys(variables_in(line.operands))
-            if not variable.constant
-            and last[variable.name] == number
-            and variable.value.nbytes >= _LARGE
-        ]
-        for variable in dying:
-            del alive[variable.name]
-        memory = ""
-        if line.elementwise:
-            for variable in dying:
-                if variable.own and _may_take_over(
-                    variable.value, line.value, (*alive.values(), *constants)
-                ):
-                    memory = variable.name
-                    break
-        yield text.statement(line, memory)
-        for variable in dying:
-            if variable.name != line.name:
-                yield f"{variable.name} = None"
-
-
-def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
-    """Whether a result may have an operand's memory: it lies the same way, and nothing that is read
-    later lies there.
-    """
+    code, kept, where = Code(trace), kept_values(trace), "compiled loop"
+    once = [code.name(value) for each in trace.prologue for value in each.made]
+    begin = [f"global {', '.join(once)}"] if once else ["pass"]
     return (
-        old.shape == new.shape
-        and old.strides == new.strides
-        and old.dtype is new.dtype
-        and not any(np.may_share_memory(old, each) for each in alive)
+        code.function("begin()", [*begin, *code.statements(trace.prologue)], where),
+        code.function(
+            "run()",
+            [*code.statements(trace.instructions), f"return {code.tuple_of(kept)}"],
+            where,
+        ),
+        code.function(
+            "finish(kept)",
+            [
+                f"{code.tuple_of(kept)} = kept",
+                *code.statements(trace.epilogue),
+                f"return {code.tuple_of(trace.outputs)}",
+            ],
+            where,
+        ),
     )
-
-
-_LARGE = 1 << 12
-"""Bytes from which on memory is worth keeping an eye on."""
-
-_NOTHING = np.dtype(np.void)
-"""The dtype of what is no array."""

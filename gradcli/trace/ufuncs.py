@@ -13,49 +13,50 @@ import numpy as np
 
 from gradcli.arrays.fusion.lazy import DEFERRED, Constant, Pointwise, Source
 from gradcli.arrays.fusion.tile_kernels import choose_block, positive_part
+from gradcli.arrays.storage import own
+from gradcli.arrays.strides import copied_in_order
 from gradcli.errors import GradcliError
+from gradcli.trace.ir import Instruction, Kernel, Operand, Trace, Value
 
 
-class Variable:
-    """A variable of the text.
-
-    Attributes:
-        name: what it is called there.
-        value: what it was in the round that was traced.
-        constant: whether it is the same object in every round.
-        own: whether the round made it, so that its memory may be used again.
-    """
-
-    __slots__ = ("constant", "name", "own", "value")
-
-    def __init__(self, name: str, value: Any, *, constant: bool = False, own: bool = True) -> None:
-        self.name = name
-        self.value = value
-        self.constant = constant
-        self.own = own and not constant
-
-
-class Earlier(NamedTuple):
+class _Earlier(NamedTuple):
     """The result of an earlier step."""
 
     number: int
 
 
-class Step(NamedTuple):
-    """One ufunc and its operands: variables, numbers, results of earlier steps."""
+class _Step(NamedTuple):
+    """One ufunc and its operands: values, numbers, results of earlier steps."""
 
     kernel: Any
     operands: list[Any]
 
 
-def elementwise_steps(function: Callable[..., Any], operands: Sequence[Any]) -> list[Step]:
-    """What a function does to arrays, as ufuncs; empty where that cannot be seen."""
+def is_ufunc(op: Any) -> bool:
+    """Whether an op takes, as last argument, memory for its result, which may be that of an operand
+    of the same layout.
+    """
+    return isinstance(op, np.ufunc) or op is zeroed or op is positive_part
+
+
+def is_copy(op: Any) -> bool:
+    """Whether an op gives its operand's elements in memory of their own, and does nothing else."""
+    function = op.function if isinstance(op, Kernel) else op
+    return function is np.copy or function is own or function is copied_in_order
+
+
+def ufuncs_of(
+    function: Callable[..., Any], operands: Sequence[Operand], trace: Trace
+) -> list[Instruction]:
+    """What a function does to arrays, as ufuncs, which are not added to the trace; empty where that
+    cannot be seen.
+    """
     sources: dict[int, Any] = {}
     given = []
     for operand in operands:
-        if isinstance(operand, Variable):
-            array = type(operand.value) is np.ndarray
-            given.append(Source(operand.value) if array else operand.value)
+        if isinstance(operand, Value):
+            array = type(operand.array) is np.ndarray
+            given.append(Source(operand.array) if array else operand.array)
             sources[id(given[-1])] = operand
         elif type(operand) is np.ndarray and not operand.ndim:  # a number that was promoted
             given.append(operand[()])
@@ -66,12 +67,21 @@ def elementwise_steps(function: Callable[..., Any], operands: Sequence[Any]) -> 
         result = function(*given)
     except (GradcliError, TypeError, ValueError, AttributeError):
         return []
-    steps: list[Step] = []
-    return steps if _collect(result, sources, steps, {}) is not None else []
+    steps: list[_Step] = []
+    if _collect(result, sources, steps, {}) is None:
+        return []
+    made: list[Value] = []
+    found = []
+    for step in steps:
+        inputs = [made[each.number] if type(each) is _Earlier else each for each in step.operands]
+        read = [each.array if isinstance(each, Value) else each for each in inputs]
+        made.append(trace.value_of(step.kernel(*read)))
+        found.append(Instruction(step.kernel, inputs, [made[-1]]))
+    return found
 
 
 def _collect(
-    array: Any, sources: dict[int, Any], steps: list[Step], known: dict[int, Earlier]
+    array: Any, sources: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
 ) -> Any:
     """Add the steps that compute a deferred array; how the last of them is referred to."""
     if id(array) in sources:
@@ -97,8 +107,8 @@ def _collect(
         if found is None:
             return None
         operands.append(found)
-    known[id(array)] = Earlier(len(steps))
-    steps.append(Step(kernel, operands))
+    known[id(array)] = _Earlier(len(steps))
+    steps.append(_Step(kernel, operands))
     return known[id(array)]
 
 

@@ -21,14 +21,18 @@ from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.tree.base import Expression
 from gradcli.language.tree.scopes import Scope, Variables, target_names
 from gradcli.nn.module import Module
-from gradcli.trace.builder import StraightLine, Untraceable
-from gradcli.trace.ufuncs import Variable
+from gradcli.trace.builder import TraceBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Inline, Value
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
 
 _PLAIN = frozenset({bool, int, float, str, type(None), Namespace, DType})
 """Types of what operations may be given beside tensors."""
+
+COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
+"""The version of a storage goes up."""
 
 
 class Inside(NamedTuple):
@@ -64,7 +68,7 @@ class Watch:
         scope: Scope,
         plan: Admitted,
         variables: Variables,
-        text: StraightLine,
+        text: TraceBuilder,
     ) -> None:
         self.compiler = compiler
         self.scope = scope
@@ -74,7 +78,7 @@ class Watch:
         self.bound = plan.bound
         self.rebound = plan.rebound
         self.given = plan.given
-        self.made: dict[str, Variable] = {}
+        self.made: dict[str, Value] = {}
         self.inputs: dict[str, Tensor] = {}
         self.numbers: set[str] = set()
         self._functions: list[tuple[Function, Module | None]] = []
@@ -86,7 +90,7 @@ class Watch:
 
     def expression(self, node: Expression, inside: Inside | None = None) -> None:
         """Watch what an expression names, one of the round or of a function that it calls; raises
-        Untraceable where that may change.
+        GraphBreak where that may change.
         """
         if inside is not None and is_of(node, inside.receiver):
             self._attribute(node, inside)
@@ -108,31 +112,33 @@ class Watch:
             self.expression(part, inside)
 
     def prepared(self, node: Expression) -> None:
-        """Raise Untraceable where what runs ahead of the round could have an effect on it."""
+        """Raise GraphBreak where what runs ahead of the round could have an effect on it."""
         if isinstance(node, tree.Call) and type(self.read(node.function)) is Function:
-            raise Untraceable
+            raise GraphBreak(
+                "B06", "what runs ahead of the iteration calls a function of the program"
+            )
         for part in parts(node):
             self.prepared(part)
 
-    def tensor(self, tensor: Tensor) -> Variable:
+    def tensor(self, tensor: Tensor) -> Value:
         """The variable of a tensor that the round did not make."""
         if tensor.grad_fn is not None:
-            raise Untraceable
+            raise GraphBreak("B06", "a tensor from outside the iteration was computed with a graph")
         self.guard.watch(tensor)
         return self.text.constant(tensor.array)
 
-    def announce_write(self, target: Variable) -> None:
+    def announce_write(self, target: Value) -> None:
         """Write what lets plans keep the values that are about to be overwritten."""
-        state, before = self.text.refer(self.guard.state), self.text.refer(before_write)
-        self.text.write(f"if {state}.sources: {before}({target.name})")
+        announce = Inline("if {0}.sources: {1}({2})", "before_write")
+        self.text.effect(announce, [self.guard.state, before_write, target], state=())
 
-    def version(self, tensor: Tensor) -> str:
-        """How the text refers to the version of a tensor that the round writes to."""
+    def storage(self, tensor: Tensor) -> Storage:
+        """The storage of a tensor that the round writes to."""
         storage = tensor.storage
         if type(storage) is not Storage or storage.mirrors is not None:
-            raise Untraceable
+            raise GraphBreak("B06", "a write to a view of conjugates")
         self.guard.storages[tensor] = storage
-        return f"{self.text.refer(storage)}.version"
+        return storage
 
     def iterable(self, target: Expression, node: Expression, values: Any) -> None:
         """Watch what a loop inside the round goes through."""
@@ -142,7 +148,7 @@ class Watch:
             for argument in node.arguments:
                 self.expression(argument.value)
         elif type(values) not in (list, tuple):
-            raise Untraceable
+            raise GraphBreak("B06", "a loop over something that is no list, tuple or range")
         elif isinstance(node, tree.Name):
             self.known(node)
             self.guard.lists.append((values, tuple(values)))
@@ -158,23 +164,26 @@ class Watch:
                 return
         elif inside.scope.distance(node.name) is not None:
             if inside.scope.distance(node.name):
-                raise Untraceable  # of a function around it
+                raise GraphBreak("B06", "a name of a function around this one")
             return
         value = self.known(node, inside)
         if type(value) is Tensor:
             self.tensor(value)
         elif type(value) not in _PLAIN:
-            raise Untraceable
+            raise GraphBreak("B06", "a name holds something that operations are not given")
         elif node.name in self.bound and node.name not in self.numbers:
-            raise Untraceable  # it may change from round to round
+            raise GraphBreak("B06", "a name that may hold another value in the next iteration")
 
     def _input(self, node: tree.Name) -> None:
         """Let the text read a tensor that this round was given."""
         value = self.read(node)
         if type(value) is not Tensor or value.requires_grad or not is_direct(node, self.scope):
-            raise Untraceable
+            raise GraphBreak(
+                "B06",
+                "the iteration is given something that is no tensor, or one that requires grad",
+            )
         self.inputs[node.name] = value
-        self.text.read(f"{self.text.refer(self.variables)}[{node.name!r}].array", value.array)
+        self.text.load(Inline("{0}[{1}].array"), [self.variables, node.name], value.array)
 
     def known(self, node: tree.Name, inside: Inside | None = None) -> Any:
         """The value of a name from outside, which must stay what it is."""
@@ -183,7 +192,7 @@ class Watch:
         else:
             read, variables = self.compiler.expression(node, Scope()), self.compiler.values
             if node.name in self.rebound:
-                raise Untraceable
+                raise GraphBreak("B06", "a name that the iteration binds again")
         value = read(variables)
         if node.name not in self.rebound:
             self.guard.names[node.name, inside is None] = read, variables, value
@@ -192,14 +201,14 @@ class Watch:
     def _callee(self, node: tree.Name, inside: Inside | None) -> None:
         own = inside is not None and inside.scope.distance(node.name) is not None
         if own or node.name in self.bound:
-            raise Untraceable
+            raise GraphBreak("B06", "a call of something that the iteration itself makes")
         value = self.known(node, inside)
         if type(value) is Function:
             self._function(value)
         elif isinstance(value, Module):
             self.module(value)
         elif node.name not in PURE or not _is_of_torch(node.name, value):
-            raise Untraceable
+            raise GraphBreak("B06", "a call of something that may do more than compute")
 
     def optimizer(self, optimizer: Any) -> None:
         """Watch an optimizer that steps."""
@@ -221,14 +230,14 @@ class Watch:
         """What a method reads of its receiver; `module` watches tensors and modules."""
         value = self._member(node, inside)
         if type(value) is not Tensor and type(value) not in _PLAIN:
-            raise Untraceable
+            raise GraphBreak("B06", "a method reads something that is no tensor and no setting")
 
     def _method(self, node: Expression, inside: Inside) -> None:
         """What a method calls of its receiver: a module below it, or another method."""
         assert isinstance(node, tree.Attribute)
         owner = self._member(node.value, inside)
         if not isinstance(owner, Module):
-            raise Untraceable
+            raise GraphBreak("B06", "a method of something that is no module")
         if node.name not in owner._modules:
             self._function(method_of(owner, node.name), owner)
 
@@ -241,7 +250,7 @@ class Watch:
             found = getattr(owner, table, {})
             if node.name in found:
                 return found[node.name]
-        raise Untraceable
+        raise GraphBreak("B06", "a module has no such member")
 
     def _function(self, function: Function, instance: Module | None = None) -> None:
         """Watch what a function of the program names beside its own variables; for a method, with
@@ -252,7 +261,7 @@ class Watch:
         self._functions.append((function, instance))
         receiver = "" if instance is None else function.signature.positional[0]
         if not is_pure_body(function.statements, receiver):
-            raise Untraceable
+            raise GraphBreak("B06", "a function does more than compute")
         for value in function.defaults.values():
             if type(value) is Tensor:
                 self.tensor(value)

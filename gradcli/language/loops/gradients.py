@@ -6,10 +6,15 @@ import numpy as np
 
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.language.loops.capture import Watch
+from gradcli.language.loops.capture import COUNT_WRITES, Watch
 from gradcli.ops.codegen.runtime import EVERYDAY
-from gradcli.trace.builder import StraightLine, Untraceable, same_bits
-from gradcli.trace.ufuncs import Variable
+from gradcli.trace.builder import TraceBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import same_bits
+from gradcli.trace.ir import Inline, Value
+
+_ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
+"""A leaf is given its first gradient."""
 
 
 class Gradients:
@@ -23,15 +28,15 @@ class Gradients:
         now: what each leaf has that the round gave or took a gradient, None for nothing.
     """
 
-    def __init__(self, text: StraightLine, watch: Watch) -> None:
+    def __init__(self, text: TraceBuilder, watch: Watch) -> None:
         self.text = text
         self.watch = watch
         self.lasting: dict[Tensor, Tensor] = {}
-        self.now: dict[Tensor, Variable | None] = {}
+        self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
-        self.unseen: dict[Tensor, Variable] = {}
+        self.unseen: dict[Tensor, Value] = {}
 
-    def arrive(self, leaf: Tensor, gradient: Variable) -> None:
+    def arrive(self, leaf: Tensor, gradient: Value) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
         self.watch.tensor(leaf)
         old = leaf.grad
@@ -40,38 +45,36 @@ class Gradients:
             self.now[leaf] = gradient
         elif leaf in self.now and old not in self.lasting:
             self.now[leaf] = self.text.call(
-                accumulate.plus, (self.text.variable_of(old.array), gradient)
+                accumulate.plus, (self.text.value_of(old.array), gradient)
             )
         else:
             total = self._lasting(leaf, old)
-            self.text.write(
-                f"{self.text.refer(np.add)}({total}, {gradient.name}, {total})", gradient
-            )
+            self.text.effect(np.add, [total, gradient, total], writes=[total])
             if old.storage is not None:
                 self._count_write(old)
-            self.now[leaf] = self.text.variable_of(old.array)
+            self.now[leaf] = self.text.value_of(old.array)
 
     def _found(self, leaf: Tensor) -> None:
         """Note whether the round found a leaf with a gradient."""
         self.watch.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
-    def _lasting(self, leaf: Tensor, gradient: Tensor) -> str:
-        """How the text refers to the array of a gradient that it writes to."""
+    def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
+        """The array of a gradient that the text writes to."""
         array = gradient.array
         if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
-            raise Untraceable
+            raise GraphBreak("B04", "a gradient is no array of float32 or float64 on the host")
         self.watch.tensor(gradient)
         self.lasting[gradient] = leaf
         self.watch.guard.lasting[leaf] = gradient
-        return self.text.constant(array).name
+        return self.text.constant(array)
 
     def check_arrived(self) -> None:
-        """Raise Untraceable where the pass did not give what the text does."""
+        """Raise GraphBreak where the pass did not give what the text does."""
         for leaf, gradient in self.now.items():
             if gradient is None:
                 continue
-            if leaf.grad is None or not same_bits(leaf.grad.array, gradient.value):
-                raise Untraceable
+            if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
+                raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
             if leaf.grad not in self.lasting:
                 self.text.stand_for(leaf.grad.array, gradient)
 
@@ -87,17 +90,20 @@ class Gradients:
         """`leaf.grad.zero_()` ran."""
         gradient = leaf.grad
         if gradient is None or (leaf in self.now and gradient not in self.lasting):
-            raise Untraceable  # the next round begins otherwise than this one did
+            raise GraphBreak(
+                "B06", "a gradient is filled with zeros that the iteration itself made"
+            )
         self._found(leaf)
-        self.text.write(f"{self._lasting(leaf, gradient)}.fill(0)")
+        total = self._lasting(leaf, gradient)
+        self.text.effect(Inline("{0}.fill(0)"), [total], writes=[total])
         self._count_write(gradient)
-        self.now[leaf] = self.text.variable_of(gradient.array)
+        self.now[leaf] = self.text.value_of(gradient.array)
 
     def _count_write(self, tensor: Tensor) -> None:
-        self.text.write(f"{self.watch.version(tensor)} += 1")
+        self.text.effect(COUNT_WRITES, [self.watch.storage(tensor), 1], state=())
 
     def finish(self, unseen: bool) -> None:
-        """Write what leaves the leaves with their gradients; raises Untraceable where a round does
+        """Write what leaves the leaves with their gradients; raises GraphBreak where a round does
         not end as it began.
 
         Args:
@@ -107,15 +113,16 @@ class Gradients:
         text = self.text
         for leaf, gradient in self.now.items():
             if self.watch.guard.gradients[leaf] is (gradient is None):
-                raise Untraceable
+                raise GraphBreak(
+                    "B06",
+                    "a leaf has a gradient at one end of the iteration and none at the other",
+                )
             if gradient is None or leaf.grad in self.lasting:
                 continue
             if unseen and leaf in self.forgotten:
                 self.unseen[leaf] = gradient
                 continue
-            keep, wrap = text.refer(accumulate.kept), text.refer(Tensor)
-            array = text.constant(leaf.array).name
-            text.write(
-                f"{text.refer(meta_of(leaf))}.grad = {wrap}({keep}({gradient.name}, {array}))",
-                gradient,
+            array = text.constant(leaf.array)
+            text.effect(
+                _ARRIVE, [meta_of(leaf), Tensor, accumulate.kept, gradient, array], grad=[array]
             )

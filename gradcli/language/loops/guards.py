@@ -11,6 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State
+from gradcli.trace.guards import Guard as ValueGuard
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Evaluate
@@ -25,7 +26,7 @@ class Guard:
         lists: each list that it goes through, and what is in it.
         tensors: each tensor from outside, its array, and whether it requires grad.
         facts: what gives the parts of a thing that must stay the same objects, and those.
-        looks: checks of arrays from outside, which must pass, and what they are called with.
+        values: checks of arrays from outside, which must pass.
         storages: those of the tensors that it writes to.
         gradients: the leaves, and whether each has a gradient when a round begins.
         lasting: the gradients among them that it adds to.
@@ -36,12 +37,12 @@ class Guard:
         "gradients",
         "lasting",
         "lists",
-        "looks",
         "modes",
         "names",
         "state",
         "storages",
         "tensors",
+        "values",
         "variables",
     )
 
@@ -53,7 +54,7 @@ class Guard:
         self.lists: list[tuple[Any, tuple[Any, ...]]] = []
         self.tensors: dict[Tensor, tuple[Any, bool]] = {}
         self.facts: list[tuple[Callable[[], list[Any]], list[Any]]] = []
-        self.looks: list[tuple[Callable[..., None], tuple[Any, ...]]] = []
+        self.values: list[ValueGuard] = []
         self.storages: dict[Tensor, Storage] = {}
         self.gradients: dict[Tensor, bool] = {}
         self.lasting: dict[Tensor, Tensor] = {}
@@ -75,7 +76,7 @@ class Guard:
             and all(_are_same(values, items) for values, items in self.lists)
             and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
-            and all(_passes(*each) for each in self.looks)
+            and all(each.holds() for each in self.values)
             and all(tensor.storage is storage for tensor, storage in self.storages.items())
             and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
             and all(leaf.grad is gradient for leaf, gradient in self.lasting.items())
@@ -87,14 +88,6 @@ def _reads(read: Evaluate, variables: Variables, value: Any) -> bool:
         return read(variables) is value
     except GradcliError:  # the name was deleted
         return False
-
-
-def _passes(check: Callable[..., None], operands: tuple[Any, ...]) -> bool:
-    try:
-        check(*operands)
-    except GradcliError:
-        return False
-    return True
 
 
 def _are_same(values: Any, items: Any) -> bool:

@@ -13,16 +13,17 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import layout_of
 from gradcli.ops.definition.op import Op, parameters_of
-from gradcli.trace.builder import StraightLine, Untraceable
-from gradcli.trace.ufuncs import Variable
+from gradcli.trace.builder import TraceBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Kernel, Value
 
 _LARGEST = 512
 """Nodes of the largest graph that is written."""
 
 
 def write_backward(
-    text: StraightLine, root: Node, seed: Any, since: int
-) -> dict[AccumulateGrad, Variable]:
+    text: TraceBuilder, root: Node, seed: Any, since: int
+) -> dict[AccumulateGrad, Value]:
     """Write the pass that begins with a gradient of the root's only output.
 
     Args:
@@ -35,38 +36,44 @@ def write_backward(
         The gradient of each leaf that one reached.
 
     Raises:
-        Untraceable: where the pass takes more than calls of rules.
+        GraphBreak: where the pass takes more than calls of rules.
     """
     nodes = []
     for node in reachable([root]):
         if node.extra is not None:
-            raise Untraceable
+            raise GraphBreak("B06", "a node of the graph has hooks")
         if type(node) is AccumulateGrad:
             meta = node.variable.meta
             if meta is not None and (meta.hooks or meta.accumulated_hooks):
-                raise Untraceable
+                raise GraphBreak("B06", "a leaf has hooks")
         elif not hasattr(type(node), "op") or node.refuses or node.sequence_nr <= since:
-            raise Untraceable
+            raise GraphBreak(
+                "B06",
+                "a node is not one of an op of the catalogue, or was made before the iteration",
+            )
         else:
             nodes.append(node)
     if len(nodes) > _LARGEST:
-        raise Untraceable
+        raise GraphBreak("B03", "the graph has too many nodes")
     # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
     nodes.sort(key=lambda node: -node.sequence_nr)
-    arrived: dict[tuple[Node, int], Variable] = {(root, 0): text.constant(seed)}
+    arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
     for node in nodes:
         outputs = [arrived.get((node, number)) for number in range(len(node.metadata))]
         if all(gradient is None for gradient in outputs):
             continue
+        text.span, text.stack = node.place, ((node.node_name, node.place),)
         gradients = _run(text, node, outputs)
         # Each is fitted before the next is computed, while it lies in the cache.
         for gradient, to, output_nr in zip(gradients, node.next_nodes, node.input_nrs, strict=True):
             if gradient is None or to is None:
                 continue
             shape, dtype = to.metadata[output_nr]
-            if gradient.value.dtype is not dtype:
-                raise Untraceable
-            if gradient.value.shape != shape:
+            if gradient.array.dtype is not dtype:
+                raise GraphBreak(
+                    "B06", "a gradient has another dtype than what it is the gradient of"
+                )
+            if gradient.array.shape != shape:
                 gradient = text.call(accumulate.sum_to, (gradient, shape))
             earlier = arrived.get((to, output_nr))
             if earlier is not None:
@@ -79,13 +86,11 @@ def write_backward(
     }
 
 
-def _run(
-    text: StraightLine, node: Node, outputs: list[Variable | None]
-) -> Iterator[Variable | None]:
+def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
     """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
     if getattr(node, "mixed", False):
-        raise Untraceable
+        raise GraphBreak("B06", "an operand was promoted to another dtype")
     values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
     if len(outputs) == 1:
         values["grad"] = outputs[0]
@@ -94,13 +99,13 @@ def _run(
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in op.unread:
-        values[name] = text.standing_in(values[name])
+        values[name] = text.zeros_like(values[name])
     for name in layout.saved_results:
         values[name] = _saved(text, getattr(node, f"saved_{name}"))
     for name in layout.arguments:
         argument = getattr(node, f"argument_{name}")
         if name in op.keeps or not is_setting(argument):
-            raise Untraceable
+            raise GraphBreak("B06", "a rule is given more than settings and arrays")
         values[name] = argument
     for name in layout.sizes:
         values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
@@ -108,9 +113,10 @@ def _run(
         values[f"{name}_strides"] = getattr(node, f"{name}_strides")
     if op.joint is not None or op.lists:
         rule = op.joint or op.rules[op.lists[0]]
-        given = text.call(on_arrays(rule), [values[name] for name in parameters_of(rule)])
+        called = Kernel(f"{op.name}.grads", on_arrays(rule))
+        given = text.call(called, [values[name] for name in parameters_of(rule)])
         if type(given) is not tuple or len(given) != len(node.next_nodes):
-            raise Untraceable
+            raise GraphBreak("B06", "a rule gave another number of gradients than there are inputs")
         yield from given
         return
     for name, to in zip(op.inputs, node.next_nodes, strict=True):
@@ -119,15 +125,15 @@ def _run(
             continue
         rule = op.rules[name]
         operands = [values[each] for each in parameters_of(rule)]
-        yield text.call(on_arrays(rule), operands, op.deferrable)
+        yield text.call(Kernel(f"{op.name}.{name}", on_arrays(rule)), operands, op.deferrable)
 
 
-def _saved(text: StraightLine, value: Any) -> Any:
+def _saved(text: TraceBuilder, value: Any) -> Any:
     if value is FREED:
-        raise Untraceable
+        raise GraphBreak("B01", "a node has lost what it saved")
     if type(value) is Tensor:
-        return text.variable_of(value.array)
-    return value if is_setting(value) else text.variable_of(value)
+        return text.value_of(value.array)
+    return value if is_setting(value) else text.value_of(value)
 
 
 def holds_values(root: Node, since: int) -> bool:

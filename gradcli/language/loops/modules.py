@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.instances import UserClass, is_dunder
 from gradcli.nn.module import Module
-from gradcli.trace.builder import Untraceable
+from gradcli.trace.graph_break import GraphBreak
 
 # fmt: off
 _LAYERS = frozenset(
@@ -32,17 +32,17 @@ def forward_functions(module: Module) -> list[tuple[Function, Module]]:
     """The `forward` of each module of the program's own classes, from a module on.
 
     Raises:
-        Untraceable: for a module with hooks, and for one that does more than compute.
+        GraphBreak: for a module with hooks, and for one that does more than compute.
     """
     found = []
     for _, each in module.each_module():
         assert isinstance(each, Module)
         if each._hooks is not None or "forward" in each._values:
-            raise Untraceable
+            raise GraphBreak("B06", "a module has hooks, or a forward of its own")
         if "language_class" in vars(type(each)):
             found.append((_own_forward(each), each))
         elif type(each).__name__ not in _LAYERS or not _is_ours(type(each)):
-            raise Untraceable
+            raise GraphBreak("B06", "a layer does more than compute")
     return found
 
 
@@ -52,19 +52,19 @@ def _own_forward(module: Module) -> Function:
         cls = vars(host).get("language_class")
         if cls is None:
             if host is not Module:
-                raise Untraceable  # a layer of ours that the program changed
+                raise GraphBreak("B06", "a layer was changed by the program")
             break
         if any(is_dunder(name) and name != "__init__" for name in cls.names):
-            raise Untraceable
+            raise GraphBreak("B06", "a module's class defines special methods")
     return method_of(module, "forward")
 
 
 def method_of(module: Module, name: str) -> Function:
-    """A method of the program's; raises Untraceable for anything else."""
+    """A method of the program's; raises GraphBreak for anything else."""
     cls = getattr(type(module), "language_class", None)
     found = cls.find(name) if isinstance(cls, UserClass) and name not in module._values else None
     if type(found) is not Function:
-        raise Untraceable
+        raise GraphBreak("B06", "what is called is no method that the program defines")
     return found
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import tree
 from gradcli.language.compiler.names import is_direct
@@ -11,10 +13,17 @@ from gradcli.language.loops.expressions import parts
 from gradcli.language.loops.lower_forward import operations_of
 from gradcli.language.tree.base import Expression
 from gradcli.ops.codegen.runtime import EVERYDAY
-from gradcli.trace.builder import StraightLine, Untraceable
-from gradcli.trace.ufuncs import Variable
+from gradcli.trace.builder import TraceBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Inline, Value
 
 NUMBERS = (int, float)
+
+
+def _place(operands: list[Any], operand: Any) -> str:
+    """The place of one more operand in a text."""
+    operands.append(operand)
+    return f"{{{len(operands) - 1}}}"
 
 
 class Numbers:
@@ -25,15 +34,17 @@ class Numbers:
         now: the numbers that the round has bound so far, by name.
     """
 
-    def __init__(self, text: StraightLine, watch: Watch) -> None:
+    def __init__(self, text: TraceBuilder, watch: Watch) -> None:
         self.text = text
         self.watch = watch
-        self.now: dict[str, Variable] = {}
+        self.now: dict[str, Value] = {}
 
-    def bind(self, target: tree.Name, text: str, read: list[Variable], value: float) -> None:
+    def bind(self, target: tree.Name, text: str, operands: list[Any], value: float) -> None:
         """Write that a name is bound to a number, of which this is the text."""
-        self.now[target.name] = self.text.number(text, read, value)
-        self.text.write(f"{self._place_of(target)} = {self.now[target.name].name}")
+        number = self.text.number(Inline(text), operands, type(value).__name__)
+        self.now[target.name] = number
+        variables = self._variables_of(target)
+        self.text.effect(Inline("{0}[{1}] = {2}"), [variables, target.name, number], state=())
 
     def gives_number(self, node: Expression) -> bool:
         """Whether an expression works with numbers, of which some come out of tensors."""
@@ -49,22 +60,22 @@ class Numbers:
             isinstance(node, (tree.Binary, tree.Unary)) and all(map(self.gives_number, parts(node)))
         )
 
-    def text_of(self, node: Expression) -> tuple[str, list[Variable]]:
-        """The text of such an expression, and the variables that it reads.
+    def text_of(self, node: Expression) -> tuple[str, list[Any]]:
+        """The text of such an expression, with places for operands, and those.
 
         Raises:
-            Untraceable: where it may fail, or is made of other things than floating elements,
+            GraphBreak: where it may fail, or is made of other things than floating elements,
                 numbers that stay, and those that the round adds up.
         """
-        read: list[Variable] = []
+        read: list[Any] = []
         return self._text(node, read), read
 
-    def test_of(self, node: Expression) -> tuple[str, list[Variable]]:
+    def test_of(self, node: Expression) -> tuple[str, list[Any]]:
         """The text of what is true or false by such expressions, and by tensors of one element."""
-        read: list[Variable] = []
+        read: list[Any] = []
         return self._test(node, read), read
 
-    def _test(self, node: Expression, read: list[Variable]) -> str:
+    def _test(self, node: Expression, read: list[Any]) -> str:
         if isinstance(node, tree.Logical):
             return f"({f' {node.operator} '.join(self._test(each, read) for each in parts(node))})"
         if isinstance(node, tree.Unary) and node.operator == "not":
@@ -74,55 +85,55 @@ class Numbers:
             return f"({self._text(node.first, read)} {symbol} {self._text(right, read)})"
         tensor = operations_of(self.text, self.watch, node)
         if type(tensor) is not Tensor or tensor.array.size != 1:
-            raise Untraceable
-        read.append(self.text.variable_of(tensor.array))
-        return f"{read[-1].name}.item()"
+            raise GraphBreak("B06", "a test is of more than one element")
+        return f"{_place(read, self.text.value_of(tensor.array))}.item()"
 
-    def _place_of(self, name: tree.Name) -> str:
-        """Where a number is kept from round to round."""
+    def _variables_of(self, name: tree.Name) -> Any:
+        """What a number is kept in from round to round."""
         if not is_direct(name, self.watch.scope):
-            raise Untraceable
-        return f"{self.text.refer(self.watch.variables)}[{name.name!r}]"
+            raise GraphBreak("B06", "a number is bound to a name of a function around the loop")
+        return self.watch.variables
 
-    def _text(self, node: Expression, read: list[Variable]) -> str:
+    def _text(self, node: Expression, read: list[Any]) -> str:
         if isinstance(node, tree.Constant):
-            return self.text.refer(node.value)
+            return _place(read, node.value)
         if isinstance(node, tree.Name):
             value = self.watch.read(node)
             if type(value) not in NUMBERS:
-                raise Untraceable
+                raise GraphBreak("B06", "a name holds no number")
             if node.name in self.now:
-                read.append(self.now[node.name])
-                return read[-1].name
+                return _place(read, self.now[node.name])
             if node.name in self.watch.bound:
-                return self._place_of(node)
+                variables = self._variables_of(node)
+                return f"{_place(read, variables)}[{_place(read, node.name)}]"
             self.watch.expression(node)
-            return self.text.refer(value)
+            return _place(read, value)
         if isinstance(node, tree.Unary):
             return f"(-{self._text(node.operand, read)})"
         if isinstance(node, tree.Call):
             if isinstance(node.function, tree.Name) and node.function.name == "abs":
                 if self.watch.known(node.function) is not BUILTINS["abs"]:
-                    raise Untraceable
-                return f"{self.text.refer(abs)}({self._text(node.arguments[0].value, read)})"
-            read.append(self._element(node))
-            return f"{read[-1].name}.item()"
+                    raise GraphBreak("B06", "`abs` is another function here")
+                return f"{_place(read, abs)}({self._text(node.arguments[0].value, read)})"
+            return f"{_place(read, self._element(node))}.item()"
         assert isinstance(node, tree.Binary)
         text = self._text(node.first, read)
         for symbol, operand in node.rest:
             if symbol == "/" and not (isinstance(operand, tree.Constant) and operand.value):
-                raise Untraceable  # which may be an error
+                raise GraphBreak("B06", "a division may fail")
             text = f"({text} {symbol} {self._text(operand, read)})"
         return text
 
-    def _element(self, node: tree.Call) -> Variable:
+    def _element(self, node: tree.Call) -> Value:
         """The variable of the tensor whose one element is wanted: `x.item()`, `float(x)`."""
         of = node.arguments[0].value if node.arguments else node.function
         if isinstance(of, tree.Attribute) and of is node.function:
             of = of.value
         tensor = operations_of(self.text, self.watch, of)
         if type(tensor) is not Tensor or tensor.array.size != 1:
-            raise Untraceable
+            raise GraphBreak("B06", "a number is taken out of more than one element")
         if tensor.array.dtype not in EVERYDAY:
-            raise Untraceable
-        return self.text.variable_of(tensor.array)
+            raise GraphBreak(
+                "B04", "a number is taken out of another dtype than float32 and float64"
+            )
+        return self.text.value_of(tensor.array)

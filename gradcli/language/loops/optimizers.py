@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.nn.module import Module
 from gradcli.optim.optimizer import Optimizer
-from gradcli.trace.builder import Untraceable
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Inline
 
 if TYPE_CHECKING:
     from gradcli.language.loops.gradients import Gradients
 
 
 def check_optimizer(optimizer: Any) -> None:
-    """Raise Untraceable for what is no optimizer of ours that steps as they all do."""
+    """Raise GraphBreak for what is no optimizer of ours that steps as they all do."""
     kind = type(optimizer)
     if (
         not kind.__module__.startswith("gradcli.optim.")
@@ -25,7 +26,7 @@ def check_optimizer(optimizer: Any) -> None:
         or kind.zero_grad is not Optimizer.zero_grad
         or any(optimizer._hooks)
     ):
-        raise Untraceable
+        raise GraphBreak("B06", "this optimizer does not step as they all do")
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
@@ -44,7 +45,7 @@ def gradients_of(target: Any) -> list[Tensor]:
         return [parameter for _, parameter in parameters_of(target)]
     if isinstance(target, Module) and type(target).zero_grad is Module.zero_grad:
         return list(target.parameters())
-    raise Untraceable
+    raise GraphBreak("B06", "`zero_grad` of something that is no optimizer and no module")
 
 
 def memories_of(optimizer: Optimizer) -> list[dict[str, Any]]:
@@ -68,19 +69,20 @@ def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
         gradient = gradients.now.get(parameter)
         if gradient is None:
             if parameter.grad is not None:
-                raise Untraceable  # which it has from elsewhere
+                raise GraphBreak("B06", "a gradient came from elsewhere")
             continue
         if group.get("maximize"):
-            raise Untraceable
+            raise GraphBreak("B06", "an optimizer that maximizes")
         target = watch.tensor(parameter)
-        version = watch.version(parameter)
+        storage = watch.storage(parameter)
         memory = dict.get(optimizer.state, parameter)
-        remembered = "{}" if memory is None else text.refer(memory)
         watch.announce_write(target)
-        text.write(
-            f"{version} += {text.refer(optimizer.update)}"
-            f"({target.name}, {gradient.name}, {remembered}, {text.refer(group)})",
-            gradient,
-        )
+        if memory is None:
+            step = Inline("{0}.version += {1}({2}, {3}, {{}}, {4})", "update")
+            operands = [storage, optimizer.update, target, gradient, group]
+        else:
+            step = Inline("{0}.version += {1}({2}, {3}, {4}, {5})", "update")
+            operands = [storage, optimizer.update, target, gradient, memory, group]
+        text.effect(step, operands, writes=[target], state=())
         changed.append(parameter)
     return changed

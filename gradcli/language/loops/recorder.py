@@ -14,7 +14,7 @@ from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.handling import within
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.limits import too_many_steps
-from gradcli.language.loops.capture import Watch
+from gradcli.language.loops.capture import COUNT_WRITES, Watch
 from gradcli.language.loops.compiled import Departure, Written, kind_of
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.loop_carried import IN_PLACE, Admitted, grad_call, records_graph
@@ -28,9 +28,12 @@ from gradcli.language.tree.base import Expression, Statement
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.codegen.runtime import EVERYDAY, number_and_array
 from gradcli.optim.optimizer import Optimizer
-from gradcli.trace.builder import StraightLine, Untraceable, same
+from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.codegen import functions_of
-from gradcli.trace.ufuncs import Variable
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import same
+from gradcli.trace.ir import Inline, Value
+from gradcli.trace.passes import optimized
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
@@ -64,7 +67,7 @@ class Trace:
         self.plan = plan
         self.variables = variables
         self.state = compiler.state
-        self.text = StraightLine(self.state.defer_from)
+        self.text = TraceBuilder(self.state.defer_from)
         self.watch = Watch(compiler, scope, plan, variables, self.text)
         self.guard = self.watch.guard
         self.named = self.watch.made
@@ -91,37 +94,36 @@ class Trace:
         try:
             for statement in self.plan.prepared:
                 self.watch.prepared(statement.value)
-        except Untraceable:
+        except GraphBreak:
             self._written = False
         signal = self._block(self.plan.rest)
         self.steps = left - self.compiler.steps.left
         if self._written and not self.departed:
-            with suppress(Untraceable):
+            with suppress(GraphBreak):
                 self.result = self._finished()
         return signal
 
     def _finished(self) -> Written:
         text = self.text
         if self.plan.tested & self.named.keys():
-            raise Untraceable  # a tensor that the next round is decided by
+            raise GraphBreak("B06", "a test of the loop is of a tensor that the iteration makes")
         nodes = [self.variables[name].grad_fn for name in self.named]
         if self.plan.seen and any(holds_values(node, self._since) for node in nodes if node):
-            raise Untraceable  # what is shown of a later round would have the values of this one
+            raise GraphBreak("B06", "the graph of what the loop shows keeps values")
         self.gradients.finish(unseen=not (self.plan.tests or self.plan.prepared))
-        text.write(
-            f"{text.refer(self.state)}.sequence_nr += {self.state.sequence_nr - self._since}"
-        )
-        text.write(f"{text.refer(self.compiler.steps)}.left -= {self.steps}")
-        self.guard.looks = text.looks
+        made = self.state.sequence_nr - self._since
+        text.effect(Inline("{0}.sequence_nr += {1}"), [self.state, made], state=())
+        text.effect(Inline("{0}.left -= {1}"), [self.compiler.steps, self.steps], state=())
+        self.guard.values = text.trace.guards
         updated = list(dict.fromkeys([*self.updated, *self.gradients.lasting]))
         looked_at = [
-            each for _, operands in text.looks for each in operands if not is_setting(each)
+            each for one in text.trace.guards for each in one.inputs if not is_setting(each)
         ]
         if any(np.may_share_memory(t.array, each) for t in updated for each in looked_at):
-            raise Untraceable
-        wanted = [*self.named.values(), *self.gradients.unseen.values()]
+            raise GraphBreak("B06", "a check reads what the iteration writes to")
+        text.trace.outputs = [*self.named.values(), *self.gradients.unseen.values()]
         return Written(
-            *functions_of(text, wanted, [tensor.array for tensor in updated]),
+            *functions_of(optimized(text.trace)),
             self.guard,
             {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
             list(self.named),
@@ -159,12 +161,13 @@ class Trace:
         if test in self.plan.tests:
             return None
         if self._written:
-            after = self.text.lines[-1] if self.text.lines else None
+            recorded = self.text.trace.instructions
+            after = recorded[-1] if recorded else None
             try:
                 decision, read = self.numbers.test_of(test)
-                departure = f"if {decision}: raise {self.text.refer(Departure)}"
-                self.text.check(departure, read, after)
-            except Untraceable:
+                departure = Inline(f"if {decision}: raise {{{len(read)}}}")
+                self.text.check(departure, [*read, Departure], after)
+            except GraphBreak:
                 self._written = False
         holds = self.watch.read(test)
         self.state.place = test.span
@@ -179,9 +182,10 @@ class Trace:
             self.compiler.statement(node, self.scope)(self.variables)
             return
         self._has_run = False
+        self.text.span, self.text.stack = node.span, ()
         try:
             _STATEMENTS[type(node)](self, node)
-        except Untraceable:
+        except GraphBreak:
             self._written = False
             if not self._has_run:
                 self.compiler.statement(node, self.scope)(self.variables)
@@ -206,7 +210,7 @@ class Trace:
         store = target_store(self.compiler, node.target, self.scope)
         try:
             self.watch.iterable(node.target, node.iterable, values)
-        except Untraceable:
+        except GraphBreak:
             self._written = False
         for value in iterate(values):
             steps.left -= 1
@@ -242,8 +246,8 @@ class Trace:
     def _name(self, target: Expression, value: Any) -> None:
         """Note that a name is given to a tensor of the round."""
         if type(value) is not Tensor or not is_direct(target, self.scope):
-            raise Untraceable
-        self.named[target.name] = self.text.variable_of(value.array)
+            raise GraphBreak("B06", "a name is given to something that is no tensor")
+        self.named[target.name] = self.text.value_of(value.array)
 
     def _update(self, node: tree.AugmentedAssign) -> None:
         """`p -= lr * p.grad` of a parameter where nothing is recorded, `p.data -= lr * p.grad`, or
@@ -260,46 +264,48 @@ class Trace:
             self._count(node, node.target, whole)
             return
         if self.state.grad_enabled:
-            raise Untraceable
+            raise GraphBreak("B06", "a write while gradients are recorded")
         self._write_to(node, node.target, node.operator, node.value)
 
     def _write_to(self, node: Statement, name: tree.Name, operator: str, value: Expression) -> None:
         """Run a statement that changes a tensor from outside in place, and write it."""
         tensor = self.watch.read(name)
         if type(tensor) is not Tensor or name.name in self.named:
-            raise Untraceable
+            raise GraphBreak("B06", "a write to something that the iteration was not given")
         self.watch.expression(name)
-        target = self.text.variable_of(tensor.array)
+        target = self.text.value_of(tensor.array)
         right = operations_of(self.text, self.watch, value)
         before = tensor.version
         self._run(node)
         writes = tensor.version - before  # none through `.data`
         self._write_update(operator, tensor, target, right)
         if writes:
-            self.text.write(f"{self.watch.version(tensor)} += {writes}")
+            self.text.effect(COUNT_WRITES, [self.watch.storage(tensor), writes], state=())
 
-    def _write_update(self, operator: str, tensor: Tensor, target: Variable, right: Any) -> None:
-        text, array = self.text, target.value
+    def _write_update(self, operator: str, tensor: Tensor, target: Value, right: Any) -> None:
+        text, array = self.text, target.array
         if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
-            raise Untraceable
+            raise GraphBreak(
+                "B04", "a write to an array that is not of float32 or float64 on the host"
+            )
         if tensor.array is not array:
-            raise Untraceable
+            raise GraphBreak("B06", "a tensor that is written to has another array by then")
         if type(right) is Tensor:
             if (
                 np.may_share_memory(right.array, array)
                 or right.array.dtype is not array.dtype
                 or right.array.shape != array.shape
             ):
-                raise Untraceable
-            read = [text.variable_of(right.array)]
-            step = read[0].name
+                raise GraphBreak(
+                    "B06", "a write of another dtype or shape, or of overlapping memory"
+                )
+            step = text.value_of(right.array)
         else:
-            mixed, _, number = number_and_array(array, right)
+            mixed, _, step = number_and_array(array, right)
             if mixed:
-                raise Untraceable
-            read, step = [], text.refer(number)
+                raise GraphBreak("B06", "a write of a number of another dtype")
         self.watch.announce_write(target)
-        text.write(f"{text.refer(_UFUNCS[operator])}({target.name}, {step}, {target.name})", *read)
+        text.effect(_UFUNCS[operator], [target, step, target], writes=[target])
         self.updated.append(tensor)
 
     def _count(self, node: Statement, target: tree.Name, value: Expression) -> None:
@@ -309,7 +315,7 @@ class Trace:
         self._run(node)
         after: Any = self.variables[target.name]
         if type(after) is not type(before) or (type(after) is int and "*" in number):
-            raise Untraceable  # a product of integers grows without bounds
+            raise GraphBreak("B06", "a product of integers grows without bounds")
         self.numbers.bind(target, number, read, after)
         self.counted.append(target.name)
 
@@ -323,11 +329,12 @@ class Trace:
             assert isinstance(call.function.value, tree.Name)
             values = self.watch.known(call.function.value)
             if type(values) is not list:
-                raise Untraceable
+                raise GraphBreak("B06", "an append to something that is no list")
             number, read = self.numbers.text_of(call.arguments[0].value)
             self._run(node)
-            append = self.text.refer(METHODS[list]["append"])
-            self.text.write(f"{append}({self.text.refer(values)}, {number})", *read)
+            places = [METHODS[list]["append"], values]
+            append = Inline(f"{{{len(read)}}}({{{len(read) + 1}}}, {number})")
+            self.text.effect(append, [*read, *places], state=())
             self.grown.append(values)
         elif call.function.name in ("step", "zero_grad"):
             self._optimize(node, call.function)
@@ -359,14 +366,14 @@ class Trace:
         self.optimizers.append(target)
         self._run(node)
 
-    def _derivatives(self, of: Expression) -> dict[Tensor, Variable]:
+    def _derivatives(self, of: Expression) -> dict[Tensor, Value]:
         """Write the backward pass from a tensor; the gradients of the leaves that it reaches."""
         tensor = self.watch.read(of)
         if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
-            raise Untraceable
+            raise GraphBreak("B06", "a backward pass from something that has no graph")
         seed = tensor.array.dtype.type(1)
         if type(tensor.array) is not type(seed):
-            raise Untraceable
+            raise GraphBreak("B06", "a backward pass from more than one element")
         arrived = write_backward(self.text, tensor.grad_fn, seed, self._since)
         return {leaf.variable: gradient for leaf, gradient in arrived.items()}
 
@@ -391,9 +398,9 @@ class Trace:
         for leaf, name in zip(leaves, names, strict=True):
             value, gradient = self.watch.read(name), derivatives.get(leaf)
             if type(value) is not Tensor or gradient is None:
-                raise Untraceable
-            if not same(value.array, gradient.value):
-                raise Untraceable
+                raise GraphBreak("B06", "a gradient of something that is no leaf")
+            if not same(value.array, gradient.array):
+                raise GraphBreak("B02", "a gradient gave other bits when it was computed again")
             self.text.stand_for(value.array, gradient)
             self._name(name, value)
 
@@ -405,7 +412,7 @@ class Trace:
         if isinstance(of, tree.Attribute):
             of = of.value
         elif self.state.grad_enabled:
-            raise Untraceable
+            raise GraphBreak("B06", "a write while gradients are recorded")
         assert isinstance(of, tree.Name)
         self._write_to(node, of, IN_PLACE[method.name], call.arguments[0].value)
 
@@ -414,7 +421,7 @@ class Trace:
         self.watch.expression(of.value)
         leaf = self.watch.read(of.value)
         if type(leaf) is not Tensor:
-            raise Untraceable
+            raise GraphBreak("B06", "the gradient of something that is no tensor")
         self._run(node)
         self.gradients.zero(leaf)
 
@@ -423,7 +430,7 @@ class Trace:
         self.watch.expression(target.value)
         leaf = self.watch.read(target.value)
         if type(leaf) is not Tensor:
-            raise Untraceable
+            raise GraphBreak("B06", "the gradient of something that is no tensor")
         self.gradients.forget(leaf)
         self._run(node)
 

@@ -12,7 +12,7 @@ from gradcli.language.loops.compiled import Written
 from gradcli.language.loops.optimizers import memories_of
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State
-from gradcli.trace.builder import same
+from gradcli.trace.guards import same
 
 Seen = tuple[list[Any], list[Any]]
 """Arrays, and all else in a form to compare."""

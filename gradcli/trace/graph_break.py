@@ -1,0 +1,38 @@
+"""Why recording ended, for a person: the place, the reason, and what to write instead."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+
+TITLES = {
+    "B01": "a value that the trace does not know",
+    "B02": "a call that cannot be made again",
+    "B03": "too many instructions",
+    "B04": "an array that compiled code does not take",
+    "B05": "a check of values that comes too late",
+    "B06": "something that the trace has no instruction for",
+}
+"""The kinds of breaks, by their code."""
+
+
+class GraphBreak(Exception):
+    """What runs is more than a trace can say.
+
+    Attributes:
+        code: its kind, one of `TITLES`.
+        reason: what could not be recorded, for a person.
+        hint: what to write instead, None where there is nothing.
+        span: where it happened; None where only a caller knows, who sets it.
+    """
+
+    def __init__(
+        self, code: str, reason: str, hint: str | None = None, span: Span | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+        self.hint = hint
+        self.span = span

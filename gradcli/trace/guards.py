@@ -1,0 +1,104 @@
+"""Guards: what must hold for a trace to be what runs, and how that is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from operator import is_
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gradcli.errors import GradcliError
+from gradcli.trace.ir import Inline, Operand, Value, values_in
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+
+
+class Kind(Enum):
+    """What a guard is about."""
+
+    IDENTITY = "identity"
+    """The same object, or the same objects one by one where a tuple is expected."""
+    TENSOR = "tensor"
+    """A tensor's array, or what is known of it: dtype, shape, strides, requires_grad."""
+    MODE = "mode"
+    """A setting of the session: grad mode, default dtype, whether somebody listens."""
+    VALUE = "value"
+    """A value: a number, the length of a list, a check of elements that passed."""
+
+
+class Guard:
+    """One thing that must be as it was when the trace was recorded.
+
+    Attributes:
+        kind: what it is about; objects are compared by identity, all else by equality.
+        read: what is read: a function, or a piece of Python for generated code.
+        inputs: what it is read from: arguments of the function, operands of the piece.
+        expected: what was read then.
+        span: the source text that relies on it, None where there is none.
+    """
+
+    __slots__ = ("expected", "inputs", "kind", "read", "span")
+
+    def __init__(
+        self,
+        kind: Kind,
+        read: Callable[..., Any] | Inline,
+        expected: Operand,
+        *,
+        inputs: Sequence[Operand] = (),
+        span: Span | None = None,
+    ) -> None:
+        self.kind = kind
+        self.read = read
+        self.expected = expected
+        self.inputs = inputs
+        self.span = span
+
+    @property
+    def values(self) -> Iterator[Value]:
+        """The values that it reads."""
+        yield from values_in((*self.inputs, self.expected))
+
+    def holds(self) -> bool:
+        """Whether it holds now. A read that fails with an error of the language does not."""
+        assert not isinstance(self.read, Inline)
+        try:
+            found = self.read(*self.inputs)
+        except (GradcliError, LookupError):
+            return False
+        if self.kind is not Kind.IDENTITY:
+            return bool(found == self.expected)
+        if type(self.expected) is tuple:
+            return len(found) == len(self.expected) and all(map(is_, found, self.expected))
+        return found is self.expected
+
+
+def kind_of(array: Any) -> tuple[Any, ...]:
+    """How an array lies in memory: its type, dtype, shape and strides."""
+    return type(array), array.dtype, array.shape, array.strides
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether two arrays are the same in kind, shape, layout and every bit."""
+    return (
+        type(left) is type(right)
+        and left.dtype is right.dtype
+        and left.shape == right.shape
+        and left.strides == right.strides
+        and same_bits(left, right)
+    )
+
+
+def same_bits(left: Any, right: Any) -> bool:
+    """Whether two arrays of one shape and dtype hold the same bits."""
+    bits = _BITS.get(left.itemsize)
+    if bits is None:
+        return left.tobytes() == right.tobytes()
+    return bool((left.view(bits) == right.view(bits)).all())
+
+
+_BITS = {1: np.uint8, 4: np.uint32, 8: np.uint64}
+"""Integers by their size."""

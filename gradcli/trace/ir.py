@@ -1,0 +1,289 @@
+"""The trace: the operations of a run as instructions on values, with their places and effects.
+
+A trace is read like one of JAX's jaxprs. Each value is made once, by one instruction or from
+outside. There are two levels: at the tensor level an instruction calls an op of the catalogue, at
+the array level a function of arrays. `gradcli.trace.printer` shows a trace as text,
+`gradcli.trace.passes` works on it, `gradcli.trace.codegen` makes Python of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradcli.errors import Span
+    from gradcli.trace.graph_break import GraphBreak
+    from gradcli.trace.guards import Guard
+
+Stack = tuple[tuple[str, "Span | None"], ...]
+"""The functions that were open, outermost first, each with the place it was called from."""
+
+
+class Effect(Enum):
+    """What an instruction does beside making its outputs. An instruction without one is pure."""
+
+    READS = "reads"
+    """A number leaves a tensor: `item`, an `if` on it."""
+    WRITES = "writes"
+    """Memory is written, and its version counted."""
+    GRAD = "grad"
+    """A leaf's `.grad` changes."""
+    RANDOM = "random"
+    """Random numbers are drawn."""
+    STATE = "state"
+    """What outlives the iteration changes: an optimizer's memory, a list's end, a count."""
+    CHECKS = "checks"
+    """It may raise, depending on values."""
+    SHOWS = "shows"
+    """There is output."""
+    ESCAPES = "escapes"
+    """The program can look at what comes out afterwards."""
+
+
+class Value:
+    """A value of a trace: made once, and the same ever after.
+
+    Attributes:
+        number: its number in the trace.
+        shape: its shape; None for what is no array: a number, a node of a graph.
+        dtype: its dtype, NumPy's or the language's; for what is no array the word for its kind.
+        device: where it lies.
+        name: the program's name for it, None where it has none.
+        array: what it was in the run that was recorded, None where that is not kept.
+        maker: the instruction that made it, None for an input or a constant.
+    """
+
+    __slots__ = ("array", "device", "dtype", "maker", "name", "number", "shape")
+
+    def __init__(
+        self,
+        number: int,
+        shape: tuple[int, ...] | None,
+        dtype: Any,
+        *,
+        device: str = "cpu",
+        name: str | None = None,
+        array: Any = None,
+    ) -> None:
+        self.number = number
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.name = name
+        self.array = array
+        self.maker: Instruction | None = None
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+Operand = Any
+"""A value, a literal, or a list or tuple of such."""
+
+Effects = Mapping[Effect, Sequence[Value]]
+"""The effects of an instruction, each with the values that it is about."""
+
+
+class Kernel:
+    """A function of arrays under the name of the op that it belongs to.
+
+    Attributes:
+        name: what it is called in print.
+        function: the function.
+        several: whether it returns a tuple or list, one part for each output.
+    """
+
+    __slots__ = ("function", "name", "several")
+
+    def __init__(self, name: str, function: Callable[..., Any], several: bool = False) -> None:
+        self.name = name
+        self.function = function
+        self.several = several
+
+
+class Inline:
+    """A piece of Python that generated code has in place of a call.
+
+    Attributes:
+        text: Python with `{0}`, `{1}` … for the inputs. An expression, which gives the output if
+            there is one; or statements, which bind the outputs `{out0}`, `{out1}` … themselves.
+        name: what it is called in print; None to print the text.
+    """
+
+    __slots__ = ("name", "text")
+
+    def __init__(self, text: str, name: str | None = None) -> None:
+        self.text = text
+        self.name = name
+
+    @property
+    def binds(self) -> bool:
+        """Whether the text binds the outputs itself."""
+        return "{out0}" in self.text
+
+
+class Instruction:
+    """One operation on values.
+
+    Attributes:
+        op: an op of the catalogue (tensor level), a function of arrays, a `Kernel` or an `Inline`.
+        inputs: values and literals, in the order in which `op` takes them.
+        params: settings by name.
+        outputs: what it makes; None for an output that nothing was made for. Empty where it has
+            only effects.
+        span: the source text of the operation, None outside a program.
+        stack: the functions that were open.
+        effects: what it does beside.
+    """
+
+    __slots__ = ("effects", "inputs", "op", "outputs", "params", "span", "stack")
+
+    def __init__(
+        self,
+        op: Any,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Value | None] = (),
+        *,
+        params: Mapping[str, Any] | None = None,
+        span: Span | None = None,
+        stack: Stack = (),
+        effects: Effects | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.outputs = outputs
+        self.params: Mapping[str, Any] = {} if params is None else params
+        self.span = span
+        self.stack = stack
+        self.effects: Effects = {} if effects is None else effects
+
+    @property
+    def reads(self) -> Iterator[Value]:
+        """The values that it is computed from."""
+        yield from values_in(self.inputs)
+        yield from values_in(self.params.values())
+
+    @property
+    def made(self) -> list[Value]:
+        """The values that it makes."""
+        return [value for value in self.outputs if value is not None]
+
+    def with_(
+        self, inputs: Sequence[Operand] | None = None, params: Mapping[str, Any] | None = None
+    ) -> Instruction:
+        """The same instruction with other inputs or settings."""
+        return Instruction(
+            self.op,
+            self.inputs if inputs is None else inputs,
+            self.outputs,
+            params=self.params if params is None else params,
+            span=self.span,
+            stack=self.stack,
+            effects=self.effects,
+        )
+
+
+class Trace:
+    """What ran: instructions, and what they rely on.
+
+    Attributes:
+        inputs: the values that each run of the trace is given.
+        constants: the values that are the same objects in every run.
+        prologue: what is computed once, ahead of all runs, as it is the same in each.
+        instructions: what each run does, in order.
+        epilogue: what is computed only when somebody asks for the outputs.
+        outputs: the values that are asked for.
+        guards: what must hold for a run to be what was recorded.
+        breaks: why recording ended, empty where everything was recorded.
+        count: how many values have a number.
+    """
+
+    __slots__ = (
+        "breaks",
+        "constants",
+        "count",
+        "epilogue",
+        "guards",
+        "inputs",
+        "instructions",
+        "outputs",
+        "prologue",
+    )
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.constants: list[Value] = []
+        self.prologue: list[Instruction] = []
+        self.instructions: list[Instruction] = []
+        self.epilogue: list[Instruction] = []
+        self.outputs: list[Value] = []
+        self.guards: list[Guard] = []
+        self.breaks: list[GraphBreak] = []
+        self.count = 0
+
+    def value(self, shape: tuple[int, ...] | None, dtype: Any, **known: Any) -> Value:
+        """A new value."""
+        made = Value(self.count, shape, dtype, **known)
+        self.count += 1
+        return made
+
+    def value_of(self, array: Any, **known: Any) -> Value:
+        """A new value for an array of the run that is recorded."""
+        return self.value(tuple(array.shape), array.dtype, array=array, **known)
+
+    def add(self, instruction: Instruction) -> Instruction:
+        """Add an instruction at the end."""
+        self.instructions.append(claimed(instruction))
+        return instruction
+
+    def copy(self, **changed: Any) -> Trace:
+        """A trace that shares values and instructions with this one, but for what is given."""
+        made = Trace()
+        for slot in Trace.__slots__:
+            own = getattr(self, slot)
+            setattr(made, slot, changed.get(slot, list(own) if isinstance(own, list) else own))
+        return made
+
+    @property
+    def effects(self) -> dict[Effect, list[Value]]:
+        """The effects of all instructions, each with the values that it is about."""
+        found: dict[Effect, dict[Value, None]] = {}
+        for instruction in self.instructions:
+            for effect, values in instruction.effects.items():
+                found.setdefault(effect, {}).update(dict.fromkeys(values))
+        return {effect: list(values) for effect, values in found.items()}
+
+    @property
+    def lasting(self) -> set[Value]:
+        """The values that are the same in every run: constants, and what the prologue makes."""
+        found = set(self.constants)
+        for instruction in self.prologue:
+            found.update(instruction.made)
+        return found
+
+
+def claimed(instruction: Instruction) -> Instruction:
+    """An instruction whose outputs know that it made them."""
+    for value in instruction.made:
+        value.maker = instruction
+    return instruction
+
+
+def values_in(operands: Any) -> Iterator[Value]:
+    """The values among some operands, and in lists and tuples among them."""
+    for operand in operands:
+        if isinstance(operand, Value):
+            yield operand
+        elif type(operand) is list or type(operand) is tuple:
+            yield from values_in(operand)
+
+
+def replaced(operand: Operand, by: Mapping[Value, Operand]) -> Operand:
+    """An operand with other values in place of some."""
+    if isinstance(operand, Value):
+        return by.get(operand, operand)
+    if type(operand) is list or type(operand) is tuple:
+        return type(operand)([replaced(each, by) for each in operand])
+    return operand

@@ -1,0 +1,236 @@
+"""Passes over a trace of arrays: each makes another trace that gives the same bits.
+
+None reorders floating-point arithmetic, and none moves or drops an effect.
+
+    without_dead       what nothing needs is left out
+    without_copies     a copy that nobody writes to is its original
+    invariants_out     what is the same in every run is computed once, in the prologue
+    outputs_late       what only the outputs need is computed when they are asked for
+    memory_reused      results take the memory of operands that were read for the last time
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from gradcli.trace.ir import Effect, Inline, Instruction, Trace, Value, replaced
+from gradcli.trace.ufuncs import is_copy, is_ufunc
+
+_LARGE = 1 << 12
+"""Bytes from which on memory is worth keeping an eye on."""
+
+FREE = Inline("{0} = None", "free")
+"""Lets the memory of a value go."""
+
+
+def optimized(trace: Trace) -> Trace:
+    """A trace after all passes, in their order."""
+    return reduce(lambda made, each: each(made), PASSES, trace)
+
+
+# --- what is needed -------------------------------------------------------------------------------
+
+
+def without_dead(trace: Trace) -> Trace:
+    """Leave out what neither an output nor an effect needs, unless it may raise."""
+    needed = {*trace.outputs, *_read(trace.epilogue)}
+    body = []
+    for instruction in reversed(trace.instructions):
+        if (
+            instruction.effects
+            or not needed.isdisjoint(instruction.made)
+            or not _cannot_fail(instruction)
+        ):
+            body.append(instruction)
+            needed.update(instruction.reads)
+    return trace.copy(instructions=body[::-1])
+
+
+def _cannot_fail(instruction: Instruction) -> bool:
+    """Whether it makes floating numbers of arrays: no such call raises."""
+    return all(
+        value.array is not None and value.array.dtype.kind == "f" for value in instruction.made
+    )
+
+
+def without_copies(trace: Trace) -> Trace:
+    """Let the original stand for a copy, where neither is written to, given or asked for."""
+    effects = [value for each in trace.instructions if each.effects for value in each.reads]
+    moving = arrays_of([*effects, *trace.inputs, *trace.outputs])
+    by: dict[Value, Value] = {}
+    body = []
+    for instruction in trace.instructions:
+        if by:
+            instruction = _with_replaced(instruction, by)
+        source = _copied(instruction, moving)
+        if source is None:
+            body.append(instruction)
+        else:
+            by[instruction.made[0]] = source
+    return trace.copy(
+        instructions=body, epilogue=[_with_replaced(each, by) for each in trace.epilogue]
+    )
+
+
+def _copied(instruction: Instruction, moving: Sequence[Any]) -> Value | None:
+    """What an instruction copies, if the copy lies as it does and both stay as they are."""
+    if not is_copy(instruction.op) or instruction.effects or len(instruction.inputs) != 1:
+        return None
+    (source,), (made,) = instruction.inputs, instruction.made
+    if not isinstance(source, Value) or type(source.array) is not type(made.array):
+        return None
+    if source.array.dtype is not made.array.dtype or source.array.strides != made.array.strides:
+        return None
+    return None if _overlap([source.array, made.array], moving) else source
+
+
+def _with_replaced(instruction: Instruction, by: dict[Value, Value]) -> Instruction:
+    return instruction.with_(inputs=[replaced(each, by) for each in instruction.inputs])
+
+
+# --- when it is computed --------------------------------------------------------------------------
+
+
+def invariants_out(trace: Trace) -> Trace:
+    """Compute once what is the same in every run, as what it reads stays as it is. What an effect
+    reads is not among it: it may be changed or kept there.
+    """
+    effects = [value for each in trace.instructions if each.effects for value in each.reads]
+    moving = [*written(trace), *arrays_of(effects)]
+    lasting = trace.lasting
+    prologue, body = list(trace.prologue), []
+    for instruction in trace.instructions:
+        read, made = list(instruction.reads), instruction.made
+        if (
+            made
+            and not instruction.effects
+            and not isinstance(instruction.op, Inline)
+            and lasting.issuperset(read)
+            and not _overlap(arrays_of([*made, *read]), moving)
+        ):
+            prologue.append(instruction)
+            lasting.update(made)
+        else:
+            body.append(instruction)
+    return trace.copy(prologue=prologue, instructions=body)
+
+
+def outputs_late(trace: Trace) -> Trace:
+    """Compute what only the outputs need when they are asked for: its operands are the same then,
+    and no call fails.
+    """
+    changed = written(trace)
+    dtypes = {array.dtype for array in changed}
+    # What a run is given may lie where the trace writes to.
+    given = [array for array in arrays_of(trace.inputs) if array.dtype in dtypes]
+    moving = [*changed, *given]
+    needed: set[Value] = set()
+    shown = {*trace.outputs, *_read(trace.epilogue)}
+    early, late = [], []
+    for instruction in reversed(trace.instructions):
+        read = list(instruction.reads)
+        if (
+            instruction.effects
+            or isinstance(instruction.op, Inline)
+            or not needed.isdisjoint(instruction.made)
+            or not _cannot_fail(instruction)
+            or _overlap(arrays_of(read), moving)
+            or shown.isdisjoint(instruction.made)
+        ):
+            early.append(instruction)
+            needed.update(read)
+        else:
+            late.append(instruction)
+            shown.update(read)
+    return trace.copy(instructions=early[::-1], epilogue=[*late[::-1], *trace.epilogue])
+
+
+# --- where it lies --------------------------------------------------------------------------------
+
+
+def memory_reused(trace: Trace) -> Trace:
+    """Let a ufunc's result take the memory of an operand that is read for the last time there, and
+    let go of large arrays after their last reading.
+    """
+    lasting = trace.lasting
+    last: dict[Value, int] = {}
+    for number, instruction in enumerate(trace.instructions):
+        last.update(dict.fromkeys(instruction.reads, number))
+    last.update(dict.fromkeys(kept_values(trace), len(trace.instructions)))
+    alive = dict.fromkeys(last)
+    # Nobody may write where constants and inputs lie, which views of them may outlive.
+    fixed = arrays_of([*trace.constants, *trace.inputs])
+    body = []
+    for number, instruction in enumerate(trace.instructions):
+        dying = [
+            value
+            for value in dict.fromkeys(instruction.reads)
+            if value not in lasting
+            and last[value] == number
+            and value.array is not None
+            and value.array.nbytes >= _LARGE
+        ]
+        for value in dying:
+            del alive[value]
+        if _takes_memory(instruction):
+            for value in dying:
+                if value not in trace.inputs and _may_take_over(
+                    value.array, instruction.made[0].array, (*arrays_of(alive), *fixed)
+                ):
+                    instruction = instruction.with_(params={"out": value})
+                    break
+        body.append(instruction)
+        body += [Instruction(FREE, [value]) for value in dying]
+    return trace.copy(instructions=body)
+
+
+def _takes_memory(instruction: Instruction) -> bool:
+    return is_ufunc(instruction.op) and not instruction.effects and not instruction.params
+
+
+def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
+    """Whether a result may have an operand's memory: it lies the same way, and nothing that is read
+    later lies there.
+    """
+    return (
+        old.shape == new.shape
+        and old.strides == new.strides
+        and old.dtype is new.dtype
+        and not any(np.may_share_memory(old, each) for each in alive)
+    )
+
+
+# --- what several passes ask ----------------------------------------------------------------------
+
+
+def kept_values(trace: Trace) -> list[Value]:
+    """The values of a run that the epilogue and the outputs need."""
+    late = {value for each in trace.epilogue for value in each.made}
+    gone = late | trace.lasting
+    return [v for v in dict.fromkeys([*_read(trace.epilogue), *trace.outputs]) if v not in gone]
+
+
+def written(trace: Trace) -> list[Any]:
+    """The arrays that a trace writes to."""
+    return arrays_of(trace.effects.get(Effect.WRITES, ()))
+
+
+def arrays_of(values: Iterable[Value]) -> list[Any]:
+    """The arrays that values were in the recorded run, where they were some."""
+    return [value.array for value in values if value.array is not None]
+
+
+def _read(instructions: Iterable[Instruction]) -> list[Value]:
+    return [value for instruction in instructions for value in instruction.reads]
+
+
+def _overlap(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
+    return any(np.may_share_memory(one, other) for one in arrays for other in others)
+
+
+PASSES = (without_dead, without_copies, invariants_out, outputs_late, memory_reused)
+"""All passes, in the order in which they are of use."""

@@ -1,0 +1,205 @@
+"""A trace as text, one line an instruction, as JAX prints a jaxpr:
+
+%4: f32[2,3] = mul(%1, %3)   # loss = w * x  file:7   writes(%1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from gradcli.trace.guards import Guard
+from gradcli.trace.ir import Effects, Inline, Instruction, Operand, Trace, Value
+
+_SHORT = {
+    "bfloat16": "bf16",
+    "complex64": "c64",
+    "complex128": "c128",
+    **{f"float{bits}": f"f{bits}" for bits in (16, 32, 64)},
+    **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
+}
+"""How dtypes are written."""
+
+_WIDEST = 44
+"""Characters of an instruction behind which its comment is not lined up with the others."""
+
+_LONGEST = 60
+"""Characters of source text that a comment shows."""
+
+
+def lines_of(trace: Trace) -> list[str]:
+    """A trace as lines of text."""
+    lines = []
+    for title, values in (("inputs", trace.inputs), ("constants", trace.constants)):
+        if values:
+            lines.append(f"{title}: {', '.join(map(declared, values))}")
+    sections = (("once", trace.prologue), ("", trace.instructions), ("late", trace.epilogue))
+    for title, instructions in sections:
+        if title and instructions:
+            lines.append(f"{title}:")
+        lines += _lined_up([(call_text(each), comment(each)) for each in instructions])
+    if trace.outputs:
+        lines.append(f"outputs: {', '.join(map(repr, trace.outputs))}")
+    if trace.effects:
+        lines.append(f"effects: {'  '.join(effect_texts(trace.effects))}")
+    lines += [f"guard: {guard_text(each)}" for each in trace.guards]
+    for each in trace.breaks:
+        place = "" if each.span is None else f"  {_place(each.span)}"
+        hint = "" if each.hint is None else f"; {each.hint}"
+        lines.append(f"break: {each.code} {each.reason}{place}{hint}")
+    return lines
+
+
+def text_of(trace: Trace) -> str:
+    """A trace as text."""
+    return "\n".join(lines_of(trace))
+
+
+def type_text(value: Value) -> str:
+    """The type of a value: `f32[2,3]`, with its device where that is not the host; `node`."""
+    if value.shape is None:
+        return str(value.dtype)
+    name = getattr(value.dtype, "name", str(value.dtype))
+    device = "" if value.device == "cpu" else f"@{value.device}"
+    return f"{_SHORT.get(name, name)}[{','.join(map(str, value.shape))}]{device}"
+
+
+def declared(value: Value) -> str:
+    """A value with its type, and the program's name for it where it was not computed."""
+    name = f" {value.name}" if value.name and value.maker is None else ""
+    return f"{value!r}: {type_text(value)}{name}"
+
+
+def op_name(op: Any) -> str:
+    """What an op is called."""
+    return str(getattr(op, "name", None) or getattr(op, "__name__", None) or type(op).__name__)
+
+
+def call_text(instruction: Instruction) -> str:
+    """An instruction without its comment: `%4: f32[2,3] = mul(%1, %3)`."""
+    op, inputs = instruction.op, [operand_text(each) for each in instruction.inputs]
+    if isinstance(op, Inline) and op.name is None:
+        outputs = {f"out{n}": repr(value) for n, value in enumerate(instruction.outputs)}
+        call = op.text.format(*inputs, **outputs)
+        if op.binds:
+            return call
+    else:
+        inputs += [f"{name}={operand_text(each)}" for name, each in instruction.params.items()]
+        call = f"{op_name(op)}({', '.join(inputs)})"
+    if not instruction.outputs:
+        return call
+    outputs_text = ", ".join(["_" if v is None else declared(v) for v in instruction.outputs])
+    return f"{outputs_text} = {call}"
+
+
+def operand_text(operand: Operand) -> str:
+    """An operand: a value by its number, a literal as it is written, anything else by its kind."""
+    if isinstance(operand, Value):
+        return repr(operand)
+    if operand is None or isinstance(operand, (bool, int, float, complex, str)):
+        return repr(operand)
+    if type(operand) is list:
+        return f"[{', '.join(map(operand_text, operand))}]"
+    if type(operand) is tuple:
+        comma = "," if len(operand) == 1 else ""
+        return f"({', '.join(map(operand_text, operand))}{comma})"
+    if isinstance(operand, slice):
+        parts = (operand.start, operand.stop, operand.step)
+        return ":".join(["" if part is None else operand_text(part) for part in parts])
+    if hasattr(operand, "dtype") and hasattr(operand, "shape") and not operand.shape:
+        return str(operand)  # a number that was promoted
+    return op_name(operand)
+
+
+def comment(instruction: Instruction) -> str:
+    """Where an instruction comes from, and its effects; "" where it has neither."""
+    parts = []
+    span = instruction.span
+    if span is not None:
+        made = instruction.made
+        text = " ".join(span.text.split())
+        text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        name = made[0].name if len(made) == 1 else None
+        assigned = name and not text.startswith((f"{name} ", f"{name}=")) and text != name
+        within = "".join([f"  in {called}" for called, _ in instruction.stack[-1:]])
+        parts.append(f"{f'{name} = ' if assigned else ''}{text}  {_place(span)}{within}")
+    parts += effect_texts(instruction.effects)
+    return f"# {'   '.join(parts)}" if parts else ""
+
+
+def effect_texts(effects: Effects) -> Iterator[str]:
+    """Effects as text: `writes(%1)`, `random`."""
+    for effect, values in effects.items():
+        about = f"({', '.join(map(repr, values))})" if values else ""
+        yield f"{effect.value}{about}"
+
+
+def guard_text(guard: Guard) -> str:
+    """A guard as text: `identity %3.__class__ is MulBackward0`."""
+    inputs = [operand_text(each) for each in guard.inputs]
+    if isinstance(guard.read, Inline):
+        read = guard.read.text.format(*inputs)
+    else:
+        read = f"{op_name(guard.read)}({', '.join(inputs)})"
+    sign = "is" if guard.kind.value == "identity" else "=="
+    place = "" if guard.span is None else f"  {_place(guard.span)}"
+    return f"{guard.kind.value} {read} {sign} {operand_text(guard.expected)}{place}"
+
+
+def _place(span: Any) -> str:
+    return f"{span.source.name}:{span.line}"
+
+
+def _lined_up(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Lines whose comments begin in one column, as far as the lines are not too long."""
+    rows = list(rows)
+    short = [len(text) for text, behind in rows if behind and len(text) <= _WIDEST]
+    width = max(short, default=0)
+    for text, behind in rows:
+        yield f"{text:{width}}   {behind}" if behind else text
+
+
+def document(trace: Trace) -> dict[str, Any]:
+    """A trace as data for JSON: the same facts as the text."""
+    return {
+        "inputs": [_value_document(value) for value in trace.inputs],
+        "constants": [_value_document(value) for value in trace.constants],
+        "instructions": [_instruction_document(each) for each in trace.instructions],
+        "outputs": [value.number for value in trace.outputs],
+        "effects": _effects_document(trace.effects),
+        "breaks": [
+            {"code": each.code, "reason": each.reason, "hint": each.hint} for each in trace.breaks
+        ],
+    }
+
+
+def _value_document(value: Value | None) -> dict[str, Any] | None:
+    if value is None:
+        return None
+    return {
+        "number": value.number,
+        "type": type_text(value),
+        "shape": None if value.shape is None else list(value.shape),
+        "name": value.name,
+    }
+
+
+def _instruction_document(instruction: Instruction) -> dict[str, Any]:
+    span = instruction.span
+    return {
+        "text": call_text(instruction),
+        "op": op_name(instruction.op),
+        "inputs": [operand_text(each) for each in instruction.inputs],
+        "params": {name: operand_text(each) for name, each in instruction.params.items()},
+        "outputs": [_value_document(each) for each in instruction.outputs],
+        "source": None if span is None else span.text,
+        "line": None if span is None else span.line,
+        "column": None if span is None else span.column,
+        "stack": [name for name, _ in instruction.stack],
+        "effects": _effects_document(instruction.effects),
+    }
+
+
+def _effects_document(effects: Effects | Mapping[Any, Any]) -> dict[str, list[int]]:
+    return {effect.value: [value.number for value in values] for effect, values in effects.items()}
