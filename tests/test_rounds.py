@@ -10,7 +10,7 @@ from gradcli.autograd.node import reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
-from gradcli.language.loops import hot_loop as traced
+from gradcli.language.loops import hot_loop as hot
 from gradcli.limits import Limits
 from tests.random_training import random_training
 from tests.running import Outcome, run
@@ -1487,21 +1487,23 @@ LOOKS = [
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are traced as early as they can be."""
     monkeypatch.setattr(loops, "_MANY", 2)
-    monkeypatch.setattr(traced, "AFTER", 1)
+    monkeypatch.setattr(hot, "HOT_AFTER", 1)
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The rounds that were written and found to do the same."""
+    """The iterations that were compiled and found to do the same as interpreted ones."""
     found = []
-    compare = traced.TracedLoop._compare
+    verify = hot.HotLoop._verify
 
-    def listen(self: traced.TracedLoop, *args: Any) -> None:
-        compare(self, *args)
-        assert self.compared, "a written round differs from an ordinary one"
-        found.append(self.written)
+    def listen(self: hot.HotLoop, path: hot.Path, variables: Any) -> bool:
+        ran = verify(self, path, variables)
+        assert path.verified or not ran, "a compiled iteration differs from an interpreted one"
+        if path.verified:
+            found.append(path.written)
+        return ran
 
-    monkeypatch.setattr(traced.TracedLoop, "_compare", listen)
+    monkeypatch.setattr(hot.HotLoop, "_verify", listen)
     return found
 
 

@@ -17,6 +17,7 @@ from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
 if TYPE_CHECKING:
+    from gradcli.language.loops.hot_loop import HotLoop
     from gradcli.language.provenance import Followed
 
 _HOST_FRAMES = 20_000
@@ -38,6 +39,7 @@ class Interpreter:
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
         steps: the loop rounds and calls that are left.
+        hot_loops: the loops that ran often.
         followed: what every expression gave, None unless somebody asked for it.
     """
 
@@ -45,6 +47,7 @@ class Interpreter:
         "_compiler",
         "followed",
         "handled",
+        "hot_loops",
         "last_assigned",
         "overrides",
         "state",
@@ -59,6 +62,7 @@ class Interpreter:
         self.overrides: dict[str, Callable[[Any], Any]] = {}
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
+        self.hot_loops: list[HotLoop] = []
         self.steps = state.steps
         self.followed: Followed | None = None
         self._compiler = Compiler(self)

@@ -36,7 +36,7 @@ from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.loops.hot_loop import TracedLoop
+    from gradcli.language.loops.hot_loop import HotLoop
 
 Evaluate = Callable[[Variables], Any]
 
@@ -73,18 +73,19 @@ class Compiler:
         finally:
             self.loop = outer
 
-    def traced_loop(
+    def hot_loop(
         self, loop: tree.For | tree.While, scope: Scope, body: Run
-    ) -> Callable[[], TracedLoop | None]:
-        """What finds out, when it is first asked, whether a loop's rounds may be traced."""
+    ) -> Callable[[], HotLoop]:
+        """What gives, once a loop is hot, what may compile its iterations."""
 
         @cache
-        def find() -> TracedLoop | None:
-            from gradcli.language.loops.hot_loop import TracedLoop
-            from gradcli.language.loops.loop_carried import admit
+        def find() -> HotLoop:
+            # lazy: few programs have a loop that is hot.
+            from gradcli.language.loops.hot_loop import HotLoop
 
-            plan = admit(loop)
-            return None if plan is None else TracedLoop(self, plan, scope, body)
+            made = HotLoop(self, loop, scope, body)
+            self.interpreter.hot_loops.append(made)
+            return made
 
         return find
 

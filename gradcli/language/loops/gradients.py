@@ -6,9 +6,9 @@ import numpy as np
 
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.language.loops.capture import COUNT_WRITES, Watch
+from gradcli.language.loops.outside import Outside
+from gradcli.language.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.runtime import EVERYDAY
-from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import same_bits
 from gradcli.trace.ir import Inline, Value
@@ -28,9 +28,9 @@ class Gradients:
         now: what each leaf has that the round gave or took a gradient, None for nothing.
     """
 
-    def __init__(self, text: TraceBuilder, watch: Watch) -> None:
-        self.text = text
-        self.watch = watch
+    def __init__(self, builder: IterationBuilder, outside: Outside) -> None:
+        self.builder = builder
+        self.outside = outside
         self.lasting: dict[Tensor, Tensor] = {}
         self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
@@ -38,52 +38,65 @@ class Gradients:
 
     def arrive(self, leaf: Tensor, gradient: Value) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
-        self.watch.tensor(leaf)
         old = leaf.grad
-        self._found(leaf)
+        if not self.outside.is_made(leaf):
+            self.outside.tensor(leaf)
+            self.find(leaf)
         if old is None:
             self.now[leaf] = gradient
         elif leaf in self.now and old not in self.lasting:
-            self.now[leaf] = self.text.call(
-                accumulate.plus, (self.text.value_of(old.array), gradient)
+            self.now[leaf] = self.builder.call(
+                accumulate.plus, (self.builder.value_of(old.array), gradient)
             )
         else:
             total = self._lasting(leaf, old)
-            self.text.effect(np.add, [total, gradient, total], writes=[total])
+            self.builder.effect(np.add, [total, gradient, total], writes=[total])
             if old.storage is not None:
                 self._count_write(old)
-            self.now[leaf] = self.text.value_of(old.array)
+            self.now[leaf] = self.builder.value_of(old.array)
 
-    def _found(self, leaf: Tensor) -> None:
-        """Note whether the round found a leaf with a gradient."""
-        self.watch.guard.gradients.setdefault(leaf, leaf.grad is not None)
+    def find(self, leaf: Tensor) -> None:
+        """Note whether the iteration found a leaf with a gradient."""
+        self.outside.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
     def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
         """The array of a gradient that the text writes to."""
         array = gradient.array
         if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
             raise GraphBreak("B04", "a gradient is no array of float32 or float64 on the host")
-        self.watch.tensor(gradient)
+        self.outside.tensor(gradient)
         self.lasting[gradient] = leaf
-        self.watch.guard.lasting[leaf] = gradient
-        return self.text.constant(array)
+        self.outside.guard.lasting[leaf] = gradient
+        return self.builder.constant(array)
 
     def check_arrived(self) -> None:
         """Raise GraphBreak where the pass did not give what the text does."""
         for leaf, gradient in self.now.items():
-            if gradient is None:
+            if gradient is None or not leaf.requires_grad:
                 continue
             if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
                 raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
             if leaf.grad not in self.lasting:
-                self.text.stand_for(leaf.grad.array, gradient)
+                self.builder.stand_for(leaf.grad.array, gradient)
+
+    def read(self, leaf: Tensor) -> None:
+        """`leaf.grad` of a leaf from outside was read."""
+        self.outside.tensor(leaf)
+        self.find(leaf)
+        gradient = leaf.grad
+        if leaf not in self.now and gradient is not None:
+            self.outside.tensor(gradient)
+            self.outside.guard.lasting[leaf] = gradient
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
-        self.watch.tensor(leaf)
+        if self.outside.is_made(leaf):
+            self.now[leaf] = None
+            return
+        self.outside.tensor(leaf)
         if leaf not in self.now:
             self.forgotten.add(leaf)
-        self._found(leaf)
+        self.find(leaf)
         self.now[leaf] = None
 
     def zero(self, leaf: Tensor) -> None:
@@ -93,14 +106,14 @@ class Gradients:
             raise GraphBreak(
                 "B06", "a gradient is filled with zeros that the iteration itself made"
             )
-        self._found(leaf)
+        self.find(leaf)
         total = self._lasting(leaf, gradient)
-        self.text.effect(Inline("{0}.fill(0)"), [total], writes=[total])
+        self.builder.effect(Inline("{0}.fill(0)"), [total], writes=[total])
         self._count_write(gradient)
-        self.now[leaf] = self.text.value_of(gradient.array)
+        self.now[leaf] = self.builder.value_of(gradient.array)
 
     def _count_write(self, tensor: Tensor) -> None:
-        self.text.effect(COUNT_WRITES, [self.watch.storage(tensor), 1], state=())
+        self.outside.count_writes(self.outside.storage(tensor), 1)
 
     def finish(self, unseen: bool) -> None:
         """Write what leaves the leaves with their gradients; raises GraphBreak where a round does
@@ -110,9 +123,12 @@ class Gradients:
             unseen: whether nothing looks at a gradient before the next round forgets it, if it
                 does so first of all.
         """
-        text = self.text
+        builder = self.builder
+        found = self.outside.guard.gradients
         for leaf, gradient in self.now.items():
-            if self.watch.guard.gradients[leaf] is (gradient is None):
+            if leaf not in found:
+                continue  # the iteration made it
+            if found[leaf] is (gradient is None):
                 raise GraphBreak(
                     "B06",
                     "a leaf has a gradient at one end of the iteration and none at the other",
@@ -122,7 +138,7 @@ class Gradients:
             if unseen and leaf in self.forgotten:
                 self.unseen[leaf] = gradient
                 continue
-            array = text.constant(leaf.array)
-            text.effect(
+            array = builder.constant(leaf.array)
+            builder.effect(
                 _ARRIVE, [meta_of(leaf), Tensor, accumulate.kept, gradient, array], grad=[array]
             )

@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.symbols import IterationBuilder, Symbol
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import layout_of
 from gradcli.ops.definition.op import Op, parameters_of
-from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Kernel, Value
 
@@ -22,7 +22,7 @@ _LARGEST = 512
 
 
 def write_backward(
-    text: TraceBuilder, root: Node, seed: Any, since: int
+    text: IterationBuilder, root: Node, seed: Any, since: int
 ) -> dict[AccumulateGrad, Value]:
     """Write the pass that begins with a gradient of the root's only output.
 
@@ -86,7 +86,7 @@ def write_backward(
     }
 
 
-def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
+def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
     """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
     if getattr(node, "mixed", False):
@@ -106,7 +106,7 @@ def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterato
         argument = getattr(node, f"argument_{name}")
         if name in op.keeps or not is_setting(argument):
             raise GraphBreak("B06", "a rule is given more than settings and arrays")
-        values[name] = argument
+        values[name] = _setting(text, argument)
     for name in layout.sizes:
         values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
     for name in layout.strides:
@@ -128,12 +128,22 @@ def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterato
         yield text.call(Kernel(f"{op.name}.{name}", on_arrays(rule)), operands, op.deferrable)
 
 
-def _saved(text: TraceBuilder, value: Any) -> Any:
+def _saved(text: IterationBuilder, value: Any) -> Any:
     if value is FREED:
         raise GraphBreak("B01", "a node has lost what it saved")
     if type(value) is Tensor:
         return text.value_of(value.array)
-    return value if is_setting(value) else text.value_of(value)
+    return _setting(text, value) if is_setting(value) else text.value_of(value)
+
+
+def _setting(text: IterationBuilder, value: Any) -> Any:
+    """A setting, or the value of a number that is another one in every iteration."""
+    known = text.known(value)
+    if type(known) is Symbol:
+        return known.value
+    if text.varies(value):
+        raise GraphBreak("B06", "a rule is given numbers that vary, in a list")
+    return value
 
 
 def holds_values(root: Node, since: int) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor
@@ -14,6 +16,7 @@ from gradcli.nn.parameters import new_parameter, new_tensor
 from gradcli.nn.utils.init import ones_, zeros_
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.fill import zeros
+from gradcli.state import computed
 
 
 def _affine(module: Module, sizes: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
@@ -120,7 +123,7 @@ class _BatchNorm(_Running):
         factor = 0.0 if self.momentum is None else self.momentum
         counter = self.num_batches_tracked
         if self.training and self.track_running_stats and counter is not None:
-            overwrite(counter, counter.array + 1)
+            overwrite(counter, computed(np.add, counter.array, 1))
             if self.momentum is None:  # a plain average over all batches
                 factor = 1.0 / counter.item()
         by_batch = self.training or self.running_mean is None
