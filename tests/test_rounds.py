@@ -177,7 +177,7 @@ for n in range(30):
     if n == 20:
         b = b.detach().requires_grad_()
 """,
-        3,
+        1,
     ),
     "numbers and lists": (
         """
@@ -226,7 +226,7 @@ for epoch in range(6):
             b.grad.zero_()
 print(batch, i)
 """,
-        1,
+        2,
     ),
     "a number that is bound twice": (
         """
@@ -239,7 +239,7 @@ for n in range(6):
     b.grad = None
 print(i)
 """,
-        0,
+        2,
     ),
     "gradients cleared at the beginning": (
         """
@@ -358,7 +358,7 @@ for n in range(9):
         p.grad = None
 print(index, noise, torch.rand(1))
 """,
-        0,
+        1,
     ),
     "data picked at random": (
         """
@@ -388,7 +388,7 @@ for n in range(9):
     w.grad = None
 print(made)
 """,
-        0,
+        1,
     ),
     "elements that values choose": (
         """
@@ -458,7 +458,7 @@ def train(count):
     return loss
 print(train(7), train(7))
 """,
-        2,
+        1,
     ),
     "an outer loop": (
         """
@@ -495,7 +495,7 @@ for n in range(8):
     s.grad = None
     print(n, s, s._version) if n % 3 == 0 else None
 """,
-        0,
+        1,
     ),
     "hooks": (
         """
@@ -550,7 +550,7 @@ for n in range(20):
         f = lambda x: x.square().sum()
 print(loss)
 """,
-        3,
+        1,
     ),
     "a function with effects": (
         """
@@ -583,7 +583,7 @@ for n in range(7):
     b.grad = None
 print(loss, times.count)
 """,
-        0,
+        1,
     ),
     "layers and an optimizer": (
         """
@@ -685,7 +685,7 @@ for n in range(9):
     model.zero_grad()
 print(loss)
 """,
-        0,
+        1,
     ),
     "a module that remembers": (
         """
@@ -790,7 +790,7 @@ for n in range(7):
     s.grad = None
 print(w._version)
 """,
-        0,
+        1,
     ),
     "numbers that come from shapes": (
         """
@@ -815,7 +815,7 @@ for n in range(7):
     b.grad = None
 print(count)
 """,
-        0,
+        1,
     ),
     "enumerated data": (
         """
@@ -934,7 +934,7 @@ for n in range(7):
     b.grad = None
 print(m)
 """,
-        0,
+        1,
     ),
     "the number of the round": (
         """
@@ -943,7 +943,7 @@ for n in range(7):
     loss.backward()
 print(b.grad)
 """,
-        0,
+        1,
     ),
     "a number that changes": (
         """
@@ -954,7 +954,7 @@ for n in range(7):
     b.grad = None
 print(lr, loss)
 """,
-        0,
+        1,
     ),
     "a leaf of another dtype": (
         """
@@ -1143,7 +1143,7 @@ for n in range(30):
             p.grad = None
 print(best, kept)
 """,
-        0,
+        1,
     ),
     "a departure that changes what is taken for constant": (
         """
@@ -1177,7 +1177,7 @@ while n < 30:
 else:
     print("ended", n, loss, loss.grad_fn, w.grad)
 """,
-        1,
+        2,
     ),
     "while the loss is large": (
         """
@@ -1395,7 +1395,7 @@ for n in range(9):
     s.grad = None
 print(loss)
 """,
-        0,
+        2,
     ),
     "randomness": (
         """
@@ -1406,7 +1406,7 @@ for n in range(7):
     b.grad = None
 print(loss)
 """,
-        0,
+        1,
     ),
     "dropout": (
         """
@@ -1418,7 +1418,7 @@ for n in range(7):
     s.grad = None
 print(loss)
 """,
-        0,
+        1,
     ),
 }
 
@@ -1619,11 +1619,11 @@ def test_values_that_are_looked_at(
     assert outcome.error is None or outcome.error.code in ("E204", "E302")
 
 
-@pytest.mark.parametrize(("place", "count"), [("after", 1), ("before", 0)])
+@pytest.mark.parametrize(("place", "count"), [("after", 1), ("before", 1)])
 def test_a_check_and_an_effect(
     place: str, count: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round that fails is run again, so nothing may have happened before a check."""
+    """An iteration that fails is run again, so a check stands ahead of all effects."""
     effect = "    with torch.no_grad():\n        w += 0.1\n"
     loss = "    loss = F.cross_entropy(x @ w.detach(), each)\n"
     body = effect + loss if place == "before" else loss + effect
@@ -1668,11 +1668,11 @@ except Exception as error:
     assert len(written) == 1
 
 
-@pytest.mark.parametrize(("rounds", "count"), [(9, 4), (80, 7)])
-def test_how_often_a_loop_is_traced(
-    rounds: int, count: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rounds", [9, 80])
+def test_how_often_a_loop_is_compiled(
+    rounds: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As often as it pays, and a few times more: each call has variables of its own."""
+    """Once: the compiled iteration is given the variables of each call."""
     program = f"""
 def train():
     for n in range({rounds}):
@@ -1686,7 +1686,7 @@ def train():
 print([train() for _ in range(7)])
 """
     in_both_ways(program, monkeypatch)
-    assert len(written) == count
+    assert len(written) == 1
 
 
 @pytest.mark.parametrize("head", ["for n in range(1000):", "n = 0\nwhile n < 1000:\n    n += 1"])

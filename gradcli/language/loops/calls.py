@@ -438,12 +438,11 @@ def _escaping(walk: Capture, value: Any) -> Any:
             "a tensor is kept with its graph, which grows from iteration to iteration",
             "keep `loss.item()` or `loss.detach()`",
         )
+    walk.recorder.escaped.append(value)
     if not isinstance(value.array, np.ndarray):
         return value
     copied = Tensor(value.array.copy())
-    made = walk.builder.call(
-        Kernel("copy", np.copy), [walk.builder.value_of(value.array)], result=copied.array
-    )
+    made = walk.builder.call(Kernel("copy", np.copy), [walk.builder.of(value)], result=copied.array)
     del made
     return copied
 
@@ -489,6 +488,8 @@ def _of_numbers(walk: Capture, callee: Callee) -> Any:
     if not any(map(walk.builder.varies, callee.given)):
         return walk.evaluate(callee.hole, callee.operands)
     tensors = [each for each in callee.given if _holds_tensor(each)]
+    if callee.name == "len" and tensors:
+        return walk.evaluate(callee.hole, callee.operands)  # which is a size
     if not tensors or callee.name in ("str", "repr", "format"):
         now = walk.evaluate(callee.hole, callee.operands)
         whole = walk.compiler.expression(callee.hole, walk.holes)
@@ -589,7 +590,7 @@ def _host_call(walk: Capture, callee: Callee) -> Any:
     if walk.broken is not None:
         return value
     if type(value) is Tensor:
-        if not walk.builder.knows(value.array):
+        if not walk.builder.has(value):
             if value.grad_fn is not None or recorder.writes > writes or not _is_ours(callee):
                 walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
             else:
@@ -613,9 +614,7 @@ def _host_call(walk: Capture, callee: Callee) -> Any:
 
 def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
     """What a call gives in a tuple or list must be known."""
-    unknown = [
-        each for each in values if type(each) is Tensor and not walk.builder.knows(each.array)
-    ]
+    unknown = [each for each in values if type(each) is Tensor and not walk.builder.has(each)]
     others = [each for each in values if type(each) is not Tensor]
     if isinstance(values, tuple) and type(callee.receiver) is Tensor and callee.name in _SIZES:
         return
@@ -646,7 +645,7 @@ def _with_symbols(walk: Capture, callee: Callee) -> Any:
         walk.refuse(f"`{_shown(callee)}` is given a number that varies")
     elif not _is_ours(callee):
         walk.refuse(f"`{_shown(callee)}` is given a number that varies")
-    elif not walk.builder.knows(value.array):
+    elif not walk.builder.has(value):
         walk.attempt(recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value)
     return value
 

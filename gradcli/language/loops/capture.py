@@ -34,7 +34,14 @@ from gradcli.language.loops.locations import Attribute, Item, Location, OuterNam
 from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
-from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
+from gradcli.language.loops.symbols import (
+    NUMBERS,
+    IterationBuilder,
+    Symbol,
+    concrete,
+    holds_tensor,
+    is_symbolic,
+)
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.descriptors import BoundMethod, Property
@@ -209,7 +216,7 @@ class Capture:
         if self._returned is not None and self._returned[1] is value:
             return self._returned[0]
         if type(value) is Tensor and self.broken is None:
-            if not self.builder.knows(value.array):
+            if not self.builder.has(value):
                 self.refuse("a call gives a tensor that was not recorded")
         return self.builder.known(value)
 
@@ -496,7 +503,8 @@ class Capture:
             self.found[place.key] = value
             self.guard.values.setdefault(place.key, (place.read, value))
             return self.constant(value)
-        return self.attempt(self._given, place, value) or self.builder.known(value)
+        given = self.attempt(self._given, place, value)
+        return self.builder.known(value) if given is None else given
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
@@ -529,7 +537,7 @@ class Capture:
     def _give(
         self, tensor: Tensor, op: Inline, operands: Sequence[Any], read: Callable[..., Any]
     ) -> None:
-        if self.builder.knows(tensor.array):
+        if self.builder.has(tensor):
             return
         if tensor.requires_grad:
             raise GraphBreak(
@@ -544,7 +552,7 @@ class Capture:
         """A value from outside that stays what it is."""
         kind = type(value)
         if kind is Tensor:
-            if not self.builder.knows(value.array):
+            if not self.builder.has(value):
                 self.attempt(self.outside.tensor, value)
         elif kind is tuple:
             for each in value:
@@ -625,7 +633,7 @@ class Capture:
             self.evaluate(hole, [owner, index])
             return owner[index]
         if type(concrete(owner)) is Tensor:
-            if not self.builder.varies(index) or type(index) is Tensor:
+            if not (self.builder.varies(index) or holds_tensor(index)):
                 return self.evaluate(hole, [owner, index])
             return self.heard_as_one(hole, [owner, index], get_item)
         if is_symbolic(index):
@@ -716,8 +724,9 @@ class Capture:
         for _, each in module.each_module():
             assert isinstance(each, Module)
             self.training(each)
-            if getattr(each, "_hooks", None) is not None:
+            if each._hooks is not None:
                 self.refuse("a module has hooks")
+            self.guard.rely_on(_hooks_of(each))
             for table in (each._values, each._parameters, each._buffers, each._modules):
                 self.guard.rely_on_contents(table)
                 for value in table.values():
@@ -1083,7 +1092,7 @@ class Capture:
     def _drawn_value(self, value: Any) -> Any:
         if type(value) is tuple:
             return tuple([self._drawn_value(each) for each in value])
-        if type(value) is Tensor and self.builder.knows(value.array):
+        if type(value) is Tensor and self.builder.has(value):
             return value
         value = self.builder.known(value)
         return value if type(value) is Symbol else self.constant(value)
@@ -1158,7 +1167,7 @@ class Capture:
 
     def _part(self, value: Any) -> Any:
         value = self.builder.known(value)
-        if type(value) is Tensor and not self.builder.knows(value.array):
+        if type(value) is Tensor and not self.builder.has(value):
             return self.constant(value)
         return value
 
@@ -1217,6 +1226,10 @@ def functions_in(value: Any) -> list[Function]:
             return functions_in(getattr(value, name))
     cells = getattr(value, "__closure__", None) or ()
     return [each for cell in cells for each in functions_in(cell.cell_contents)]
+
+
+def _hooks_of(module: Module) -> Callable[[], list[Any]]:
+    return lambda: [module._hooks]
 
 
 def _item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variables], Any]:

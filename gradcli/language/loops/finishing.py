@@ -47,7 +47,7 @@ def finish(walk: Capture, steps: int) -> Written:
     trace.guards = []
     unseen = walk.gradients.unseen
     trace.outputs = [
-        *[builder.value_of(former.array) for _, former in named],
+        *[builder.of(former) for _, former in named],
         *unseen.values(),
     ]
     draws = Effect.RANDOM in trace.effects
@@ -115,7 +115,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
             continue
         operands: list[Operand] = []
         text = _text(walk, place, value, operands)
-        op, operands = store_op(place, text, operands)
+        op, operands = store_op(place, text, operands, named=type(value) is Tensor)
         walk.builder.effect(op, operands, state=())
         counted.append(place)
     return named, counted

@@ -228,12 +228,14 @@ class HotLoop:
         if served < PAYS_AFTER:
             self.attempts -= 1
         if not self.attempts:
-            self.broken = GraphBreak(
-                "B08", "what the iterations rely on changes too often", span=self.node.span
-            )
+            self.broken = self._changes()
             self._refuse()
         self.interpreted = 0
         self.seconds = 0.0
+
+    def _changes(self) -> GraphBreak:
+        reason = "what the iterations rely on changes too often"
+        return GraphBreak("B08", reason, span=self.node.span)
 
     def _refuse(self) -> None:
         self.paths = []
@@ -267,13 +269,14 @@ class HotLoop:
         self.carried |= walk.carried
         if found is not None:
             self.broken = found
-        if found is not None or not self.attempts:
+            self.attempts -= 1
+        if not self.paths:
+            self.interpreted = 0
+            self.seconds = 0.0
+        if not self.attempts:
             if self.broken is None:
-                self.broken = GraphBreak(
-                    "B08", "what the iterations rely on changes too often", span=self.node.span
-                )
-            if not self.paths or not self.attempts:
-                self._refuse()
+                self.broken = self._changes()
+            self._refuse()
         self._check(variables)
         return signal
 

@@ -112,12 +112,14 @@ def read_op(location: Location) -> tuple[Inline, Sequence[Operand]]:
 
 
 def store_op(
-    location: Location, text: str, operands: list[Operand]
+    location: Location, text: str, operands: list[Operand], named: bool
 ) -> tuple[Inline, list[Operand]]:
-    """How compiled code stores a value, which is given as text for an `Inline`, in a location."""
-    if isinstance(location, OwnName):
-        return Inline(f"frame[{location.name!r}] = {text}"), operands
+    """How compiled code stores a value, which is given as text for an `Inline`, in a location;
+    `named` where it learns the location's name.
+    """
     at = len(operands)
-    if isinstance(location, OuterName):
+    if isinstance(location, OwnName) and not named:
+        return Inline(f"frame[{location.name!r}] = {text}"), operands
+    if isinstance(location, OuterName) and not named:
         return Inline(f"{{{at}}}[{location.name!r}] = {text}"), [*operands, location.holder]
     return Inline(f"{{{at}}}(frame, {text})"), [*operands, location.store]

@@ -132,7 +132,7 @@ def _saved(text: IterationBuilder, value: Any) -> Any:
     if value is FREED:
         raise GraphBreak("B01", "a node has lost what it saved")
     if type(value) is Tensor:
-        return text.value_of(value.array)
+        return text.of(value)
     return _setting(text, value) if is_setting(value) else text.value_of(value)
 
 

@@ -34,7 +34,7 @@ class Outside:
     def tensor(self, tensor: Tensor) -> Value:
         """The value of a tensor that was there before, or of one that the iteration made."""
         if self.is_made(tensor):
-            return self.builder.value_of(tensor.array)
+            return self.builder.of(tensor)
         if tensor.grad_fn is not None:
             raise GraphBreak(
                 "B06",
@@ -47,9 +47,9 @@ class Outside:
     def is_made(self, tensor: Tensor) -> bool:
         """Whether the iteration made a tensor."""
         builder = self.builder
-        if not builder.knows(tensor.array):
+        if not builder.has(tensor):
             return False
-        return not builder.is_constant(builder.value_of(tensor.array))
+        return not builder.is_constant(builder.of(tensor))
 
     def storage(self, tensor: Tensor) -> Storage:
         """The storage of a tensor that is written to."""

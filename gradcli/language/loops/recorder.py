@@ -32,10 +32,12 @@ class Recorder(Listener):
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
         writes: how many writes there were.
+        escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
     __slots__ = (
         "builder",
+        "escaped",
         "gradients",
         "muted",
         "on_break",
@@ -56,6 +58,7 @@ class Recorder(Listener):
         self.muted = False
         self.taken: list[Any] | None = None
         self.writes = 0
+        self.escaped: list[Tensor] = []
         self.stands = self._standing()
 
     # --- what a recorder is told ----------------------------------------------------------------
@@ -118,6 +121,8 @@ class Recorder(Listener):
             if any(each.requires_grad for each in tensors_in(out)):
                 raise
             self.on_tensors(op.apply, [given[name] for name in op.parameters], {}, out)
+        for each in tensors_in(out):
+            self.builder.remember(each)
 
     def _on_arrays(self, op: Op, given: dict[str, Any], out: Any) -> None:
         """Record an op as a call of its forward function."""
@@ -173,9 +178,9 @@ class Recorder(Listener):
                 raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
         for name in op.tensors:
             if type(given[name]) is Tensor:
-                found[name] = builder.value_of(given[name].array)
+                found[name] = builder.of(given[name])
         for name in op.lists:
-            found[name] = [builder.value_of(tensor.array) for tensor in given[name]]
+            found[name] = [builder.of(tensor) for tensor in given[name]]
         promoted = layout_of(op).promoted
         dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
@@ -220,8 +225,9 @@ class Recorder(Listener):
         """Let the trace know a tensor that is the same in every iteration, if no op made it: a
         number that a node saved, or the ones that a backward pass begins with.
         """
-        if not self.builder.knows(tensor.array):
+        if not self.builder.has(tensor):
             self.builder.constant(tensor.array)
+            self.builder.remember(tensor)
 
     # --- random numbers -------------------------------------------------------------------------
 
@@ -263,7 +269,7 @@ class Recorder(Listener):
             raise GraphBreak("B06", "a write of another dtype")
         if not builder.knows(array):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
-        target, new = builder.value_of(array), builder.value_of(result.array)
+        target, new = builder.value_of(array), builder.of(result)
         if not builder.is_constant(target):
             if result.grad_fn is not None:
                 raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
@@ -304,6 +310,14 @@ class Recorder(Listener):
     def _replace(self, tensor: Tensor, new: Value) -> None:
         """A tensor that the iteration made has another value from here on."""
         builder, array = self.builder, tensor.array
+        if any(np.may_share_memory(array, each.array) for each in self.escaped):
+            raise GraphBreak("B06", "a tensor that was put into a list is written to")
+        if builder.value_of(array) in builder.trace.inputs:
+            raise GraphBreak(
+                "B06",
+                "a tensor that is another one in every iteration is written to",
+                "compute a new one: `average = average * 0.9 + loss * 0.1`",
+            )
         for alias in builder.aliases(array):
             builder.forget(alias)
         builder.stand_for(array, new)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
@@ -16,6 +18,9 @@ from gradcli.trace.guards import kind_of
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, claimed
 
 NUMBERS = (int, float, bool)
+
+_SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, range)
+"""What calls with tensors may be given beside them: it stays what it is."""
 
 _CHANGED = "what it reads was changed earlier in the iteration"
 
@@ -57,6 +62,14 @@ def is_symbolic(value: Any) -> bool:
     return kind is slice and is_symbolic((value.start, value.stop, value.step))
 
 
+def holds_tensor(value: Any) -> bool:
+    """Whether there are tensors in a value, in lists, tuples and slices too."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return any(map(holds_tensor, value))
+    return kind is Tensor or (kind is slice and holds_tensor((value.start, value.stop, value.step)))
+
+
 class IterationBuilder(TraceBuilder):
     """Records an iteration. What may end it in its middle goes ahead of all effects, and so does
     what that needs.
@@ -67,6 +80,27 @@ class IterationBuilder(TraceBuilder):
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
+        # Tensors of one element, whose array changes its type when they are first aliased.
+        self._scalars: dict[Tensor, Value] = {}
+
+    # --- tensors --------------------------------------------------------------------------------
+
+    def remember(self, tensor: Tensor) -> None:
+        """A tensor that an op made."""
+        if isinstance(tensor.array, np.generic) and self.knows(tensor.array):
+            self._scalars[tensor] = self.value_of(tensor.array)
+
+    def has(self, tensor: Tensor) -> bool:
+        """Whether the array of a tensor is known."""
+        if not self.knows(tensor.array) and tensor in self._scalars:
+            scalar = self._scalars[tensor]
+            self.call(Kernel("asarray", np.asarray), [scalar], result=tensor.array)
+        return self.knows(tensor.array)
+
+    def of(self, tensor: Tensor) -> Value:
+        """The value of a tensor's array."""
+        self.has(tensor)
+        return self.value_of(tensor.array)
 
     # --- symbols --------------------------------------------------------------------------------
 
@@ -246,8 +280,7 @@ class IterationBuilder(TraceBuilder):
         if kind is Symbol:
             return True
         if kind is Tensor:
-            found = self._values.get(id(value.array))
-            return found is None or not self.is_constant(found)
+            return not self.has(value) or not self.is_constant(self.of(value))
         if kind in (list, tuple):
             return any(map(self.varies, value))
         if kind is dict:
@@ -261,7 +294,7 @@ class IterationBuilder(TraceBuilder):
         value = self.known(value)
         kind = type(value)
         if kind is Tensor and self.varies(value):
-            array = self.value_of(value.array)
+            array = self.of(value)
             return f"{_at(operands, tensor_like)}({_at(operands, array)}, {_at(operands, value)})"
         if kind in (list, tuple) and self.varies(value):
             parts = "".join([f"{self.written(each, operands)}, " for each in value])
@@ -284,12 +317,14 @@ class IterationBuilder(TraceBuilder):
         value = self.known(value)
         kind = type(value)
         if kind is Symbol or kind is Tensor:
-            operands.append(value.value if kind is Symbol else self.value_of(value.array))
+            operands.append(value.value if kind is Symbol else self.of(value))
             return Slot(len(operands) - 1, kind is Tensor)
         if kind in (list, tuple):
             return kind([self.placed(each, operands) for each in value])
         if kind is slice:
             return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
+        if not isinstance(value, _SETTINGS):
+            raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
         return value
 
 
