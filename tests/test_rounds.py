@@ -472,7 +472,7 @@ for epoch in range(3):
                 p.grad = None
     print(epoch, loss)
 """,
-        1,
+        2,
     ),
     "batches": (
         """
@@ -483,7 +483,7 @@ for batch in batches:
     for p in parameters:
         p.grad = None
 """,
-        0,
+        1,
     ),
     "a scalar's history": (
         """
@@ -1126,7 +1126,7 @@ def solve(enough):
             return n, loss
 print(solve(0.1), solve(0.001), solve(-1.))
 """,
-        3,
+        2,
     ),
     "the best so far": (
         """

@@ -167,6 +167,11 @@ def program(programs: Sequence[str], words: Sequence[str], color: str, **given: 
 @gradcli.command()
 @with_options
 @click.option("--keep-going", is_flag=True, help="Run further files after one failed.")
+@click.option(
+    "--explain-loops",
+    is_flag=True,
+    help="Say which loops were compiled, and where and why the others were not.",
+)
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=complete_values)
 def run(words: Sequence[str], color: str, **given: Any) -> int:
     """Run program files; `-` is standard input."""

@@ -124,6 +124,8 @@ def run_file(
         prove_cut(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
+    if options.explain_loops:
+        terminal.explain_loops(run.session.interpreter.hot_loops)
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, known if error is not None else ())
     return error

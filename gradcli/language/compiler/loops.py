@@ -110,7 +110,7 @@ def _beginning(
 def _counting(
     c: Compiler, iterable: tree.Expression, scope: Scope
 ) -> Callable[[Variables, Any], Length | None]:
-    """What finds how many iterations a loop over some values has; None for those that do not tell."""
+    """What finds how many iterations a loop over values has; None for those that do not tell."""
     drawn: list[Evaluate] = []
     if isinstance(iterable, tree.Call) and iterable.function.span.text in _DRAWING:
         given = [argument.value for argument in iterable.arguments]
@@ -141,7 +141,8 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
 
     def run(variables: Variables) -> Any:
         nonlocal iterations
-        run_iteration, leave = body, _nothing
+        run_iteration: Run = body
+        leave: Callable[[Variables], None] = _nothing
         waits = True
         try:
             while True:

@@ -15,6 +15,7 @@ from gradcli.language import tree
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
+from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.lower_backward import write_backward
 from gradcli.language.loops.optimizers import check_optimizer, gradients_of, parts_of, write_step
 from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
@@ -33,7 +34,7 @@ from gradcli.trace.guards import same
 from gradcli.trace.ir import Inline, Kernel
 
 if TYPE_CHECKING:
-    from gradcli.language.loops.capture import Capture, Frame
+    from gradcli.language.loops.capture import Capture
 
 _OF_NUMBERS = frozenset(
     {"abs", "bool", "divmod", "float", "format", "int", "len", "max", "min", "pow", "repr"}
@@ -99,6 +100,7 @@ def call(walk: Capture, node: tree.Call, frame: Frame) -> Any:
     if _is_super(node, frame):
         return walk.compiler.expression(node, frame.scope)(frame.variables)
     callee = _callee(walk, node, frame)
+    walk.state.place = node.span
     for known, handler in _HANDLERS:
         if known(callee):
             return handler(walk, callee)
@@ -492,13 +494,13 @@ def _of_numbers(walk: Capture, callee: Callee) -> Any:
         return walk.evaluate(callee.hole, callee.operands)  # which is a size
     if not tensors or callee.name in ("str", "repr", "format"):
         now = walk.evaluate(callee.hole, callee.operands)
-        whole = walk.compiler.expression(callee.hole, walk.holes)
+        whole = walk.compiler.expression(callee.hole, HOLES)
         return walk.computed(
             lambda *given: whole({str(n): each for n, each in enumerate(given)}),
             callee.operands,
             now,
         )
-    if any(map(is_symbolic, callee.given)) and not callee.name == "sum":
+    if any(map(is_symbolic, callee.given)) and callee.name != "sum":
         walk.refuse("tensors and numbers that vary, together in a builtin function")
     if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
         return _taken(walk, callee)
@@ -585,13 +587,13 @@ def _host_call(walk: Capture, callee: Callee) -> Any:
     if any(map(is_symbolic, callee.given)):
         return _with_symbols(walk, callee)
     recorder = walk.recorder
-    writes = recorder.writes
+    writes = recorder.write_count
     value = walk.evaluate(callee.hole, callee.operands)
     if walk.broken is not None:
         return value
     if type(value) is Tensor:
         if not walk.builder.has(value):
-            if value.grad_fn is not None or recorder.writes > writes or not _is_ours(callee):
+            if value.grad_fn is not None or recorder.write_count > writes or not _is_ours(callee):
                 walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
             else:
                 walk.attempt(
@@ -603,7 +605,7 @@ def _host_call(walk: Capture, callee: Callee) -> Any:
         type(callee.receiver) is Tensor and callee.name in _SIZES
     ):
         walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
-    elif value is None and recorder.writes == writes:
+    elif value is None and recorder.write_count == writes:
         walk.refuse(f"what `{_shown(callee)}` does is not recorded")
     elif not isinstance(value, (GradMode, ModuleWalk, Iterator, int, type(None))):
         walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
@@ -636,14 +638,17 @@ def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
 def _with_symbols(walk: Capture, callee: Callee) -> Any:
     """A function of ours that is given numbers which vary."""
     recorder = walk.recorder
-    writes, (muted, recorder.muted) = recorder.writes, (recorder.muted, True)
+    writes, (muted, recorder.muted) = recorder.write_count, (recorder.muted, True)
     try:
         value = walk.evaluate(callee.hole, callee.operands)
     finally:
         recorder.muted = muted
-    if type(value) is not Tensor or value.requires_grad or recorder.writes > writes:
-        walk.refuse(f"`{_shown(callee)}` is given a number that varies")
-    elif not _is_ours(callee):
+    if (
+        type(value) is not Tensor
+        or value.requires_grad
+        or recorder.write_count > writes
+        or not _is_ours(callee)
+    ):
         walk.refuse(f"`{_shown(callee)}` is given a number that varies")
     elif not walk.builder.has(value):
         walk.attempt(recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value)

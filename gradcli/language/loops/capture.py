@@ -14,43 +14,32 @@ from collections.abc import Callable, Generator, Sequence
 from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language import tree
 from gradcli.language.compiler.assignment import unpacked
-from gradcli.language.compiler.displays import put
-from gradcli.language.compiler.handling import within
 from gradcli.language.compiler.names import name_store
-from gradcli.language.compiler.operations import end_of_step
 from gradcli.language.functions.calls import Function
-from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
-from gradcli.language.limits import enter_host_call, too_many_steps
-from gradcli.language.loops.calls import call
+from gradcli.language.functions.control_flow import Run
 from gradcli.language.loops.compiled import Input, SideExit
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
+from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.locations import Attribute, Item, Location, OuterName, OwnName, read_op
 from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
-from gradcli.language.loops.symbols import (
-    NUMBERS,
-    IterationBuilder,
-    Symbol,
-    concrete,
-    holds_tensor,
-    is_symbolic,
-)
+from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
+from gradcli.language.loops.walk_expressions import EXPRESSIONS
+from gradcli.language.loops.walk_statements import STATEMENTS
 from gradcli.language.objects.attributes import Module as Namespace
-from gradcli.language.objects.attributes import get_attribute, set_attribute
+from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
-from gradcli.language.objects.iteration import Iterator, drawing, iterate
-from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS, augmented
-from gradcli.language.objects.subscripts import get_item, set_item
+from gradcli.language.objects.iteration import Iterator, iterate
+from gradcli.language.objects.subscripts import set_item
 from gradcli.language.tree.base import Expression, Statement
-from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.nn.module import Module
 from gradcli.nn.traversal import Walk as ModuleWalk
 from gradcli.optim.optimizer import Optimizer
@@ -61,28 +50,10 @@ from gradcli.trace.ir import Inline, Value
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
 
-_HOLES = Scope(Scope(), [str(number) for number in range(64)])
-"""The scope of an expression whose operands have been found: they are called by numbers."""
 
 _IF = Inline("if {0}: raise {1}", "exit_if")
 _UNLESS = Inline("if not {0}: raise {1}", "exit_unless")
 _ITEM = Inline("{0}.item()", "item")
-_CONSTANT = (int, float, bool, str, type(None), complex)
-
-
-class Frame:
-    """Code that runs: the loop's own, or that of a function or comprehension.
-
-    Attributes:
-        scope: which names are its own.
-        variables: their values.
-    """
-
-    __slots__ = ("scope", "variables")
-
-    def __init__(self, scope: Scope, variables: Variables) -> None:
-        self.scope = scope
-        self.variables = variables
 
 
 class Capture:
@@ -125,13 +96,12 @@ class Capture:
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
         self.called_as_is: list[Any] = []
-        self.holes = _HOLES
         self.broken: GraphBreak | None = None
         self.side_exits = 0
         self.since = self.state.sequence_nr
         # What belongs to this iteration alone: variables of calls, lists that it made.
         self.local: dict[int, Any] = {}
-        self._symbols: dict[Any, Symbol] = {}
+        self.symbols: dict[Any, Symbol] = {}
         self._bodies: dict[Function, Run] = {}
         self._bound: dict[str, Any] | None = None
         self._returned: Any = None
@@ -188,11 +158,11 @@ class Capture:
             bound, self._bound = self._bound, None
             for name, value in (bound or {}).items():
                 if is_symbolic(value):
-                    self._symbols[id(variables), name] = value
+                    self.symbols[id(variables), name] = value
             signal = self.block(function.statements, Frame(function.scope, variables))
             if signal is None:
                 return None
-            if bound is None and self._is_lost(signal[0]):
+            if bound is None and self.is_lost(signal[0]):
                 self.refuse("a function that the host calls returns a number that varies")
             self._returned = signal[0], concrete(signal[0])
             return (self._returned[1],)
@@ -215,12 +185,11 @@ class Capture:
         """What a call gave, with the symbols that the function returned."""
         if self._returned is not None and self._returned[1] is value:
             return self._returned[0]
-        if type(value) is Tensor and self.broken is None:
-            if not self.builder.has(value):
-                self.refuse("a call gives a tensor that was not recorded")
+        if type(value) is Tensor and self.broken is None and not self.builder.has(value):
+            self.refuse("a call gives a tensor that was not recorded")
         return self.builder.known(value)
 
-    def _is_lost(self, value: Any) -> bool:
+    def is_lost(self, value: Any) -> bool:
         """Whether a value is a symbol that its number would not tell."""
         return is_symbolic(value) and not (type(value) is Symbol and type(value.now) is float)
 
@@ -242,7 +211,7 @@ class Capture:
     def block(self, body: Sequence[Statement], frame: Frame) -> Any:
         """Run statements in a row."""
         for node in body:
-            handler = _STATEMENTS.get(type(node))
+            handler = STATEMENTS.get(type(node))
             if self.broken is None and handler is None:
                 self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
             if self.broken is not None or handler is None:
@@ -253,189 +222,16 @@ class Capture:
                 return signal
         return None
 
-    def _pass(self, node: Statement, frame: Frame) -> None:
-        """`pass`, `global`, `nonlocal`."""
-
-    def _expression_statement(self, node: tree.ExpressionStatement, frame: Frame) -> None:
-        self.value(node.value, frame)
-
-    def _assign(self, node: tree.Assign, frame: Frame) -> None:
-        value = self.value(node.value, frame)
-        if len(node.targets) == 1 and isinstance(node.targets[0], tree.Name):
-            target = node.targets[0]
-            if f"{target.name}.grad" in node.value.span.text:  # which the interpreter watches
-                self._warn_of_leaf(node, target, value, frame)
-        for target in node.targets:
-            self.store(target, value, frame, assigned=True)
-
-    def _warn_of_leaf(self, node: tree.Assign, target: tree.Name, value: Any, frame: Frame) -> None:
-        old = self._holder(target.name, frame).get(target.name)
-        if type(old) is Tensor and type(value) is Tensor and value.grad_fn is not None:
-            self.refuse(
-                f"`{target.name}` is replaced by a tensor with a graph",
-                f"change the leaf itself: `with torch.no_grad(): {target.name} -= …`",
-            )
-
-    def _augment(self, node: tree.AugmentedAssign, frame: Frame) -> None:
-        target = node.target
-        if isinstance(target, tree.Name):
-            self._augment_name(node, target, frame)
-            return
-        if isinstance(target, tree.Attribute):
-            owner, at = self.value(target.value, frame), target.name
-            get: Callable[..., Any] = get_attribute
-            put: Callable[..., Any] = set_attribute
-        else:
-            assert isinstance(target, tree.Subscript)
-            owner = self.value(target.value, frame)
-            at = self.value(target.index, frame)
-            get, put = get_item, set_item
-        if is_symbolic(owner) or is_symbolic(at):
-            self.refuse("an item at a place that varies is changed", span=node.span)
-        owner, at = concrete(owner), concrete(at)
-        self.state.place = target.span
-        if isinstance(target, tree.Attribute):
-            left = self.read_attribute(owner, at, lambda: get(owner, at))
-        else:
-            left = self.read_item(owner, at, lambda: get(owner, at))
-        right = self.value(node.value, frame)
-        self.state.place = node.span
-        if type(left) is Symbol or type(right) is Symbol and type(left) is not Tensor:
-            new = self.operate(node.operator, left, right, node.target, node.value, node.span)
-        else:
-            self.check_list(left)
-            new = augmented(node.operator, concrete(left), concrete(right))
-        self.put(owner, at, new, put)
-
-    def _augment_name(self, node: tree.AugmentedAssign, target: tree.Name, frame: Frame) -> None:
-        left = self.value(target, frame)
-        right = self.value(node.value, frame)
-        if type(left) is not Tensor and (type(left) is Symbol or type(right) is Symbol):
-            new = self.operate(node.operator, left, right, target, node.value, node.span)
-            self.store(target, new, frame, assigned=True)
-            return
-        self.check_list(left)
-        scope = Scope(_HOLES, [target.name, "1"])
-        values = {target.name: concrete(left), "1": concrete(right)}
-        hole = tree.Name(node.value.span, "1")
-        step = tree.AugmentedAssign(node.span, target, node.operator, hole)
-        self.compiler.statement(step, scope)(values)
-        self.store(target, values[target.name], frame, assigned=True)
-
     def check_list(self, value: Any) -> None:
         """End recording where a list from outside is about to change."""
         if type(value) in (list, dict, set) and id(value) not in self.local:
             self.refuse("a list, dict or set from outside the iteration changes")
 
-    def _if(self, node: tree.If, frame: Frame) -> Any:
-        for test, body in node.branches:
-            value = self.value(test, frame)
-            holds = self.truth(value)
-            self.state.place = test.span
-            if holds:
-                return self.block(body, frame)
-        return self.block(node.orelse, frame)
-
-    def _for(self, node: tree.For, frame: Frame) -> Any:
-        values = self.value(node.iterable, frame)
-        self.state.place = node.iterable.span
-        for value in self.items(values):
-            self.steps.left -= 1
-            if self.steps.left < 0:
-                raise too_many_steps()
-            self.store(node.target, value, frame)
-            signal = self.block(node.body, frame)
-            if signal is not None:
-                if signal is BREAK:
-                    return None
-                if signal is not CONTINUE:
-                    return signal
-            self.state.place = node.iterable.span
-        return self.block(node.orelse, frame)
-
-    def _while(self, node: tree.While, frame: Frame) -> Any:
-        while True:
-            holds = self.truth(self.value(node.test, frame))
-            self.state.place = node.test.span
-            if not holds:
-                return self.block(node.orelse, frame)
-            self.steps.left -= 1
-            if self.steps.left < 0:
-                raise too_many_steps()
-            signal = self.block(node.body, frame)
-            if signal is not None:
-                if signal is BREAK:
-                    return None
-                if signal is not CONTINUE:
-                    return signal
-
-    def _with(self, node: tree.With, frame: Frame) -> Any:
-        run: Run = lambda variables: self.block(node.body, frame)  # noqa: E731
-        for context, target in reversed(node.items):
-            run = self._within(context, target, frame, run)
-        return run(frame.variables)
-
-    def _within(
-        self, context: Expression, target: Expression | None, frame: Frame, body: Run
-    ) -> Run:
-        def enter(variables: Variables) -> Any:
-            value = concrete(self.value(context, frame))
-            if not isinstance(value, GradMode):
-                self.refuse("a context other than a grad mode", span=context.span)
-            return value
-
-        store = None
-        if target is not None:
-            store = lambda variables, value: self.store(target, value, frame)  # noqa: E731
-        return within(self.compiler, enter, context.span, store, body)
-
-    def _return(self, node: tree.Return, frame: Frame) -> Any:
-        return (None if node.value is None else self.value(node.value, frame),)
-
-    def _break(self, node: Statement, frame: Frame) -> Any:
-        if frame is self.frame:
-            self.state.place = node.span
-        return BREAK
-
-    def _continue(self, node: Statement, frame: Frame) -> Any:
-        return CONTINUE
-
-    def _assert(self, node: tree.Assert, frame: Frame) -> None:
-        value = self.value(node.test, frame)
-        holds = self.truth(value)
-        self.state.place = node.test.span
-        if not holds:
-            failing = tree.Assert(node.span, tree.Constant(node.test.span, False), node.message)
-            self.compiler.statement(failing, frame.scope)(frame.variables)
-
-    def _def(self, node: tree.Def, frame: Frame) -> None:
-        self._check_defaults(node.parameters, node.span)
-        if node.decorators:
-            self.refuse("a decorated function is defined in the iteration", span=node.span)
-        if frame is self.frame:
-            self.refuse(
-                "a function is defined in the iteration", "define it ahead of the loop", node.span
-            )
-        self.compiler.statement(node, frame.scope)(frame.variables)
-        self._symbols.pop((id(frame.variables), node.name), None)
-
-    def _check_defaults(self, parameters: tree.Parameters, span: Span) -> None:
-        for each in parameters.parameters:
-            if each.default is not None and not isinstance(each.default, tree.Constant):
-                self.refuse("a function with computed defaults is made", span=span)
-
-    def _delete(self, node: tree.Del, frame: Frame) -> None:
-        for target in node.targets:
-            own = isinstance(target, tree.Name) and frame.scope.distance(target.name) == 0
-            if not own or frame is self.frame:
-                self.refuse("a name or an item is deleted", span=node.span)
-        self.compiler.statement(node, frame.scope)(frame.variables)
-
     # --- expressions ----------------------------------------------------------------------------
 
     def value(self, node: Expression, frame: Frame) -> Any:
         """What an expression gives, with symbols where it varies."""
-        handler = _EXPRESSIONS.get(type(node))
+        handler = EXPRESSIONS.get(type(node))
         if self.broken is None and handler is None:
             self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
         if self.broken is not None or handler is None:
@@ -445,32 +241,14 @@ class Capture:
     def evaluate(self, node: Expression, operands: Sequence[Any]) -> Any:
         """What an expression with holes gives for the operands that go there."""
         values = {str(number): concrete(each) for number, each in enumerate(operands)}
-        return self.compiler.expression(node, _HOLES)(values)
+        return self.compiler.expression(node, HOLES)(values)
 
-    def _constant(self, node: tree.Constant, frame: Frame) -> Any:
-        return node.value
-
-    def _name(self, node: tree.Name, frame: Frame) -> Any:
-        name = node.name
-        value = self.compiler.expression(node, frame.scope)(frame.variables)
-        holder = self._holder(name, frame)
-        symbol = self._symbols.get((id(holder), name))
-        if symbol is not None and is_same_value(concrete(symbol), value):
-            return symbol
-        if id(holder) in self.local:
-            return self.builder.known(value)
-        if name not in holder:  # of the language, or of torch
-            read = self.compiler.expression(node, Scope())
-            self.guard.values.setdefault(("global", name), (lambda variables: read({}), value))
-            return value
-        return self.read_place(self._place(holder, name), value)
-
-    def _place(self, holder: Variables, name: str) -> Location:
+    def place_of(self, holder: Variables, name: str) -> Location:
         if holder is self.frame.variables:
             return OwnName(name)
         return OuterName(holder, name)
 
-    def _holder(self, name: str, frame: Frame) -> Variables:
+    def holder(self, name: str, frame: Frame) -> Variables:
         """The variables that hold a name."""
         distance = frame.scope.distance(name)
         if distance is None:
@@ -508,7 +286,7 @@ class Capture:
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
-        known = self._symbols.get(place.key)
+        known = self.symbols.get(place.key)
         if known is not None:
             return known
         op, operands = read_op(place)
@@ -517,7 +295,7 @@ class Capture:
             self.inputs.append(Input(place.read, (type(value),)))
             place.store(self.frame.variables, symbol.now)
             self._remember(place, symbol)
-            self._symbols[place.key] = symbol
+            self.symbols[place.key] = symbol
             return symbol
         if type(value) is Tensor:
             self._give(value, Inline(f"{op.text}.array"), operands, place.read)
@@ -569,13 +347,6 @@ class Capture:
             self.walk_methods(value)
         return value
 
-    def _attribute(self, node: tree.Attribute, frame: Frame) -> Any:
-        owner = self.value(node.value, frame)
-        if is_symbolic(owner):
-            self.refuse("an attribute of a number is read", span=node.span)
-        hole = tree.Attribute(node.span, _hole(node.value, 0), node.name, node.name_span)
-        return self.read_attribute(owner, node.name, lambda: self.evaluate(hole, [owner]))
-
     def read_attribute(self, owner: Any, name: str, read: Callable[[], Any]) -> Any:
         """`owner.name`."""
         kind = type(owner)
@@ -596,7 +367,7 @@ class Capture:
             self.training(owner)
             return value
         place = Attribute(owner, name)
-        symbol = self._symbols.get(place.key)
+        symbol = self.symbols.get(place.key)
         if symbol is not None and is_same_value(concrete(symbol), value):
             return symbol
         if isinstance(value, BoundMethod) or callable(value):
@@ -605,7 +376,7 @@ class Capture:
         return self.read_place(place, value)
 
     def _tensor_attribute(self, owner: Tensor, name: str, read: Callable[[], Any]) -> Any:
-        before = self.recorder.writes
+        before = self.recorder.write_count
         value = read()
         if name == "grad" and owner.grad_fn is None and not self.outside.is_made(owner):
             self.attempt(self.gradients.read, owner)
@@ -615,69 +386,12 @@ class Capture:
             self.refuse("a node of the graph is looked at")
         else:
             self.refuse(f"`.{name}` of a tensor is read")
-        assert before == self.recorder.writes
+        assert before == self.recorder.write_count
         return value
 
     def training(self, module: Module) -> None:
         """Rely on whether a module is in training when an iteration begins."""
         self.guard.training.setdefault(module, module.training)
-
-    def _subscript(self, node: tree.Subscript, frame: Frame) -> Any:
-        owner = self.value(node.value, frame)
-        index = self.value(node.index, frame)
-        hole = tree.Subscript(node.span, _hole(node.value, 0), _hole(node.index, 1))
-        if type(owner) is Symbol:
-            at = concrete(index)
-            return self.computed(lambda of: get_item(of, at), [owner], owner.now[at])
-        if type(owner) is tuple and type(index) is int and is_symbolic(owner):
-            self.evaluate(hole, [owner, index])
-            return owner[index]
-        if type(concrete(owner)) is Tensor:
-            if not (self.builder.varies(index) or holds_tensor(index)):
-                return self.evaluate(hole, [owner, index])
-            return self.heard_as_one(hole, [owner, index], get_item)
-        if is_symbolic(index):
-            return self._varying_item(hole, owner, index)
-        at = concrete(index)
-        return self.read_item(owner, at, lambda: self.evaluate(hole, [owner, at]))
-
-    def _varying_item(self, hole: tree.Subscript, owner: Any, index: Any) -> Any:
-        """An item of a list at a place that varies."""
-        if type(owner) not in (list, tuple, range):
-            self.refuse("an item at a place that varies", span=hole.span)
-            return self.evaluate(hole, [owner, index])
-        self.rely_on(owner)
-        value = self.evaluate(hole, [owner, index])
-        if type(value) is Tensor and not value.requires_grad:
-            self.attempt(self._item_tensor, owner, index, value)
-            return value
-        if type(value) in (int, float):
-            operands: list[Any] = []
-            text = self.builder.written(index, operands)
-            read = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})")
-            symbol = self.attempt(
-                self.builder.compute, read, [*operands, get_item, owner], value, True
-            )
-            return value if symbol is None else symbol
-        self.refuse("an item at a place that varies", span=hole.span)
-        return value
-
-    def _item_tensor(self, owner: Any, index: Symbol, value: Tensor) -> None:
-        self.builder.forget(value.array)
-        self.recorder.on_tensors(lambda at: owner[at], [index], {}, value)
-
-    def heard_as_one(self, hole: Expression, operands: list[Any], function: Any) -> Any:
-        """An expression of tensors and numbers that vary, recorded as one call with tensors."""
-        muted, self.recorder.muted = self.recorder.muted, True
-        try:
-            value = self.evaluate(hole, operands)
-        finally:
-            self.recorder.muted = muted
-        if type(value) is not Tensor or value.requires_grad:
-            self.refuse("a number that varies takes part in an op of the graph", span=hole.span)
-            return value
-        self.attempt(self.recorder.on_tensors, function, operands, {}, value)
-        return value
 
     def read_item(self, owner: Any, at: Any, read: Callable[[], Any]) -> Any:
         """`owner[at]` of anything but a tensor."""
@@ -704,7 +418,7 @@ class Capture:
             symbol = self.attempt(self.builder.behind, read_now, [owner, at], value)
             return value if symbol is None else symbol
         place = Item(owner, at)
-        symbol = self._symbols.get(place.key)
+        symbol = self.symbols.get(place.key)
         if symbol is not None and is_same_value(concrete(symbol), value):
             return symbol
         return self.read_place(place, value)
@@ -739,122 +453,15 @@ class Capture:
 
     # --- operators ------------------------------------------------------------------------------
 
-    def _unary(self, node: tree.Unary, frame: Frame) -> Any:
-        operand = self.value(node.operand, frame)
-        hole = tree.Unary(node.span, node.operator, _hole(node.operand, 0))
-        if type(node.operand) is tree.Constant:
-            hole = node
-        if node.operator == "not":
-            holds = self.truth(operand) if type(operand) is not Symbol else None
-            if holds is not None:
-                self.state.place = node.span
-                return not holds
-        if type(operand) is not Symbol:
-            return self.evaluate(hole, [operand])
-        now = self.evaluate(hole, [operand])
-        text = {"not": "(not {0})", "-": "(-{0})", "+": "(+{0})", "~": "(~{0})"}[node.operator]
-        symbol = self.attempt(self.builder.compute, Inline(text), [operand.value], now)
-        return now if symbol is None else symbol
-
-    def _binary(self, node: tree.Binary, frame: Frame) -> Any:
-        left = self.value(node.first, frame)
-        left_node = node.first
-        start, source = node.span.start, node.span.source
-        for symbol, operand in node.rest:
-            right = self.value(operand, frame)
-            span = node.span
-            if len(node.rest) > 1:
-                end = end_of_step(source.text, operand.span.end, node.span.end)
-                span = Span(source, start, end)
-            left = self.operate(symbol, left, right, left_node, operand, span)
-            left_node = tree.Binary(span, node.first, [])
-        return left
-
-    def operate(
-        self,
-        symbol: str,
-        left: Any,
-        right: Any,
-        left_node: Expression,
-        right_node: Expression,
-        span: Span,
-    ) -> Any:
-        """One binary operator, or a comparison."""
-        kind = tree.Comparison if symbol in _COMPARISONS else tree.Binary
-        hole = kind(span, _hole(left_node, 0), [(symbol, _hole(right_node, 1))])
-        if not (type(left) is Symbol or type(right) is Symbol):
-            if is_symbolic(left) or is_symbolic(right):
-                self.refuse("tuples of numbers that vary are compared or added", span=span)
-            return self.evaluate(hole, [left, right])
-        tensor = left if type(left) is Tensor else right if type(right) is Tensor else None
-        if tensor is not None:
-            return self._operate_on_tensor(symbol, left, right, tensor, hole)
-        now = self.evaluate(hole, [left, right])
-        if symbol in ("is", "is not"):
-            return now  # the types of numbers are guarded
-        operands: list[Any] = []
-        first = self.builder.written(left, operands)
-        second = self.builder.written(right, operands)
-        if symbol in _PLAIN_OPERATORS and type(now) in NUMBERS:
-            fails = symbol not in _SAFE_OPERATORS
-            op = Inline(f"({first} {symbol} {second})")
-        elif symbol in HOST_OPERATORS:
-            fails = True
-            op = Inline(f"{{{len(operands)}}}({first}, {second})")
-            operands.append(HOST_OPERATORS[symbol])
-        else:
-            self.refuse(f"`{symbol}` of numbers that vary", span=span)
+    def computed(self, function: Any, operands: Sequence[Any], now: Any) -> Any:
+        """What a function of the host computes from operands that vary, recorded as a call."""
+        given: list[Any] = []
+        texts = [self.attempt(self.builder.written, each, given) for each in operands]
+        if self.broken is not None:
             return now
-        made = self.attempt(self.builder.compute, op, operands, now, fails)
-        return now if made is None else made
-
-    def _operate_on_tensor(
-        self, symbol: str, left: Any, right: Any, tensor: Tensor, hole: Expression
-    ) -> Any:
-        """An operator between a tensor and a number that varies."""
-        number = left if type(left) is Symbol else right
-        floating = tensor.array.dtype.kind == "f"
-        if floating and type(number.now) is int and symbol in ("+", "-", "*", "/"):
-            # The number takes the tensor's dtype either way.
-            made = self.attempt(
-                self.builder.compute, Inline("float({0})"), [number.value], float(number.now)
-            )
-            if made is not None:
-                left, right = (made, right) if number is left else (left, made)
-            return self.evaluate(hole, [left, right])
-        if floating and type(number.now) is float and symbol in ("+", "-", "*", "/"):
-            return self.evaluate(hole, [left, right])
-        function = TENSOR_OPERATORS[symbol]
-        return self.heard_as_one(hole, [left, right], function)
-
-    def _comparison(self, node: tree.Comparison, frame: Frame) -> Any:
-        left = self.value(node.first, frame)
-        left_node = node.first
-        result: Any = None
-        for number, (symbol, operand) in enumerate(node.rest):
-            if number and not self.truth(result):
-                return result
-            right = self.value(operand, frame)
-            if symbol in ("in", "not in"):
-                self.rely_on(right)
-            result = self.operate(symbol, left, right, left_node, operand, node.span)
-            left, left_node = right, operand
-        return result
-
-    def _logical(self, node: tree.Logical, frame: Frame) -> Any:
-        stops_at = node.operator == "or"
-        for operand in node.operands[:-1]:
-            value = self.value(operand, frame)
-            holds = self.truth(value)
-            self.state.place = operand.span
-            if holds is stops_at:
-                return value
-        return self.value(node.operands[-1], frame)
-
-    def _conditional(self, node: tree.Conditional, frame: Frame) -> Any:
-        holds = self.truth(self.value(node.test, frame))
-        self.state.place = node.test.span
-        return self.value(node.body if holds else node.orelse, frame)
+        op = Inline(f"{{{len(given)}}}({', '.join(texts)})")
+        symbol = self.attempt(self.builder.compute, op, [*given, function], now, True)
+        return now if symbol is None else symbol
 
     def truth(self, value: Any) -> bool:
         """Whether a value is true; where that may be otherwise in another iteration, this is a
@@ -889,182 +496,7 @@ class Capture:
 
     # --- displays -------------------------------------------------------------------------------
 
-    def _tuple(self, node: tree.Tuple, frame: Frame) -> Any:
-        if any(isinstance(each, tree.Starred) for each in node.elements):
-            return self._starred(node, frame)
-        return tuple([self.value(each, frame) for each in node.elements])
-
-    def _list(self, node: tree.List, frame: Frame) -> Any:
-        if any(isinstance(each, tree.Starred) for each in node.elements):
-            return self._starred(node, frame)
-        return self.made_list([self.value(each, frame) for each in node.elements], node.span)
-
-    def _starred(self, node: tree.Tuple | tree.List, frame: Frame) -> Any:
-        """A display with `*values`."""
-        operands = []
-        holes: list[Expression] = []
-        for number, each in enumerate(node.elements):
-            if isinstance(each, tree.Starred):
-                value = self.value(each.value, frame)
-                self.rely_on(value)
-                holes.append(tree.Starred(each.span, _hole(each.value, number)))
-            else:
-                value = self.value(each, frame)
-                holes.append(_hole(each, number))
-            if self._is_lost(value):
-                self.refuse("a display of numbers that vary", span=node.span)
-            operands.append(value)
-        value = self.evaluate(type(node)(node.span, holes), operands)
-        for each in value:
-            self.constant(each) if not is_symbolic(each) else None
-        self.local[id(value)] = value
-        return value
-
-    def made_list(self, values: list[Any], span: Span) -> list[Any]:
-        """A list that the iteration makes."""
-        if any(map(self._is_lost, values)):
-            self.refuse("integers or strings that vary are put into a list", span=span)
-        made = [concrete(each) for each in values]
-        self.local[id(made)] = made
-        return made
-
-    def _dict(self, node: tree.Dict, frame: Frame) -> Any:
-        found: dict[Any, Any] = {}
-        for key, value_node in node.items:
-            if key is None:
-                self.refuse("`**` in a display", span=node.span)
-                return self.compiler.expression(node, frame.scope)(frame.variables)
-            at = self.value(key, frame)
-            value = self.value(value_node, frame)
-            if is_symbolic(at) or self._is_lost(value):
-                self.refuse("a dict of integers or strings that vary", span=node.span)
-            self.state.place = value_node.span
-            put(found, concrete(at), concrete(value))
-        self.local[id(found)] = found
-        return found
-
-    def _slice(self, node: tree.Slice, frame: Frame) -> Any:
-        parts = [
-            None if part is None else self.value(part, frame)
-            for part in (node.lower, node.upper, node.step)
-        ]
-        return slice(*parts)
-
-    def _formatted(self, node: tree.FormattedString, frame: Frame) -> Any:
-        operands: list[Any] = []
-        holes = self._formatted_parts(node, operands, frame)
-        now = self.evaluate(holes, operands)
-        if not any(map(self.builder.varies, operands)):
-            return now
-        for each in operands:
-            self.rely_on(each)
-        write = self.compiler.expression(holes, _HOLES)
-        return self.computed(lambda *given: write(_numbered(given)), operands, now)
-
-    def _formatted_parts(
-        self, node: tree.FormattedString, operands: list[Any], frame: Frame
-    ) -> tree.FormattedString:
-        parts: list[Any] = []
-        for part in node.parts:
-            if isinstance(part, str):
-                parts.append(part)
-                continue
-            hole = _hole(part.value, len(operands))
-            operands.append(self.value(part.value, frame))
-            form = part.format
-            if form is not None:
-                form = self._formatted_parts(form, operands, frame)
-            parts.append(tree.Replacement(part.span, hole, part.conversion, form, part.debug))
-        return tree.FormattedString(node.span, parts)
-
-    def computed(self, function: Any, operands: Sequence[Any], now: Any) -> Any:
-        """What a function of the host computes from operands that vary, recorded as a call."""
-        given: list[Any] = []
-        texts = [self.attempt(self.builder.written, each, given) for each in operands]
-        if self.broken is not None:
-            return now
-        op = Inline(f"{{{len(given)}}}({', '.join(texts)})")
-        symbol = self.attempt(self.builder.compute, op, [*given, function], now, True)
-        return now if symbol is None else symbol
-
-    def _lambda(self, node: tree.Lambda, frame: Frame) -> Any:
-        self._check_defaults(node.parameters, node.span)
-        made = self.compiler.expression(node, frame.scope)(frame.variables)
-        self.walked(made)
-        return made
-
-    def _named_expression(self, node: tree.NamedExpression, frame: Frame) -> Any:
-        value = self.value(node.value, frame)
-        self.store(node.name, value, frame, assigned=True)
-        return value
-
     # --- comprehensions -------------------------------------------------------------------------
-
-    def _comprehension(self, node: tree.Comprehension, frame: Frame) -> Any:
-        inner = comprehension_scope(frame.scope, node.clauses)
-        first = self.value(node.clauses[0].iterable, frame)
-        self.state.place = node.clauses[0].iterable.span
-        inside: Variables = {PARENT: frame.variables}
-        self.local[id(inside)] = inside
-        rounds = self._inner(node.clauses, 0, Frame(inner, inside), self.items(first))
-        if node.kind == "generator":
-            source = self._drawn(rounds, node.element)
-            return drawing("generator", source, concrete(first))
-        if node.kind == "list":
-            found = [self.value(node.element, each) for each in rounds]
-            return self.made_list(found, node.span)
-        collected: dict[Any, Any] = {}
-        for each in rounds:
-            at = self.value(node.element, each)
-            value = None if node.value is None else self.value(node.value, each)
-            if is_symbolic(at) or self._is_lost(value):
-                self.refuse("numbers that vary are put into a dict or set", span=node.span)
-            self.state.place = node.span
-            put(collected, concrete(at), concrete(value))
-        made = set(collected) if node.kind == "set" else collected
-        self.local[id(made)] = made
-        return made
-
-    def _inner(
-        self,
-        clauses: list[tree.ComprehensionFor],
-        number: int,
-        frame: Frame,
-        values: HostIterator[Any],
-    ) -> Generator[Frame, None, None]:
-        clause = clauses[number]
-        for value in values:
-            self.steps.left -= 1
-            if self.steps.left < 0:
-                raise too_many_steps()
-            self.store(clause.target, value, frame)
-            if all(self.truth(self.value(each, frame)) for each in clause.conditions):
-                if number + 1 == len(clauses):
-                    yield frame
-                else:
-                    following = clauses[number + 1]
-                    more = self.value(following.iterable, frame)
-                    self.state.place = following.iterable.span
-                    yield from self._inner(clauses, number + 1, frame, self.items(more))
-            self.state.place = clause.iterable.span
-
-    def _drawn(
-        self, rounds: HostIterator[Frame], element: Expression
-    ) -> Generator[Any, None, None]:
-        while True:
-            enter_host_call(self.steps)
-            try:
-                value = self.value(element, next(rounds))
-            except StopIteration:
-                return
-            finally:
-                self.steps.nested -= 1
-            if is_symbolic(value):
-                self.refuse(
-                    "numbers that vary come out of a generator expression",
-                    "a list comprehension: `sum([…])`",
-                )
-            yield concrete(value)
 
     # --- going through values -------------------------------------------------------------------
 
@@ -1077,12 +509,11 @@ class Capture:
             self.rely_on(values)
         elif isinstance(values, Module):
             self.rely_on_module(values)
-        elif kind not in (range, Iterator, ModuleWalk, str, set) and kind not in _VIEWS:
-            if type(values) is not Tensor:
-                self.refuse(
-                    f"a loop over {_described(values)} inside the iteration",
-                    "the inner loop is compiled on its own",
-                )
+        elif kind not in _DRAWN:
+            self.refuse(
+                f"a loop over {_described(values)} inside the iteration",
+                "the inner loop is compiled on its own",
+            )
         return self._constants(iterate(concrete(values)))
 
     def _constants(self, values: HostIterator[Any]) -> Generator[Any, None, None]:
@@ -1120,16 +551,16 @@ class Capture:
             self.refuse("a target that is not recorded", span=target.span)
 
     def _store_name(self, name: str, value: Any, frame: Frame, assigned: bool) -> None:
-        holder = self._holder(name, frame)
+        holder = self.holder(name, frame)
         store = name_store(self.compiler, name, frame.scope, assigned)
         store(frame.variables, concrete(value))
         if id(holder) in self.local:
             if is_symbolic(value):
-                self._symbols[id(holder), name] = value
+                self.symbols[id(holder), name] = value
             else:
-                self._symbols.pop((id(holder), name), None)
+                self.symbols.pop((id(holder), name), None)
             return
-        self._note(self._place(holder, name), value)
+        self._note(self.place_of(holder, name), value)
 
     def _note(self, place: Location, value: Any) -> None:
         """A place that outlives the iteration holds a value now."""
@@ -1143,9 +574,9 @@ class Capture:
         elif isinstance(place, OuterName):
             key = id(place.holder), place.name
         if is_symbolic(value):
-            self._symbols[key] = value
+            self.symbols[key] = value
         else:
-            self._symbols.pop(key, None)
+            self.symbols.pop(key, None)
 
     def _unpack(
         self, target: tree.Tuple | tree.List, value: Any, frame: Frame, assigned: bool
@@ -1159,7 +590,7 @@ class Capture:
         else:
             if type(value) is list:
                 self.rely_on(value)
-            values = [each for each in unpacked(self.state, target, concrete(value))]
+            values = unpacked(self.state, target, concrete(value))
             parts = tuple([self._part(each) for each in values])
         for element, part in zip(target.elements, parts, strict=True):
             inner = element.value if isinstance(element, tree.Starred) else element
@@ -1187,7 +618,7 @@ class Capture:
             self.refuse(f"the property `{at}` is set")
         put(owner, at, new)
         if id(owner) in self.local:
-            if self._is_lost(value):
+            if self.is_lost(value):
                 self.refuse("an integer or string that varies is put into a list or dict")
             return
         if put is set_attribute:
@@ -1200,11 +631,7 @@ class Capture:
     def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
         if name == "grad" and new is None:
             self.attempt(self.gradients.forget, owner)
-        elif name == "grad" and new is owner.grad:
-            pass
-        elif name == "data" and type(new) is Tensor and new.array is owner.array:
-            pass
-        elif name == "requires_grad" and new is owner.requires_grad:
+        elif _is_unchanged(owner, name, new):
             pass
         elif name == "data":
             self.refuse(
@@ -1213,6 +640,15 @@ class Capture:
         else:
             self.refuse(f"`.{name}` of a tensor is set")
         set_attribute(owner, name, new)
+
+
+def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
+    """Whether an attribute of a tensor is set to what it is."""
+    if name == "data":
+        return type(new) is Tensor and new.array is owner.array
+    return (name == "grad" and new is owner.grad) or (
+        name == "requires_grad" and new is owner.requires_grad
+    )
 
 
 def functions_in(value: Any) -> list[Function]:
@@ -1236,14 +672,6 @@ def _item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variabl
     return lambda variables: read(variables)[number]
 
 
-def _hole(node: Expression, number: int) -> tree.Name:
-    return tree.Name(node.span, str(number))
-
-
-def _numbered(values: Sequence[Any]) -> Variables:
-    return {str(number): value for number, value in enumerate(values)}
-
-
 def _described(value: Any) -> str:
     kind = type(value).__name__
     return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
@@ -1253,51 +681,13 @@ def _word(node: Any) -> str:
     return type(node).__name__.lower()
 
 
-_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
-_PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
-_SAFE_OPERATORS = frozenset({"+", "-", "==", "!=", "<", "<=", ">", ">="})
 _METADATA = frozenset(
     {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
 )
 """What can be read of a tensor and is no tensor, and goes by what is guarded of it."""
 
-_VIEWS = frozenset({type({}.keys()), type({}.values()), type({}.items())})
-
-_STATEMENTS: dict[type, Callable[[Capture, Any, Frame], Any]] = {
-    tree.Assert: Capture._assert,
-    tree.Assign: Capture._assign,
-    tree.AugmentedAssign: Capture._augment,
-    tree.Break: Capture._break,
-    tree.Continue: Capture._continue,
-    tree.Def: Capture._def,
-    tree.Del: Capture._delete,
-    tree.ExpressionStatement: Capture._expression_statement,
-    tree.For: Capture._for,
-    tree.Global: Capture._pass,
-    tree.If: Capture._if,
-    tree.Pass: Capture._pass,
-    tree.Return: Capture._return,
-    tree.While: Capture._while,
-    tree.With: Capture._with,
-}
-
-_EXPRESSIONS: dict[type, Callable[[Capture, Any, Frame], Any]] = {
-    tree.Attribute: Capture._attribute,
-    tree.Binary: Capture._binary,
-    tree.Call: call,
-    tree.Comparison: Capture._comparison,
-    tree.Comprehension: Capture._comprehension,
-    tree.Conditional: Capture._conditional,
-    tree.Constant: Capture._constant,
-    tree.Dict: Capture._dict,
-    tree.FormattedString: Capture._formatted,
-    tree.Lambda: Capture._lambda,
-    tree.List: Capture._list,
-    tree.Logical: Capture._logical,
-    tree.Name: Capture._name,
-    tree.NamedExpression: Capture._named_expression,
-    tree.Slice: Capture._slice,
-    tree.Subscript: Capture._subscript,
-    tree.Tuple: Capture._tuple,
-    tree.Unary: Capture._unary,
-}
+_DRAWN = frozenset(
+    {range, Iterator, ModuleWalk, str, set, Tensor}
+    | {type({}.keys()), type({}.values()), type({}.items())}
+)
+"""What a loop inside the iteration may draw from, beside lists, tuples, dicts and modules."""

@@ -56,7 +56,7 @@ def finish(walk: Capture, steps: int) -> Written:
         begin,
         run,
         finish,
-        run.__globals__,  # type: ignore[attr-defined]
+        run.__globals__,
         walk.guard,
         walk.inputs,
         named,

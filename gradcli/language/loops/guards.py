@@ -103,6 +103,11 @@ class Guard:
             and all(module.training is mode for module, mode in self.training.items())
         )
 
+    def changed(self, variables: Variables) -> set[Any]:
+        """Where values are kept that are no longer what they were."""
+        values = self.values.items()
+        return {key for key, (read, value) in values if not _reads(read, variables, value)}
+
 
 def is_same_value(now: Any, then: Any) -> bool:
     """Whether a value is the one that it was: the same object, or an equal number, string or

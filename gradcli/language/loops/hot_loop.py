@@ -37,6 +37,9 @@ PAYS_AFTER = 64
 ITERATIONS_PER_EXIT = 4
 """Compiled iterations of which one may leave by a side exit, when it has cost two iterations."""
 
+_SHORT = 8
+"""Iterations of a loop whose last one is not worth interpreting for what it leaves."""
+
 _PATHS = 4
 """Paths through the body that are compiled."""
 
@@ -123,11 +126,11 @@ class HotLoop:
             return None
         if self.refused:
             return self._run_refused, self._show
-        if length is None:
+        if length is None or length() < _SHORT:
             self.plan = self.plan._replace(leaves=True)
-        self._check(variables)
-        if length is None:
+            self._check(variables)
             return self._run_iteration, self._show
+        self._check(variables)
         number = 0
 
         def run(variables: Variables) -> Any:
@@ -219,6 +222,8 @@ class HotLoop:
             path.entered = False
         held = [path for path in self.paths if path.written.guard.holds(variables)]
         if len(held) < len(self.paths):
+            for path in self.paths:
+                self.carried |= path.written.guard.changed(variables)
             served = sum(path.served for path in self.paths)
             self.paths = held
             if not held:
@@ -228,7 +233,7 @@ class HotLoop:
         if served < PAYS_AFTER:
             self.attempts -= 1
         if not self.attempts:
-            self.broken = self._changes()
+            self.broken = self.broken or self._changes()
             self._refuse()
         self.interpreted = 0
         self.seconds = 0.0

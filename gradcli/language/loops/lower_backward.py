@@ -46,10 +46,13 @@ def write_backward(
             meta = node.variable.meta
             if meta is not None and (meta.hooks or meta.accumulated_hooks):
                 raise GraphBreak("B06", "a leaf has hooks")
-        elif not hasattr(type(node), "op") or node.refuses or node.sequence_nr <= since:
+        elif not hasattr(type(node), "op") or node.refuses:
+            raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
+        elif node.sequence_nr <= since:
             raise GraphBreak(
                 "B06",
-                "a node is not one of an op of the catalogue, or was made before the iteration",
+                "the graph reaches back into an earlier iteration",
+                "detach() what one iteration hands to the next",
             )
         else:
             nodes.append(node)

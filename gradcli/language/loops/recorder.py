@@ -31,7 +31,7 @@ class Recorder(Listener):
         on_break: is told why recording ends.
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
-        writes: how many writes there were.
+        write_count: how many writes there were.
         escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
@@ -44,7 +44,7 @@ class Recorder(Listener):
         "outside",
         "stands",
         "taken",
-        "writes",
+        "write_count",
     )
 
     def __init__(
@@ -57,7 +57,7 @@ class Recorder(Listener):
         self.on_break = on_break
         self.muted = False
         self.taken: list[Any] | None = None
-        self.writes = 0
+        self.write_count = 0
         self.escaped: list[Tensor] = []
         self.stands = self._standing()
 
@@ -67,11 +67,11 @@ class Recorder(Listener):
         self._record(self._operation, op, given, out)
 
     def write(self, tensor: Tensor, result: Tensor) -> None:
-        self.writes += 1
+        self.write_count += 1
         self._record(self._write, tensor, result)
 
     def overwritten(self, tensor: Tensor, array: Any) -> None:
-        self.writes += 1
+        self.write_count += 1
         self._record(self._overwrite, tensor, array)
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
