@@ -12,6 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
 from gradcli.language.loops import hot_loop as hot
 from gradcli.limits import Limits
+from tests.random_loops import random_loop
 from tests.random_training import random_training
 from tests.running import Outcome, run
 
@@ -704,7 +705,7 @@ for n in range(9):
     b.grad = None
 print(loss, counting.count)
 """,
-        0,
+        1,
     ),
     "a class that changes": (
         """
@@ -1561,6 +1562,17 @@ def test_programs(name: str, written: list[Any], monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("seed", range(60))
 def test_training_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     in_both_ways(random_training(seed), monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_loops_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_both_ways(random_loop(seed), monkeypatch)
+
+
+def test_most_loops_at_random_are_compiled(written: list[Any]) -> None:
+    for seed in range(60):
+        run(random_loop(seed))
+    assert len(written) > 30
 
 
 def test_most_random_training_is_written(written: list[Any]) -> None:

@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.loops.callee import Callee
-from gradcli.language.loops.holes import HOLES
+from gradcli.language.loops.holes import HOLES, numbered
 from gradcli.language.loops.host_calls import host_call
 from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
 from gradcli.language.objects.attributes import set_attribute
@@ -29,6 +29,9 @@ OF_NUMBERS = frozenset(
 )
 """The builtin functions that compute numbers and text of what they are given, and do no more."""
 
+
+_TOTAL = frozenset({"abs", "bool", "float", "format", "max", "min", "repr", "str", "sum"})
+"""Those that fail for no numbers, having not failed for others."""
 
 OF_COLLECTIONS = frozenset(
     {"all", "any", "callable", "dict", "enumerate", "filter", "isinstance", "issubclass", "list"}
@@ -139,18 +142,19 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
     """`abs`, `max`, `round`, functions of `math`, methods of strings."""
     for each in callee.given:
         walk.rely_on(each)
-    if not any(map(walk.builder.varies, callee.given)):
+    tensors = any(map(_holds_tensor, callee.given))
+    in_words = callee.name in ("str", "repr", "format")
+    varies = any(map(walk.builder.varies, callee.given))
+    if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
         return walk.evaluate(callee.hole, callee.operands)
-    tensors = [each for each in callee.given if _holds_tensor(each)]
-    if callee.name == "len" and tensors:
-        return walk.evaluate(callee.hole, callee.operands)  # which is a size
-    if not tensors or callee.name in ("str", "repr", "format"):
-        now = walk.evaluate(callee.hole, callee.operands)
+    if not tensors or in_words:
+        now = walk.unheard(callee.hole, callee.operands)
         whole = walk.compiler.expression(callee.hole, HOLES)
         return walk.computed(
-            lambda *given: whole({str(n): each for n, each in enumerate(given)}),
+            lambda *given: whole(numbered(given)),
             callee.operands,
             now,
+            fails=callee.name not in _TOTAL,
         )
     if any(map(is_symbolic, callee.given)) and callee.name != "sum":
         walk.refuse("tensors and numbers that vary, together in a builtin function")

@@ -87,14 +87,28 @@ class Capture(Reader):
         values = {str(number): concrete(each) for number, each in enumerate(operands)}
         return self.compiler.expression(node, HOLES)(values)
 
-    def computed(self, function: Any, operands: Sequence[Any], now: Any) -> Any:
-        """What a function of the host computes from operands that vary, recorded as a call."""
+    def unheard(self, node: Expression, operands: Sequence[Any]) -> Any:
+        """What an expression gives that is recorded as one call: the numbers that it takes out of
+        tensors are its own.
+        """
+        taken, self.recorder.taken = self.recorder.taken, []
+        try:
+            return self.evaluate(node, operands)
+        finally:
+            self.recorder.taken = taken
+
+    def computed(
+        self, function: Any, operands: Sequence[Any], now: Any, fails: bool = False
+    ) -> Any:
+        """What a function of the host computes from operands that vary, recorded as a call; `fails`
+        where it may fail for other numbers than those of now.
+        """
         given: list[Any] = []
         texts = [self.attempt(self.builder.written, each, given) for each in operands]
         if self.broken is not None:
             return now
         op = Inline(f"{{{len(given)}}}({', '.join(texts)})")
-        symbol = self.attempt(self.builder.compute, op, [*given, function], now, True)
+        symbol = self.attempt(self.builder.compute, op, [*given, function], now, fails)
         return now if symbol is None else symbol
 
     def truth(self, value: Any) -> bool:
@@ -135,6 +149,9 @@ class Capture(Reader):
             return iter(values)
         if kind in (list, dict):
             self.rely_on(values)
+            parts = self.attempt(self.builder.parts_of, values)
+            if parts is not None and parts is not values:
+                return iter(parts)
         elif isinstance(values, Module):
             self.rely_on_module(values)
         elif kind not in _DRAWN:
@@ -235,8 +252,17 @@ class Capture(Reader):
             self._note(Attribute(owner, at), value)
         elif type(owner) in (list, dict) and type(at) in (int, str):
             self._note(Item(owner, at), value)
+            if "params" in owner:  # an optimizer reads it in its next step
+                self.attempt(self._set_now, owner, at, value)
         else:
             self.refuse(f"an item of {described(owner)} is set")
+
+    def _set_now(self, owner: dict[str, Any], at: str, value: Any) -> None:
+        """Record that an item of a dict is set, where it stands."""
+        operands: list[Any] = []
+        text = self.builder.written(value, operands)
+        op = Inline(f"{{{len(operands)}}}[{{{len(operands) + 1}}}] = {text}", "set_item")
+        self.builder.effect(op, [*operands, owner, at], state=())
 
     def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
         if name == "grad" and new is None:

@@ -9,16 +9,18 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import Named, Written
-from gradcli.language.loops.locations import Location, OwnName, store_op
+from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
 from gradcli.language.loops.symbols import Symbol, is_symbolic
+from gradcli.nn.module import Module
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Effect, Inline, Operand
 from gradcli.trace.passes import optimized
 
-_COUNT_NODES = Inline("{0}.sequence_nr += {1}", "count_nodes")
-_COUNT_STEPS = Inline("{0}.left -= {1}", "count_steps")
+# Functions of ours that run in a compiled iteration count by themselves.
+_COUNT_NODES = Inline("{0}.sequence_nr = {1} + {2}", "count_nodes")
+_COUNT_STEPS = Inline("{0}.left = {1} - {2}", "count_steps")
 
 _PLAIN = (int, float, bool, str, type(None))
 
@@ -39,8 +41,11 @@ def finish(walk: Capture, steps: int) -> Written:
     _find_carried(walk)
     walk.gradients.finish(unseen=True)
     named, counted = _store(walk)
-    builder.effect(_COUNT_NODES, [walk.state, walk.state.sequence_nr - walk.since], state=())
-    builder.effect(_COUNT_STEPS, [walk.steps, steps], state=())
+    number = builder.input(Inline("{0}.sequence_nr"), [walk.state], walk.since).value
+    left = builder.input(Inline("{0}.left"), [walk.steps], walk.steps.left).value
+    count = walk.state.sequence_nr - walk.since
+    builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
+    builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
     updated = list(dict.fromkeys([*walk.outside.updated, *walk.gradients.lasting]))
     _check_looks(walk, updated)
     trace = builder.trace
@@ -81,6 +86,9 @@ def _find_carried(walk: Capture) -> None:
         if key in walk.found and (is_symbolic(value) or value is not walk.found[key]):
             walk.carried.add(key)
             settled = False
+    for place, _ in walk.stored.values():
+        if isinstance(place, Attribute) and isinstance(place.owner, Module):
+            walk.guard.ignore(place.owner._values, place.name)
     for module, mode in walk.guard.training.items():
         settled = settled and module.training is mode
     if not settled:
@@ -107,7 +115,7 @@ def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
     named: list[Named] = []
     counted: list[Location] = []
     for key, (place, value) in walk.stored.items():
-        if isinstance(place, OwnName) and place.name in walk.plan.targets:
+        if isinstance(place, (OwnName, OuterName)) and place.name in walk.plan.targets:
             raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
         if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
             _check_named(walk, place, value)

@@ -72,6 +72,11 @@ class Guard:
         if id(values) not in self.contents:
             self.contents[id(values)] = values, dict(values) if _is_dict(values) else list(values)
 
+    def ignore(self, values: dict[str, Any], name: str) -> None:
+        """Do not rely on one item of a dict: the iteration itself sets it."""
+        if id(values) in self.contents:
+            self.contents[id(values)][1][name] = _ANY
+
     def watch(self, tensor: Tensor) -> None:
         """Rely on a tensor from outside."""
         self.tensors[tensor] = tensor.array, tensor.requires_grad
@@ -107,6 +112,10 @@ class Guard:
         """Where values are kept that are no longer what they were."""
         values = self.values.items()
         return {key for key, (read, value) in values if not _reads(read, variables, value)}
+
+
+_ANY = object()
+"""Stands for whatever an item may be."""
 
 
 def is_same_value(now: Any, then: Any) -> bool:
@@ -145,7 +154,7 @@ def _contains(values: Any, items: Any) -> bool:
         return False
     if _is_dict(values):
         pairs = zip(values.items(), items.items(), strict=True)
-        return all(k is j and is_same_value(v, u) for (k, v), (j, u) in pairs)
+        return all(k is j and (u is _ANY or is_same_value(v, u)) for (k, v), (j, u) in pairs)
     return all(map(is_same_value, values, items))
 
 

@@ -188,10 +188,7 @@ class Reader:
 
     def _expect(self, name: str) -> None:
         """The loop gives a name a value in every iteration."""
-        scope = self.frame.scope
-        if scope.distance(name) is None and not scope.is_program:
-            self.refuse("the loop binds a global variable of the program")
-        self.carried.add(OwnName(name).key)
+        self.carried.add(self.place_of(self.holder(name, self.frame), name).key)
 
     def read_place(self, place: Location, value: Any) -> Any:
         """A value that was read in a place which outlives the iteration."""
@@ -322,6 +319,9 @@ class Reader:
         """`owner[at]` of anything but a tensor."""
         value = read()
         if id(owner) in self.local or type(owner) in (str, range):
+            parts = self.attempt(self.builder.parts_of, owner)
+            if parts is not None and parts is not owner and type(at) is int:
+                return parts[at]
             return self.builder.known(value)
         if isinstance(owner, tuple):
             return self.constant(value)

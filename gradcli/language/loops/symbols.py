@@ -12,6 +12,7 @@ import numpy as np
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.guards import is_same_value
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
@@ -80,6 +81,7 @@ class IterationBuilder(TraceBuilder):
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
+        self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
         # Tensors of one element, whose array changes its type when they are first aliased.
         self._scalars: dict[Tensor, Value] = {}
 
@@ -107,6 +109,23 @@ class IterationBuilder(TraceBuilder):
     def known(self, value: Any) -> Any:
         """The symbol of a float, which its identity tells; any other value as it is."""
         return self._symbols.get(id(value), value) if type(value) is float else value
+
+    def know_list(self, made: list[Any], parts: list[Any]) -> None:
+        """A list that the iteration made has symbols among its parts."""
+        self._lists[id(made)] = made, parts
+
+    def parts_of(self, values: Any) -> Any:
+        """The parts of a list with the symbols among them, while it is what it was; any other value
+        as it is.
+        """
+        known = self._lists.get(id(values))
+        if known is None:
+            return values
+        made, parts = known
+        now = [concrete(each) for each in parts]
+        if len(made) != len(now) or not all(map(is_same_value, now, made)):
+            raise GraphBreak("B06", "a list with numbers that vary changes")
+        return parts
 
     def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
         """Record how the iteration reads a number that it begins with."""
@@ -282,7 +301,7 @@ class IterationBuilder(TraceBuilder):
         if kind is Tensor:
             return not self.has(value) or not self.is_constant(self.of(value))
         if kind in (list, tuple):
-            return any(map(self.varies, value))
+            return id(value) in self._lists or any(map(self.varies, value))
         if kind is dict:
             return any(map(self.varies, value.values()))
         return kind is slice and self.varies((value.start, value.stop, value.step))
@@ -297,7 +316,8 @@ class IterationBuilder(TraceBuilder):
             array = self.of(value)
             return f"{_at(operands, tensor_like)}({_at(operands, array)}, {_at(operands, value)})"
         if kind in (list, tuple) and self.varies(value):
-            parts = "".join([f"{self.written(each, operands)}, " for each in value])
+            given = self.parts_of(value)
+            parts = "".join([f"{self.written(each, operands)}, " for each in given])
             return f"[{parts}]" if kind is list else f"({parts})"
         if kind is dict and self.varies(value):
             items = [
@@ -308,6 +328,9 @@ class IterationBuilder(TraceBuilder):
         if kind is slice and self.varies(value):
             ends = [self.written(e, operands) for e in (value.start, value.stop, value.step)]
             return f"{_at(operands, slice)}({', '.join(ends)})"
+        if kind is Tensor:
+            # As an operand, its array tells what has to stand ahead of a write to it.
+            operands.append(self.of(value))
         return _at(operands, value.value if kind is Symbol else value)
 
     def placed(self, value: Any, operands: list[Operand]) -> Any:
@@ -320,7 +343,7 @@ class IterationBuilder(TraceBuilder):
             operands.append(value.value if kind is Symbol else self.of(value))
             return Slot(len(operands) - 1, kind is Tensor)
         if kind in (list, tuple):
-            return kind([self.placed(each, operands) for each in value])
+            return kind([self.placed(each, operands) for each in self.parts_of(value)])
         if kind is slice:
             return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
         if not isinstance(value, _SETTINGS):

@@ -21,6 +21,7 @@ from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS
 from gradcli.language.objects.subscripts import get_item
 from gradcli.language.tree.base import Expression
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Inline
 
 if TYPE_CHECKING:
@@ -169,21 +170,22 @@ def operate(
     now = walk.evaluate(form, [left, right])
     if symbol in ("is", "is not"):
         return now  # the types of numbers are guarded
+    made = walk.attempt(_compute, walk, symbol, left, right, now)
+    return now if made is None else made
+
+
+def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Symbol:
+    """Record an operator of numbers or strings of which one varies."""
     operands: list[Any] = []
     first = walk.builder.written(left, operands)
     second = walk.builder.written(right, operands)
     if symbol in _PLAIN_OPERATORS and type(now) in NUMBERS:
-        fails = symbol not in _SAFE_OPERATORS
         op = Inline(f"({first} {symbol} {second})")
-    elif symbol in HOST_OPERATORS:
-        fails = True
-        op = Inline(f"{{{len(operands)}}}({first}, {second})")
-        operands.append(HOST_OPERATORS[symbol])
-    else:
-        walk.refuse(f"`{symbol}` of numbers that vary", span=span)
-        return now
-    made = walk.attempt(walk.builder.compute, op, operands, now, fails)
-    return now if made is None else made
+        return walk.builder.compute(op, operands, now, symbol not in _SAFE_OPERATORS)
+    if symbol not in HOST_OPERATORS:
+        raise GraphBreak("B06", f"`{symbol}` of numbers that vary")
+    op = Inline(f"{{{len(operands)}}}({first}, {second})")
+    return walk.builder.compute(op, [*operands, HOST_OPERATORS[symbol]], now, True)
 
 
 def _operate_on_tensor(
@@ -247,7 +249,7 @@ def _tuple(walk: Capture, node: tree.Tuple, frame: Frame) -> Any:
 def _list(walk: Capture, node: tree.List, frame: Frame) -> Any:
     if any(isinstance(each, tree.Starred) for each in node.elements):
         return _starred(walk, node, frame)
-    return made_list(walk, [walk.value(each, frame) for each in node.elements], node.span)
+    return made_list(walk, [walk.value(each, frame) for each in node.elements])
 
 
 def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
@@ -272,12 +274,12 @@ def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
     return value
 
 
-def made_list(walk: Capture, values: list[Any], span: Span) -> list[Any]:
+def made_list(walk: Capture, values: list[Any]) -> list[Any]:
     """A list that the iteration makes."""
-    if any(map(walk.is_lost, values)):
-        walk.refuse("integers or strings that vary are put into a list", span=span)
     made = [concrete(each) for each in values]
     walk.local[id(made)] = made
+    if any(map(walk.is_lost, values)):
+        walk.builder.know_list(made, values)
     return made
 
 
@@ -308,11 +310,11 @@ def _slice(walk: Capture, node: tree.Slice, frame: Frame) -> Any:
 def _formatted(walk: Capture, node: tree.FormattedString, frame: Frame) -> Any:
     operands: list[Any] = []
     holes = _formatted_parts(walk, node, operands, frame)
-    now = walk.evaluate(holes, operands)
-    if not any(map(walk.builder.varies, operands)):
-        return now
+    if not any(walk.builder.varies(each) or holds_tensor(each) for each in operands):
+        return walk.evaluate(holes, operands)
     for each in operands:
         walk.rely_on(each)
+    now = walk.unheard(holes, operands)
     write = walk.compiler.expression(holes, HOLES)
     return walk.computed(lambda *given: write(numbered(given)), operands, now)
 
@@ -366,7 +368,7 @@ def _comprehension(walk: Capture, node: tree.Comprehension, frame: Frame) -> Any
         return drawing("generator", source, concrete(first))
     if node.kind == "list":
         found = [walk.value(node.element, each) for each in rounds]
-        return made_list(walk, found, node.span)
+        return made_list(walk, found)
     collected: dict[Any, Any] = {}
     for each in rounds:
         at = walk.value(node.element, each)
