@@ -127,6 +127,8 @@ STEPS = [
     ["with torch.no_grad():", "    for p in model.parameters():", "        p -= rate * p.grad"],
     ["for g in optimizer.param_groups:", "    g['lr'] = rate", "optimizer.step()"],
     ["optimizer.step()", "schedule.step()"],
+    ["if n % 2:", "    optimizer.step()", "    optimizer.zero_grad()"],
+    ["optimizer.step()", "for p in model.parameters():", "    p.grad = None"],
 ]
 
 NOTES = [
@@ -144,7 +146,8 @@ NOTES = [
     ["value = smooth(loss.item())"],
     ["hits = (out.argmax(1) == l).sum().item()", "total += hits / len(l)"],
     ["ema = 0.9 * ema + 0.1 * out.detach().mean(0)"],
-    ["norm = math.sqrt(sum([p.grad.pow(2).sum().item() for p in model.parameters()]))"],
+    ["print(sum(p.abs().sum().item() for p in model.parameters()))"],
+    ["norm = sum([0 if p.grad is None else p.grad.sum().item() for p in model.parameters()])"],
     ["model.eval()", "with torch.no_grad():", "    val = model(data[:5]).sum()", "model.train()"],
     ["if loss.item() < best:", "    best, wait = loss.item(), 0", "else:", "    wait += 1"],
     ["if n % 5 == 0:", "    print('every', n, loss.item())"],
@@ -181,6 +184,21 @@ def random_loop(seed: int) -> str:
             ["loss, out = trainer.step(x, y, l)"],
             ["optimizer.zero_grad()", "out = model(x)", f"loss = {loss}", "loss.backward()"],
             ["out = model(x)", f"loss = {loss}", "optimizer.zero_grad()", "loss.backward()"],
+            [
+                "if n % 3 == 0:",
+                "    optimizer.zero_grad()",
+                "out = model(x)",
+                f"loss = {loss} / 3",
+                "loss.backward()",
+            ],
+            [
+                "for p in model.parameters():",
+                "    if p.grad is not None:",
+                "        p.grad.zero_()",
+                "out = model(x)",
+                f"loss = {loss}",
+                "loss.backward()",
+            ],
         ]
     )
     step = random.choice(STEPS)

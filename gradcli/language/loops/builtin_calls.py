@@ -10,7 +10,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.loops.callee import Callee
-from gradcli.language.loops.holes import HOLES, numbered
+from gradcli.language.loops.holes import HOLES, Drawn, numbered
 from gradcli.language.loops.host_calls import host_call
 from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
 from gradcli.language.objects.attributes import set_attribute
@@ -44,6 +44,7 @@ def print_call(walk: Capture, callee: Callee) -> Any:
     """`print(…)`."""
     for each in callee.given:
         walk.rely_on(each)
+        walk.check_shown(each)
     walk.evaluate(callee.hole, callee.operands)
     operands: list[Any] = []
 
@@ -142,12 +143,19 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
     """`abs`, `max`, `round`, functions of `math`, methods of strings."""
     for each in callee.given:
         walk.rely_on(each)
+    generated = [
+        walk.generated[e] for e in callee.given if type(e) is Iterator and e in walk.generated
+    ]
+    if generated:
+        return _of_generated(walk, callee, generated)
     tensors = any(map(_holds_tensor, callee.given))
     in_words = callee.name in ("str", "repr", "format")
     varies = any(map(walk.builder.varies, callee.given))
     if not (varies or (tensors and in_words)) or (callee.name == "len" and tensors):
         return walk.evaluate(callee.hole, callee.operands)
     if not tensors or in_words:
+        for each in callee.given:
+            walk.check_shown(each)
         now = walk.unheard(callee.hole, callee.operands)
         whole = walk.compiler.expression(callee.hole, HOLES)
         return walk.computed(
@@ -161,6 +169,25 @@ def of_numbers(walk: Capture, callee: Callee) -> Any:
     if callee.name in ("float", "int", "bool") and len(callee.given) == 1:
         return taken_number(walk, callee)
     return host_call(walk, callee)
+
+
+def _of_generated(walk: Capture, callee: Callee, generated: list[Drawn]) -> Any:
+    """`sum(p.norm().item() for p in parameters)`, and `sum` of tensors."""
+    for each in generated:
+        each.wanted = True
+    now = walk.evaluate(callee.hole, callee.operands)
+    values = generated[0].values
+    if not any(map(is_symbolic, values)):
+        if any(map(_holds_tensor, values)) and type(now) is not Tensor:
+            walk.refuse(f"`{callee.name}` compares tensors")
+        return now
+    if len(callee.given) > 1 or any(map(_holds_tensor, values)):
+        walk.refuse(f"`{callee.name}` of numbers that vary beside other things")
+        return now
+    function, count = callee.function, len(values)
+    return walk.computed(
+        lambda *given: function(given[:count]), values, now, fails=callee.name not in _TOTAL
+    )
 
 
 def _holds_tensor(value: Any) -> bool:
@@ -207,7 +234,12 @@ def of_collections(walk: Capture, callee: Callee) -> Any:
         if callee.name in ("isinstance", "type", "callable"):
             return walk.evaluate(callee.hole, callee.operands)
         walk.refuse(f"`{callee.name}` of numbers that vary")
-    return _drawn(walk, walk.evaluate(callee.hole, callee.operands))
+    made = walk.evaluate(callee.hole, callee.operands)
+    drawn = walk.generated_in(callee.given)
+    decides = callee.name not in ("list", "tuple", "enumerate", "zip")
+    if decides and any(is_symbolic(value) for each in drawn for value in each.values):
+        walk.refuse(f"`{callee.name}` of numbers that vary")
+    return _drawn(walk, made)
 
 
 def getattr_call(walk: Capture, callee: Callee) -> Any:

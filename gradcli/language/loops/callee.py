@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gradcli.language import tree
+from gradcli.language.functions.calls import Function
+from gradcli.language.objects.descriptors import Property
 
 
 class Callee(NamedTuple):
@@ -39,3 +41,16 @@ class Callee(NamedTuple):
     def given(self) -> list[Any]:
         """Everything that the function is given."""
         return [*self.arguments, *self.keywords.values()]
+
+
+def functions_in(value: Any) -> list[Function]:
+    """The functions of the program that a value calls when it is called."""
+    if type(value) is Function:
+        return [value]
+    if type(value) is Property:
+        return functions_in(value.fget)
+    for name in ("function", "func"):
+        if name in getattr(type(value), "__slots__", ()):
+            return functions_in(getattr(value, name))
+    cells = getattr(value, "__closure__", None) or ()
+    return [each.cell_contents for each in cells if type(each.cell_contents) is Function]

@@ -25,7 +25,7 @@ from gradcli.language.loops.builtin_calls import (
     setattr_call,
     taken_number,
 )
-from gradcli.language.loops.callee import Callee
+from gradcli.language.loops.callee import Callee, functions_in
 from gradcli.language.loops.engine_calls import (
     WALKS,
     backward_call,
@@ -39,7 +39,6 @@ from gradcli.language.loops.engine_calls import (
 )
 from gradcli.language.loops.holes import Frame
 from gradcli.language.loops.host_calls import host_call
-from gradcli.language.loops.reading import functions_in
 from gradcli.language.loops.symbols import concrete, is_symbolic
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace

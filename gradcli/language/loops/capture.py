@@ -22,7 +22,7 @@ from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.locations import Attribute, Item
 from gradcli.language.loops.reading import Reader, described
-from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
+from gradcli.language.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
 from gradcli.language.loops.walk_expressions import EXPRESSIONS
 from gradcli.language.loops.walk_statements import STATEMENTS
 from gradcli.language.objects.attributes import set_attribute
@@ -86,6 +86,18 @@ class Capture(Reader):
         """What an expression with holes gives for the operands that go there."""
         values = {str(number): concrete(each) for number, each in enumerate(operands)}
         return self.compiler.expression(node, HOLES)(values)
+
+    def check_shown(self, value: Any) -> None:
+        """End recording where an object is written out: what it shows may change."""
+        kind = type(value)
+        if kind in (list, tuple):
+            for each in value:
+                self.check_shown(each)
+        elif kind is dict:
+            for each in value.values():
+                self.check_shown(each)
+        elif kind is not Symbol and kind is not Tensor and not isinstance(value, _SHOWN):
+            self.refuse(f"{described(value)} is written out")
 
     def unheard(self, node: Expression, operands: Sequence[Any]) -> Any:
         """What an expression gives that is recorded as one call: the numbers that it takes out of
@@ -251,6 +263,8 @@ class Capture(Reader):
         if put is set_attribute:
             self._note(Attribute(owner, at), value)
         elif type(owner) in (list, dict) and type(at) in (int, str):
+            if id(owner) in self.guard.contents:
+                self.refuse("a list or dict is gone through that the iteration changes")
             self._note(Item(owner, at), value)
             if "params" in owner:  # an optimizer reads it in its next step
                 self.attempt(self._set_now, owner, at, value)
@@ -290,6 +304,9 @@ def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
 def _word(node: Any) -> str:
     return type(node).__name__.lower()
 
+
+_SHOWN = (*SETTINGS, type)
+"""What is written out in the same way in every iteration."""
 
 _DRAWN = frozenset(
     {range, Iterator, ModuleWalk, str, set, Tensor}

@@ -87,6 +87,7 @@ class Written(NamedTuple):
         steps: what it counts as steps, beside itself.
         since: the sequence number that the recorded iteration began with.
         side_exits: how many checks may send it back to the interpreter.
+        settled: whether the leaves that have gradients at the end had some at the beginning.
     """
 
     begin: Callable[[], None]
@@ -107,6 +108,7 @@ class Written(NamedTuple):
     steps: int
     since: int
     side_exits: int
+    settled: bool
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
         """Whether an iteration is given what this one is for, and will not end in its middle."""

@@ -39,6 +39,8 @@ def finish(walk: Capture, steps: int) -> Written:
     builder = walk.builder
     builder.span, builder.stack = None, ()
     _find_carried(walk)
+    if not walk.guard.has_modes():
+        raise GraphBreak("B06", "the iteration leaves gradients switched on or off")
     walk.gradients.finish(unseen=True)
     named, counted = _store(walk)
     number = builder.input(Inline("{0}.sequence_nr"), [walk.state], walk.since).value
@@ -46,7 +48,7 @@ def finish(walk: Capture, steps: int) -> Written:
     count = walk.state.sequence_nr - walk.since
     builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
     builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
-    updated = list(dict.fromkeys([*walk.outside.updated, *walk.gradients.lasting]))
+    updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
     _check_looks(walk, updated)
     trace = builder.trace
     trace.guards = []
@@ -76,6 +78,7 @@ def finish(walk: Capture, steps: int) -> Written:
         steps,
         walk.since,
         walk.side_exits,
+        walk.gradients.settled,
     )
 
 
@@ -93,13 +96,15 @@ def _find_carried(walk: Capture) -> None:
         settled = settled and module.training is mode
     if not settled:
         raise NotSettled
-    for leaf, gradient in walk.guard.lasting.items():
-        if leaf.grad is not gradient:
-            raise GraphBreak(
-                "B06",
-                "a gradient of an earlier iteration is used, and replaced",
-                "zero_grad() at the beginning of the iteration",
-            )
+    replaced = [leaf for leaf, g in walk.guard.lasting.items() if not _has(leaf, g)]
+    if replaced:
+        walk.carried.update(("gradient", id(leaf)) for leaf in replaced)
+        raise NotSettled
+
+
+def _has(leaf: Tensor, gradient: Tensor) -> bool:
+    """Whether a leaf has that gradient, or none."""
+    return leaf.grad is None or leaf.grad is gradient
 
 
 def _check_looks(walk: Capture, updated: list[Tensor]) -> None:

@@ -96,22 +96,33 @@ class Guard:
     def holds(self, variables: Variables) -> bool:
         """Whether everything is as it was, for code with these variables."""
         return (
-            _modes(self.state) == self.modes
+            self.has_modes()
             and all(_reads(read, variables, value) for read, value in self.values.values())
             and all(_contains(values, items) for values, items in self.contents.values())
             and all(_are_same(read(), parts) for read, parts in self.facts)
             and all(_is_same(tensor, *known) for tensor, known in self.tensors.items())
             and all(each.holds() for each in self.checks)
             and all(tensor.storage is storage for tensor, storage in self.storages.items())
-            and all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
-            and all(leaf.grad is gradient for leaf, gradient in self.lasting.items())
+            and all(leaf.grad is None or leaf.grad is g for leaf, g in self.lasting.items())
             and all(module.training is mode for module, mode in self.training.items())
         )
+
+    def has_modes(self) -> bool:
+        """Whether the modes are what they were."""
+        return _modes(self.state) == self.modes
+
+    def finds_gradients(self) -> bool:
+        """Whether the leaves that had gradients when the iteration was captured have some now, and
+        no others.
+        """
+        return all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
 
     def changed(self, variables: Variables) -> set[Any]:
         """Where values are kept that are no longer what they were."""
         values = self.values.items()
-        return {key for key, (read, value) in values if not _reads(read, variables, value)}
+        found = {key for key, (read, value) in values if not _reads(read, variables, value)}
+        replaced = [leaf for leaf, gradient in self.lasting.items() if leaf.grad is not gradient]
+        return found | {("gradient", id(leaf)) for leaf in replaced if leaf.grad is not None}
 
 
 _ANY = object()

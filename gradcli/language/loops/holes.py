@@ -36,3 +36,18 @@ class Frame:
     def __init__(self, scope: Scope, variables: Variables) -> None:
         self.scope = scope
         self.variables = variables
+
+
+class Drawn:
+    """What a generator expression gave.
+
+    Attributes:
+        values: with symbols, so far.
+        wanted: whether whoever draws from it asks for them here.
+    """
+
+    __slots__ = ("values", "wanted")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.wanted = False

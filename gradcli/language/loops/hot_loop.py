@@ -154,7 +154,10 @@ class HotLoop:
         if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
         for path in self.paths:
-            if not path.written.fits(variables, self.compiler.steps):
+            written = path.written
+            if not (path.entered and written.settled) and not written.guard.finds_gradients():
+                continue
+            if not written.fits(variables, self.compiler.steps):
                 continue
             if not path.verified:
                 if self._verify(path, variables):

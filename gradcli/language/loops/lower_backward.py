@@ -27,10 +27,10 @@ def write_backward(
     """Write the pass that begins with a gradient of the root's only output.
 
     Args:
-        text: what it is written to; it has variables for all that the nodes saved.
+        text: records it; it has values for all that the nodes saved.
         root: where the pass starts.
         seed: the gradient, an array.
-        since: the sequence number that the round began with: nodes made before are not its own.
+        since: the sequence number that the iteration began with: nodes made before are not its own.
 
     Returns:
         The gradient of each leaf that one reached.
@@ -38,28 +38,7 @@ def write_backward(
     Raises:
         GraphBreak: where the pass takes more than calls of rules.
     """
-    nodes = []
-    for node in reachable([root]):
-        if node.extra is not None:
-            raise GraphBreak("B06", "a node of the graph has hooks")
-        if type(node) is AccumulateGrad:
-            meta = node.variable.meta
-            if meta is not None and (meta.hooks or meta.accumulated_hooks):
-                raise GraphBreak("B06", "a leaf has hooks")
-        elif not hasattr(type(node), "op") or node.refuses:
-            raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
-        elif node.sequence_nr <= since:
-            raise GraphBreak(
-                "B06",
-                "the graph reaches back into an earlier iteration",
-                "detach() what one iteration hands to the next",
-            )
-        else:
-            nodes.append(node)
-    if len(nodes) > _LARGEST:
-        raise GraphBreak("B03", "the graph has too many nodes")
-    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
-    nodes.sort(key=lambda node: -node.sequence_nr)
+    nodes = _nodes_of(root, since)
     arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
     for node in nodes:
         outputs = [arrived.get((node, number)) for number in range(len(node.metadata))]
@@ -87,6 +66,33 @@ def write_backward(
         for (node, _), gradient in arrived.items()
         if isinstance(node, AccumulateGrad)
     }
+
+
+def _nodes_of(root: Node, since: int) -> list[Node]:
+    """The nodes of ops below a root, in the order in which the engine runs them."""
+    nodes = []
+    for node in reachable([root]):
+        if node.extra is not None:
+            raise GraphBreak("B06", "a node of the graph has hooks")
+        if type(node) is AccumulateGrad:
+            meta = node.variable.meta
+            if meta is not None and (meta.hooks or meta.accumulated_hooks):
+                raise GraphBreak("B06", "a leaf has hooks")
+        elif not hasattr(type(node), "op") or node.refuses:
+            raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
+        elif node.sequence_nr <= since:
+            raise GraphBreak(
+                "B06",
+                "the graph reaches back into an earlier iteration",
+                "detach() what one iteration hands to the next",
+            )
+        else:
+            nodes.append(node)
+    if len(nodes) > _LARGEST:
+        raise GraphBreak("B03", "the graph has too many nodes")
+    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
+    nodes.sort(key=lambda node: -node.sequence_nr)
+    return nodes
 
 
 def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:

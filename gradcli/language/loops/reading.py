@@ -9,10 +9,11 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.loops.callee import functions_in
 from gradcli.language.loops.compiled import Input
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
-from gradcli.language.loops.holes import Frame
+from gradcli.language.loops.holes import Drawn, Frame
 from gradcli.language.loops.locations import Attribute, Item, Location, OuterName, OwnName, read_op
 from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
@@ -21,6 +22,7 @@ from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, co
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.iteration import Iterator
 from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.nn.module import Module
@@ -43,6 +45,7 @@ class Reader:
         stored: what it binds or sets in places that outlive it, by place.
         grown: the lists that it appends to.
         carried: the places that are known to hold another value in every iteration.
+        generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
         broken: why recording ended, None while it goes on.
         side_exits: how many checks may send an iteration back to the interpreter.
@@ -65,9 +68,9 @@ class Reader:
         self.builder = IterationBuilder(self.state.defer_from)
         self.guard = Guard(self.state)
         self.outside = Outside(self.builder, self.guard)
-        self.gradients = Gradients(self.builder, self.outside)
-        self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.inputs: list[Input] = []
+        self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
+        self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
         self.found: dict[Any, Any] = {}
         self.optimizers: list[Optimizer] = []
@@ -79,6 +82,7 @@ class Reader:
         # What belongs to this iteration alone: variables of calls, lists that it made.
         self.local: dict[int, Any] = {}
         self.symbols: dict[Any, Symbol] = {}
+        self.generated: dict[Iterator, Drawn] = {}
         self._bodies: dict[Function, Run] = {}
         self._bound: dict[str, Any] | None = None
         self._returned: Any = None
@@ -154,6 +158,11 @@ class Reader:
     def is_lost(self, value: Any) -> bool:
         """Whether a value is a symbol that its number would not tell."""
         return is_symbolic(value) and not (type(value) is Symbol and type(value.now) is float)
+
+    def generated_in(self, given: Sequence[Any]) -> list[Drawn]:
+        """The generator expressions among some arguments."""
+        found = [self.generated.get(each) for each in given if type(each) is Iterator]
+        return [each for each in found if each is not None]
 
     def walk_methods(self, cls: Any) -> None:
         """Walk the bodies of a class's functions whenever they are called in this iteration."""
@@ -350,10 +359,12 @@ class Reader:
 
     def rely_on(self, values: Any) -> None:
         """Rely on what is in a list or dict from outside."""
-        if type(values) in (list, dict) and id(values) not in self.local:
-            if any(values is each for each in self.grown):
-                self.refuse("a list is gone through that the iteration appends to")
-            self.guard.rely_on_contents(values)
+        if type(values) not in (list, dict) or id(values) in self.local:
+            return
+        places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
+        if any(values is each for each in (*self.grown, *[place.owner for place in places])):
+            self.refuse("a list or dict is gone through that the iteration changes")
+        self.guard.rely_on_contents(values)
 
     def rely_on_module(self, module: Module) -> None:
         """Rely on what a module holds, and walk the functions of the program in it."""
@@ -400,19 +411,6 @@ class Reader:
     def block(self, body: Sequence[Statement], frame: Frame) -> Any:
         """Run statements in a row."""
         raise NotImplementedError
-
-
-def functions_in(value: Any) -> list[Function]:
-    """The functions of the program that a value calls when it is called."""
-    if type(value) is Function:
-        return [value]
-    if type(value) is Property:
-        return functions_in(value.fget)
-    for name in ("function", "func"):
-        if name in getattr(type(value), "__slots__", ()):
-            return functions_in(getattr(value, name))
-    cells = getattr(value, "__closure__", None) or ()
-    return [each.cell_contents for each in cells if type(each.cell_contents) is Function]
 
 
 def _hooks_of(module: Module) -> Callable[[], list[Any]]:

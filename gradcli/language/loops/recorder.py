@@ -270,7 +270,7 @@ class Recorder(Listener):
         if not builder.knows(array):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
         target, new = builder.value_of(array), builder.of(result)
-        if not builder.is_constant(target):
+        if not self._is_kept(target):
             if result.grad_fn is not None:
                 raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
             self._replace(tensor, new)
@@ -295,7 +295,7 @@ class Recorder(Listener):
             new = number.value
         elif not is_setting(new) and (isinstance(new, np.ndarray) or builder.knows(new)):
             new = builder.value_of(new)
-        if not builder.is_constant(target):
+        if not self._is_kept(target):
             if isinstance(new, Value) and new.array is not None and new.array.shape == array.shape:
                 self._replace(tensor, new)
                 return
@@ -306,6 +306,10 @@ class Recorder(Listener):
         self.outside.announce_write(target)
         builder.effect(np.copyto, [target, new], writes=[target])
         self._count(tensor, target)
+
+    def _is_kept(self, target: Value) -> bool:
+        """Whether the memory of a value outlives the iteration, so that writes to it count."""
+        return self.builder.is_constant(target) or target in self.gradients.loaded
 
     def _replace(self, tensor: Tensor, new: Value) -> None:
         """A tensor that the iteration made has another value from here on."""
@@ -335,6 +339,13 @@ class Recorder(Listener):
     def _count(self, tensor: Tensor, target: Value) -> None:
         """Record that the version goes up, where the program can see it."""
         known = self.outside.guard.tensors
+        if target in self.gradients.loaded:
+            leaf = next(
+                each for each in self.gradients.outside.guard.gradients if each.grad is tensor
+            )
+            self.gradients.share(leaf)
+            self.gradients.count_write(leaf, tensor, target)
+            return
         for each in known:
             if each.storage is not None and each.storage is tensor.storage:
                 self.outside.count_writes(self.outside.storage(each), 1)

@@ -20,7 +20,7 @@ from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value
 
 NUMBERS = (int, float, bool)
 
-_SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, range)
+SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, range)
 """What calls with tensors may be given beside them: it stays what it is."""
 
 _CHANGED = "what it reads was changed earlier in the iteration"
@@ -346,7 +346,7 @@ class IterationBuilder(TraceBuilder):
             return kind([self.placed(each, operands) for each in self.parts_of(value)])
         if kind is slice:
             return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
-        if not isinstance(value, _SETTINGS):
+        if not isinstance(value, SETTINGS):
             raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
         return value
 

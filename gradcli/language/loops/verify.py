@@ -31,10 +31,11 @@ class Effects:
         self.variables = variables
         memories = [memory for each in written.optimizers for memory in memories_of(each)]
         remembered = [value for memory in memories for value in memory.values()]
+        self.gradients = [leaf.grad for leaf in written.leaves]
         self.tensors = written.updated + [each for each in remembered if type(each) is Tensor]
+        self.tensors += [each for each in self.gradients if each is not None]
         self.memories = [(memory, dict(memory)) for memory in memories]
         self.arrays = [(each.array, each.array.copy(), each.version) for each in self.tensors]
-        self.gradients = [leaf.grad for leaf in written.leaves]
         self.values = [self._read(each) for each in written.counted]
         self.lengths = [len(values) for values in written.grown]
         self.objects = [(each, _parts_of(each)) for each in written.called]

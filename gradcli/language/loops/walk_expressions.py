@@ -14,7 +14,7 @@ from gradcli.language.compiler.operations import end_of_step
 from gradcli.language.limits import enter_host_call, too_many_steps
 from gradcli.language.loops.calls import call
 from gradcli.language.loops.guards import is_same_value
-from gradcli.language.loops.holes import HOLES, Frame, hole, numbered
+from gradcli.language.loops.holes import HOLES, Drawn, Frame, hole, numbered
 from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
 from gradcli.language.objects.iteration import drawing
 from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS
@@ -314,6 +314,7 @@ def _formatted(walk: Capture, node: tree.FormattedString, frame: Frame) -> Any:
         return walk.evaluate(holes, operands)
     for each in operands:
         walk.rely_on(each)
+        walk.check_shown(each)
     now = walk.unheard(holes, operands)
     write = walk.compiler.expression(holes, HOLES)
     return walk.computed(lambda *given: write(numbered(given)), operands, now)
@@ -364,8 +365,11 @@ def _comprehension(walk: Capture, node: tree.Comprehension, frame: Frame) -> Any
     walk.local[id(inside)] = inside
     rounds = _inner(walk, node.clauses, 0, Frame(inner, inside), walk.items(first))
     if node.kind == "generator":
-        source = _drawn(walk, rounds, node.element)
-        return drawing("generator", source, concrete(first))
+        drawn = Drawn()
+        source = _drawn(walk, rounds, node.element, drawn)
+        iterator = drawing("generator", source, concrete(first))
+        walk.generated[iterator] = drawn
+        return iterator
     if node.kind == "list":
         found = [walk.value(node.element, each) for each in rounds]
         return made_list(walk, found)
@@ -407,7 +411,7 @@ def _inner(
 
 
 def _drawn(
-    walk: Capture, rounds: HostIterator[Frame], element: Expression
+    walk: Capture, rounds: HostIterator[Frame], element: Expression, drawn: Drawn
 ) -> Generator[Any, None, None]:
     while True:
         enter_host_call(walk.steps)
@@ -417,11 +421,9 @@ def _drawn(
             return
         finally:
             walk.steps.nested -= 1
-        if is_symbolic(value):
-            walk.refuse(
-                "numbers that vary come out of a generator expression",
-                "a list comprehension: `sum([…])`",
-            )
+        if walk.is_lost(value) and not drawn.wanted:
+            walk.refuse("integers or strings that vary come out of a generator expression")
+        drawn.values.append(value)
         yield concrete(value)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from gradcli.autograd.modes import GradMode
+from gradcli.autograd.modes import EnableGrad, NoGrad, SetGradEnabled
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import tree
 from gradcli.language.compiler.handling import within
@@ -160,7 +160,7 @@ def _within(
 ) -> Run:
     def enter(variables: Variables) -> Any:
         value = concrete(walk.value(context, frame))
-        if not isinstance(value, GradMode):
+        if type(value) not in (NoGrad, EnableGrad, SetGradEnabled):
             walk.refuse("a context other than a grad mode", span=context.span)
         return value
 
