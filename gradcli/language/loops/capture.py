@@ -87,6 +87,14 @@ class Capture(Reader):
         values = {str(number): concrete(each) for number, each in enumerate(operands)}
         return self.compiler.expression(node, HOLES)(values)
 
+    def made_list(self, values: list[Any]) -> list[Any]:
+        """A list that the iteration makes."""
+        made = [concrete(each) for each in values]
+        self.local[id(made)] = made
+        if any(map(self.is_lost, values)):
+            self.builder.know_list(made, values)
+        return made
+
     def check_shown(self, value: Any) -> None:
         """End recording where an object is written out: what it shows may change."""
         kind = type(value)

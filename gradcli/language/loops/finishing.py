@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,9 +109,14 @@ def _has(leaf: Tensor, gradient: Tensor) -> bool:
 
 
 def _check_looks(walk: Capture, updated: list[Tensor]) -> None:
-    looked_at = [each for one in walk.guard.checks for each in one.inputs if not is_setting(each)]
-    if any(np.may_share_memory(t.array, each) for t in updated for each in looked_at):
+    if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
         raise GraphBreak("B05", "a check reads what the iteration writes to")
+
+
+def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
+    """Whether what is written to lies where something is looked at."""
+    arrays = [each for each in looked_at if not is_setting(each)]
+    return any(np.may_share_memory(t.array, each) for t in updated for each in arrays)
 
 
 def _store(walk: Capture) -> tuple[list[Named], list[Location]]:

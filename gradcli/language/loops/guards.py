@@ -112,17 +112,23 @@ class Guard:
         return _modes(self.state) == self.modes
 
     def finds_gradients(self) -> bool:
-        """Whether the leaves that had gradients when the iteration was captured have some now, and
-        no others.
+        """Whether the leaves that had gradients when the iteration was captured have some now, the
+        same ones where they are written to, and no other leaves have any.
         """
-        return all((leaf.grad is not None) is had for leaf, had in self.gradients.items())
+        return all((leaf.grad is not None) is had for leaf, had in self.gradients.items()) and all(
+            leaf.grad is gradient for leaf, gradient in self.lasting.items()
+        )
+
+    def replaced(self) -> set[Any]:
+        """What is known of the leaves that have another gradient than they had."""
+        leaves = [leaf for leaf, gradient in self.lasting.items() if leaf.grad is not gradient]
+        return {("gradient", id(leaf)) for leaf in leaves if leaf.grad is not None}
 
     def changed(self, variables: Variables) -> set[Any]:
         """Where values are kept that are no longer what they were."""
         values = self.values.items()
         found = {key for key, (read, value) in values if not _reads(read, variables, value)}
-        replaced = [leaf for leaf, gradient in self.lasting.items() if leaf.grad is not gradient]
-        return found | {("gradient", id(leaf)) for leaf in replaced if leaf.grad is not None}
+        return found | self.replaced()
 
 
 _ANY = object()

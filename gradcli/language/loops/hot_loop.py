@@ -10,8 +10,9 @@ from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
 from gradcli.language.loops.compiled import Arrays, SideExit, Written
-from gradcli.language.loops.finishing import NotSettled, finish
+from gradcli.language.loops.finishing import NotSettled, finish, overlap
 from gradcli.language.loops.guards import is_ordinary
+from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
 from gradcli.language.tree.scopes import Scope, Variables
@@ -50,27 +51,35 @@ class Path:
     Attributes:
         written: the compiled iteration.
         stored: the places that it leaves values in.
+        changed: the lists and dicts that it changes, by their ids.
         found: those that it takes for constant.
         verified: whether it was found to do what the interpreter does.
         served: how many iterations it has run.
         entered: whether nothing has run since that it does not know of.
     """
 
-    __slots__ = ("entered", "found", "served", "stored", "verified", "written")
+    __slots__ = ("changed", "entered", "found", "served", "stored", "verified", "written")
 
     def __init__(self, written: Written, walk: Capture) -> None:
         self.written = written
         self.stored = set(walk.stored)
-        self.found = set(walk.found)
+        self.found = {*walk.found, *walk.guard.values}
+        places = [place for place, _ in walk.stored.values()]
+        owners = [place.owner for place in places if isinstance(place, Item)]
+        self.changed = {id(each) for each in (*walk.grown, *owners)}
         self.verified = False
         self.served = 0
         self.entered = False
 
     def disturbs(self, other: Path) -> bool:
-        """Whether this path changes what the other takes for constant, or leaves it unseen where
-        the other reads it.
+        """Whether this path changes a list, a dict or a checked tensor that the other takes for
+        constant.
         """
-        return bool(self.stored & other.found)
+        guard = other.written.guard
+        if self.changed & guard.contents.keys():
+            return True
+        looked_at = [each for check in guard.checks for each in check.inputs]
+        return overlap(self.written.updated, looked_at)
 
 
 class HotLoop:
@@ -153,9 +162,13 @@ class HotLoop:
             return self._interpret(variables)
         if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
-        for path in self.paths:
+        for path in list(self.paths):
             written = path.written
             if not (path.entered and written.settled) and not written.guard.finds_gradients():
+                replaced = written.guard.replaced()
+                if replaced:
+                    self.carried |= replaced
+                    self.paths.remove(path)
                 continue
             if not written.fits(variables, self.compiler.steps):
                 continue
@@ -293,9 +306,8 @@ class HotLoop:
         kept = []
         for other in self.paths:
             both = (path.stored & other.found) | (other.stored & path.found)
-            if both:
-                self.carried |= both
-            else:
+            self.carried |= both
+            if not (both or path.disturbs(other) or other.disturbs(path)):
                 kept.append(other)
         if len(kept) < len(self.paths):
             self.attempts -= 1

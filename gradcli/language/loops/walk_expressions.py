@@ -249,7 +249,7 @@ def _tuple(walk: Capture, node: tree.Tuple, frame: Frame) -> Any:
 def _list(walk: Capture, node: tree.List, frame: Frame) -> Any:
     if any(isinstance(each, tree.Starred) for each in node.elements):
         return _starred(walk, node, frame)
-    return made_list(walk, [walk.value(each, frame) for each in node.elements])
+    return walk.made_list([walk.value(each, frame) for each in node.elements])
 
 
 def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
@@ -272,15 +272,6 @@ def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
         walk.constant(each) if not is_symbolic(each) else None
     walk.local[id(value)] = value
     return value
-
-
-def made_list(walk: Capture, values: list[Any]) -> list[Any]:
-    """A list that the iteration makes."""
-    made = [concrete(each) for each in values]
-    walk.local[id(made)] = made
-    if any(map(walk.is_lost, values)):
-        walk.builder.know_list(made, values)
-    return made
 
 
 def _dict(walk: Capture, node: tree.Dict, frame: Frame) -> Any:
@@ -372,7 +363,7 @@ def _comprehension(walk: Capture, node: tree.Comprehension, frame: Frame) -> Any
         return iterator
     if node.kind == "list":
         found = [walk.value(node.element, each) for each in rounds]
-        return made_list(walk, found)
+        return walk.made_list(found)
     collected: dict[Any, Any] = {}
     for each in rounds:
         at = walk.value(node.element, each)
