@@ -240,7 +240,7 @@ for n in range(6):
     b.grad = None
 print(i)
 """,
-        2,
+        1,
     ),
     "gradients cleared at the beginning": (
         """

@@ -20,7 +20,17 @@ def explained(loops: Sequence[HotLoop], style: Style = PLAIN) -> str:
     """
     if not loops:
         return "no loop ran often enough to be compiled"
+    compiled = [loop for loop in loops if loop.compiled_count]
+    loops = [loop for loop in loops if not any(_is_inside(loop, each) for each in compiled)]
     return "\n".join([line for loop in loops for line in _explained(loop, style)])
+
+
+def _is_inside(loop: HotLoop, other: HotLoop) -> bool:
+    """Whether a loop is part of another one, and runs in its compiled iterations."""
+    inner, outer = loop.node.span, other.node.span
+    if inner.source is not outer.source or loop is other or loop.compiled_count:
+        return False
+    return outer.start <= inner.start and inner.end <= outer.end
 
 
 def _explained(loop: HotLoop, style: Style) -> list[str]:

@@ -17,6 +17,7 @@ TITLES = {
     "B07": "too many paths through the body",
     "B08": "values that change too often",
     "B09": "a compiled iteration that did something else",
+    "B10": "nothing to gain",
 }
 """The kinds of breaks, by their code."""
 

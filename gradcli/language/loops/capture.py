@@ -59,6 +59,13 @@ class Capture(Reader):
                 function.body = own
         return concrete(signal)
 
+    def computes(self) -> bool:
+        """Whether the iteration does anything with tensors, which is what compiled code does in
+        less time.
+        """
+        instructions = self.builder.trace.instructions
+        return any(value.array is not None for each in instructions for value in each.made)
+
     def block(self, body: Sequence[Statement], frame: Frame) -> Any:
         """Run statements in a row."""
         for node in body:

@@ -134,7 +134,9 @@ class HotLoop:
         if self.compiler.interpreter.followed is not None:
             return None
         if self.refused:
-            return self._run_refused, self._show
+            if length is not None:
+                self.interpreted_count += length()
+            return None
         if length is None or length() < _SHORT:
             self.plan = self.plan._replace(leaves=True)
             self._check(variables)
@@ -145,20 +147,22 @@ class HotLoop:
         def run(variables: Variables) -> Any:
             nonlocal number
             number += 1
+            if self.refused and self.left is None:
+                self.interpreted_count += 1
+                return self.body(variables)
             return self._run_iteration(variables, number >= length())
 
         return run, self._show
-
-    def _run_refused(self, variables: Variables) -> Any:
-        self.interpreted_count += 1
-        return self.body(variables)
 
     def _run_iteration(self, variables: Variables, last: bool = False) -> Any:
         """Run one iteration, in whichever way; the last one of a loop whose length is known is
         interpreted. Returns the signal that it ended with.
         """
+        if self.refused and self.left is None:
+            self.interpreted_count += 1
+            return self.body(variables)
         early = self.interpreted < HOT_AFTER and self.seconds < HOT_SECONDS
-        if last or self.refused or (early and not self.paths):
+        if last or (early and not self.paths):
             return self._interpret(variables)
         if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
@@ -279,6 +283,9 @@ class HotLoop:
         walk = Capture(self.compiler, self.scope, self.plan, variables, set(self.carried))
         signal = walk.run(self.node.body)
         found = walk.broken
+        if found is None and not walk.computes():
+            found = GraphBreak("B10", "the loop computes nothing with tensors", span=self.node.span)
+            self.attempts = 1
         if found is None and signal in (None, CONTINUE):
             try:
                 self._add(Path(finish(walk, before - steps.left), walk))

@@ -249,11 +249,8 @@ class Reader:
         if self.builder.has(tensor):
             return
         if tensor.requires_grad:
-            raise GraphBreak(
-                "B06",
-                "a tensor that requires grad is another one in every iteration",
-                "change a leaf in place: `with torch.no_grad(): w -= lr * w.grad`",
-            )
+            reason = "a tensor that requires grad is another one in every iteration"
+            raise GraphBreak("B06", reason, _IN_PLACE)
         self.builder.load(op, operands, tensor.array)
         self.inputs.append(Input(read, kind_of(tensor.array)))
 
@@ -426,6 +423,11 @@ def described(value: Any) -> str:
     kind = type(value).__name__
     return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
 
+
+_IN_PLACE = (
+    "change a leaf in place, `with torch.no_grad(): w -= lr * w.grad`;"
+    " a loop over parameters is compiled with the loop around it"
+)
 
 _METADATA = frozenset(
     {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
