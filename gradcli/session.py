@@ -280,13 +280,13 @@ class Session:
             return Graph(tensor, None if recorder is None else recorder.constants)
 
 
-def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop | None:
-    """What compiles a loop's iterations, None for a loop that is always interpreted."""
-    from gradcli.language.loops.hot_loop import TracedLoop  # lazy: start-up
-    from gradcli.language.loops.loop_carried import admit  # lazy: start-up
+def _hot_loop(compiler: Compiler, loop: For | While, scope: Scope, body: Run) -> HotLoop:
+    """What may compile a loop's iterations."""
+    from gradcli.language.loops import hot_loop  # lazy: start-up
 
-    plan = admit(loop)
-    return None if plan is None else TracedLoop(compiler, plan, scope, body)
+    made = hot_loop.HotLoop(compiler, loop, scope, body)
+    compiler.interpreter.hot_loops.append(made)
+    return made
 
 
 def no_commands(command: Command) -> None:

@@ -161,6 +161,17 @@ def charge(parts: int) -> None:
         raise active.state.limits.too_many_steps()
 
 
+def computed(function: Any, *operands: Any) -> Any:
+    """The array that a function beside the ops gives for arrays and settings, and tell the recorder
+    of it. A function that draws random numbers takes them from the session's generator.
+    """
+    result = function(*operands)
+    recorder = active.state.recorder
+    if recorder is not None:
+        recorder.computed(function, operands, result)
+    return result
+
+
 def look(check: Any, *operands: Any) -> None:
     """Tell the recorder that something beside an op depended on values: a check that raised
     nothing, or, where that is None, the number that was taken out of an array.

@@ -10,8 +10,9 @@ from gradcli.autograd.node import reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.compiler import loops
-from gradcli.language.loops import hot_loop as traced
+from gradcli.language.loops import hot_loop as hot
 from gradcli.limits import Limits
+from tests.random_loops import random_loop
 from tests.random_training import random_training
 from tests.running import Outcome, run
 
@@ -177,7 +178,7 @@ for n in range(30):
     if n == 20:
         b = b.detach().requires_grad_()
 """,
-        3,
+        1,
     ),
     "numbers and lists": (
         """
@@ -226,7 +227,7 @@ for epoch in range(6):
             b.grad.zero_()
 print(batch, i)
 """,
-        1,
+        2,
     ),
     "a number that is bound twice": (
         """
@@ -239,7 +240,7 @@ for n in range(6):
     b.grad = None
 print(i)
 """,
-        0,
+        1,
     ),
     "gradients cleared at the beginning": (
         """
@@ -358,7 +359,7 @@ for n in range(9):
         p.grad = None
 print(index, noise, torch.rand(1))
 """,
-        0,
+        1,
     ),
     "data picked at random": (
         """
@@ -388,7 +389,7 @@ for n in range(9):
     w.grad = None
 print(made)
 """,
-        0,
+        1,
     ),
     "elements that values choose": (
         """
@@ -458,7 +459,7 @@ def train(count):
     return loss
 print(train(7), train(7))
 """,
-        2,
+        1,
     ),
     "an outer loop": (
         """
@@ -472,7 +473,7 @@ for epoch in range(3):
                 p.grad = None
     print(epoch, loss)
 """,
-        1,
+        2,
     ),
     "batches": (
         """
@@ -483,7 +484,7 @@ for batch in batches:
     for p in parameters:
         p.grad = None
 """,
-        0,
+        1,
     ),
     "a scalar's history": (
         """
@@ -495,7 +496,7 @@ for n in range(8):
     s.grad = None
     print(n, s, s._version) if n % 3 == 0 else None
 """,
-        0,
+        1,
     ),
     "hooks": (
         """
@@ -550,7 +551,7 @@ for n in range(20):
         f = lambda x: x.square().sum()
 print(loss)
 """,
-        3,
+        1,
     ),
     "a function with effects": (
         """
@@ -583,7 +584,7 @@ for n in range(7):
     b.grad = None
 print(loss, times.count)
 """,
-        0,
+        1,
     ),
     "layers and an optimizer": (
         """
@@ -685,7 +686,7 @@ for n in range(9):
     model.zero_grad()
 print(loss)
 """,
-        0,
+        1,
     ),
     "a module that remembers": (
         """
@@ -704,7 +705,7 @@ for n in range(9):
     b.grad = None
 print(loss, counting.count)
 """,
-        0,
+        1,
     ),
     "a class that changes": (
         """
@@ -790,7 +791,7 @@ for n in range(7):
     s.grad = None
 print(w._version)
 """,
-        0,
+        1,
     ),
     "numbers that come from shapes": (
         """
@@ -815,7 +816,7 @@ for n in range(7):
     b.grad = None
 print(count)
 """,
-        0,
+        1,
     ),
     "enumerated data": (
         """
@@ -934,7 +935,7 @@ for n in range(7):
     b.grad = None
 print(m)
 """,
-        0,
+        1,
     ),
     "the number of the round": (
         """
@@ -943,7 +944,7 @@ for n in range(7):
     loss.backward()
 print(b.grad)
 """,
-        0,
+        1,
     ),
     "a number that changes": (
         """
@@ -954,7 +955,7 @@ for n in range(7):
     b.grad = None
 print(lr, loss)
 """,
-        0,
+        1,
     ),
     "a leaf of another dtype": (
         """
@@ -1126,7 +1127,7 @@ def solve(enough):
             return n, loss
 print(solve(0.1), solve(0.001), solve(-1.))
 """,
-        3,
+        2,
     ),
     "the best so far": (
         """
@@ -1143,7 +1144,7 @@ for n in range(30):
             p.grad = None
 print(best, kept)
 """,
-        0,
+        1,
     ),
     "a departure that changes what is taken for constant": (
         """
@@ -1177,7 +1178,7 @@ while n < 30:
 else:
     print("ended", n, loss, loss.grad_fn, w.grad)
 """,
-        1,
+        2,
     ),
     "while the loss is large": (
         """
@@ -1395,7 +1396,7 @@ for n in range(9):
     s.grad = None
 print(loss)
 """,
-        0,
+        2,
     ),
     "randomness": (
         """
@@ -1406,7 +1407,7 @@ for n in range(7):
     b.grad = None
 print(loss)
 """,
-        0,
+        1,
     ),
     "dropout": (
         """
@@ -1418,7 +1419,7 @@ for n in range(7):
     s.grad = None
 print(loss)
 """,
-        0,
+        1,
     ),
 }
 
@@ -1487,21 +1488,23 @@ LOOKS = [
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds are traced as early as they can be."""
     monkeypatch.setattr(loops, "_MANY", 2)
-    monkeypatch.setattr(traced, "AFTER", 1)
+    monkeypatch.setattr(hot, "HOT_AFTER", 1)
 
 
 @pytest.fixture
 def written(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The rounds that were written and found to do the same."""
+    """The iterations that were compiled and found to do the same as interpreted ones."""
     found = []
-    compare = traced.TracedLoop._compare
+    verify = hot.HotLoop._verify
 
-    def listen(self: traced.TracedLoop, *args: Any) -> None:
-        compare(self, *args)
-        assert self.compared, "a written round differs from an ordinary one"
-        found.append(self.written)
+    def listen(self: hot.HotLoop, path: hot.Path, variables: Any) -> bool:
+        ran = verify(self, path, variables)
+        assert path.verified or not ran, "a compiled iteration differs from an interpreted one"
+        if path.verified:
+            found.append(path.written)
+        return ran
 
-    monkeypatch.setattr(traced.TracedLoop, "_compare", listen)
+    monkeypatch.setattr(hot.HotLoop, "_verify", listen)
     return found
 
 
@@ -1561,6 +1564,17 @@ def test_training_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     in_both_ways(random_training(seed), monkeypatch)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_loops_at_random(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_both_ways(random_loop(seed), monkeypatch)
+
+
+def test_most_loops_at_random_are_compiled(written: list[Any]) -> None:
+    for seed in range(60):
+        run(random_loop(seed))
+    assert len(written) > 30
+
+
 def test_most_random_training_is_written(written: list[Any]) -> None:
     for seed in range(60):
         run(random_training(seed))
@@ -1617,11 +1631,11 @@ def test_values_that_are_looked_at(
     assert outcome.error is None or outcome.error.code in ("E204", "E302")
 
 
-@pytest.mark.parametrize(("place", "count"), [("after", 1), ("before", 0)])
+@pytest.mark.parametrize(("place", "count"), [("after", 1), ("before", 1)])
 def test_a_check_and_an_effect(
     place: str, count: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A round that fails is run again, so nothing may have happened before a check."""
+    """An iteration that fails is run again, so a check stands ahead of all effects."""
     effect = "    with torch.no_grad():\n        w += 0.1\n"
     loss = "    loss = F.cross_entropy(x @ w.detach(), each)\n"
     body = effect + loss if place == "before" else loss + effect
@@ -1666,11 +1680,11 @@ except Exception as error:
     assert len(written) == 1
 
 
-@pytest.mark.parametrize(("rounds", "count"), [(9, 4), (80, 7)])
-def test_how_often_a_loop_is_traced(
-    rounds: int, count: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rounds", [9, 80])
+def test_how_often_a_loop_is_compiled(
+    rounds: int, written: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As often as it pays, and a few times more: each call has variables of its own."""
+    """Once: the compiled iteration is given the variables of each call."""
     program = f"""
 def train():
     for n in range({rounds}):
@@ -1684,7 +1698,7 @@ def train():
 print([train() for _ in range(7)])
 """
     in_both_ways(program, monkeypatch)
-    assert len(written) == count
+    assert len(written) == 1
 
 
 @pytest.mark.parametrize("head", ["for n in range(1000):", "n = 0\nwhile n < 1000:\n    n += 1"])

@@ -56,12 +56,14 @@ class Interpreter:
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
         steps: the iterations of loops and the calls that are left.
+        hot_loops: the loops that ran often.
         provenance: the value of every expression, None unless `record_provenance` was called.
     """
 
     __slots__ = (
         "compiler",
         "handled",
+        "hot_loops",
         "last_assigned",
         "make_hot_loop",
         "overrides",
@@ -78,6 +80,7 @@ class Interpreter:
         self.overrides: dict[str, Callable[[Any], Any]] = {}
         self.last_assigned: str | None = None
         self.handled: list[GradcliError] = []
+        self.hot_loops: list[Any] = []
         self.steps = state.steps
         self.provenance: Provenance | None = None
         self.make_hot_loop: MakeHotLoop | None = None

@@ -14,6 +14,10 @@ TITLES = {
     "B04": "an array that compiled code does not take",
     "B05": "a check of values that comes too late",
     "B06": "something that the trace has no instruction for",
+    "B07": "too many paths through the body",
+    "B08": "values that change too often",
+    "B09": "a compiled iteration that did something else",
+    "B10": "nothing to gain",
 }
 """The kinds of breaks, by their code."""
 

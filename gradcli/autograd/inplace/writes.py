@@ -227,6 +227,8 @@ def overwrite(tensor: Tensor, array: Any) -> None:
             f" {tuple(tensor.array.shape)}",
         ) from None
     storage.count_write()
+    if active.state.recorder is not None:
+        active.state.recorder.overwritten(tensor, array)
 
 
 def write(tensor: Tensor, result: Tensor) -> None:

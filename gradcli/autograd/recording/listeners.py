@@ -69,6 +69,16 @@ class Listener:
         if self.former is not None:
             self.former.write(tensor, result)
 
+    def overwritten(self, tensor: Any, array: Any) -> None:
+        """An array, or a number, that was written over a tensor's value."""
+        if self.former is not None:
+            self.former.overwritten(tensor, array)
+
+    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        """An array that a function beside the ops gave."""
+        if self.former is not None:
+            self.former.computed(function, operands, result)
+
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
         """Values that something beside an op depended on: a check that may raise, or, where that is
         None, the number that was taken out of an array.

@@ -116,6 +116,12 @@ class Recorder:
     def write(self, tensor: Tensor, result: Tensor) -> None:
         """A result that was written over a tensor's value."""
 
+    def overwritten(self, tensor: Tensor, array: Any) -> None:
+        """An array, or a number, that was written over a tensor's value."""
+
+    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        """An array that a function beside the ops gave."""
+
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
         """Values that something beside an op depended on, which no explanation asks for."""
 

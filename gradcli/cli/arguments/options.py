@@ -83,12 +83,14 @@ class Options:
         device: where inputs and new tensors are, None for the CPU.
         quiet: whether traces, warnings and notes are kept back.
         keep_going: whether further files run after one failed.
+        explain_loops: whether it is said what became of the loops that ran often.
         limits: how much a run may use.
     """
 
     __slots__ = (
         "device",
         "dtype",
+        "explain_loops",
         "format",
         "full",
         "inputs",
@@ -123,6 +125,7 @@ class Options:
         device: str | None = None,
         quiet: bool = False,
         keep_going: bool = False,
+        explain_loops: bool = False,
         limits: Limits | None = None,
     ) -> None:
         self.seed = seed
@@ -141,6 +144,7 @@ class Options:
         self.device = None if device == "cpu" else device
         self.quiet = quiet
         self.keep_going = keep_going
+        self.explain_loops = explain_loops
         self.limits = limits or Limits()
 
     @property

@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 @click.command("run")
 @with_options
 @click.option("--keep-going", is_flag=True, help="Run further files after one failed.")
+@click.option(
+    "--explain-loops",
+    is_flag=True,
+    help="Say which loops were compiled, and where and why the others were not.",
+)
 @click.argument("words", nargs=-1, metavar="FILE… [NAME=VALUE]…", shell_complete=values)
 def command(words: Sequence[str], **given: Any) -> int:
     """Run program files; `-` is standard input."""
@@ -149,6 +154,8 @@ def run_file(
         note_detachments(failure, run, known, arguments)
         terminal.error(failure)
         error = failure
+    if options.explain_loops:
+        terminal.explain_loops(run.session.interpreter.hot_loops)
     if run.bindings is not None:
         run.bindings.warn_unused(terminal, known if error is not None else ())
     return error

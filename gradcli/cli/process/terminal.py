@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, TextIO
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TextIO
 
 from gradcli.errors import GradcliError, Warned
 from gradcli.render.style import Style
+
+if TYPE_CHECKING:
+    from gradcli.language.loops.hot_loop import HotLoop
 
 ERROR_FORMATS = ("full", "short", "json")
 """The forms of errors, warnings and notes."""
@@ -96,6 +100,12 @@ class Terminal:
         """Say something beside the data."""
         if not self.quiet:
             self._report(self._forms().note(text, self.error_style))
+
+    def explain_loops(self, loops: Sequence[HotLoop]) -> None:
+        """Say what became of the loops that ran often."""
+        from gradcli.render.answers.hot_loops import explained  # lazy: start-up: few ask for it
+
+        self._report(explained(loops, self.error_style))
 
     def pass_on(self, text: str) -> None:
         """Put on standard error what another process would have put there."""

@@ -110,10 +110,7 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
     count = len(stores)
 
     def store_each(variables: Variables, value: Any) -> None:
-        state.place = span
-        parts = list(islice(_parts(value), count + 1))
-        if len(parts) != count:
-            raise _wrong_number(count, len(parts))
+        parts = unpacked(state, target, value)
         for store, part in zip(stores, parts, strict=True):
             store(variables, part)
 
@@ -132,6 +129,16 @@ def _unpacking(c: Compiler, target: tree.Tuple | tree.List, scope: Scope, assign
             store(variables, part)
 
     return store_each if star < 0 else store_with_star
+
+
+def unpacked(state: State, target: tree.Tuple | tree.List, value: Any) -> list[Any]:
+    """The parts of a value for the elements of a target without a star."""
+    count = len(target.elements)
+    state.place = target.span
+    parts = list(islice(_parts(value), count + 1))
+    if len(parts) != count:
+        raise _wrong_number(count, len(parts))
+    return parts
 
 
 def _parts(value: Any) -> Any:

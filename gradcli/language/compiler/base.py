@@ -110,10 +110,10 @@ class Compiler:
         finally:
             self.loop = outer
 
-    def traced_loop(
+    def hot_loop(
         self, loop: tree.For | tree.While, scope: Scope, body: Run
     ) -> Callable[[], HotLoop | None]:
-        """What finds out, when it is first asked, whether a loop's iterations may be compiled."""
+        """What gives, once a loop is hot, what may compile its iterations."""
 
         @cache
         def find() -> HotLoop | None:

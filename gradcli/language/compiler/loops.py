@@ -16,13 +16,13 @@ from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree.scopes import Scope, Variables
 
 _COUNTED = frozenset({range, list, tuple})
-"""What a loop goes through whose rounds are known to be the last or not."""
+"""What a loop goes through whose iterations are known to be the last or not."""
 
 _DRAWING = frozenset({"enumerate", "zip"})
 """What draws from such values as long as they all last."""
 
 _MANY = 100
-"""Rounds of a loop, as often as it runs, from which on tracing one may be worth its while."""
+"""Iterations of a loop, as often as it runs, from which on it is hot: compiling one may pay."""
 
 
 @compiles(tree.For)
@@ -35,24 +35,30 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     direct = node.target.name if is_direct(node.target, scope) else None
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
-    begin_traced = _beginning(c, node, scope, body)
+    begin_hot = _beginning(c, node, scope, body)
     count = _counting(c, node.iterable, scope)
-    rounds = 0
+    iterations = 0
 
-    def begin(variables: Variables, values: Any) -> Rounds:
-        """What runs the rounds over some values, and what comes after the last."""
-        nonlocal rounds
+    def begin(variables: Variables, values: Any) -> Iterations:
+        """What runs the iterations over some values, and what comes after the last."""
+        nonlocal iterations
         length = count(variables, values)
-        if length is None:
-            return body, _nothing
-        rounds += length()
-        return begin_traced(variables, length) if rounds > _MANY else (body, _nothing)
+        if length is not None:
+            iterations += length()
+        elif iterations <= _MANY:
+            return count_iterations, _nothing
+        return begin_hot(variables, length) if iterations > _MANY else (body, _nothing)
 
-    # The place is set at the end of a round too: the next value may fail to come.
+    def count_iterations(variables: Variables) -> Any:
+        nonlocal iterations
+        iterations += 1
+        return body(variables)
+
+    # The place is set at the end of an iteration too: the next value may fail to come.
     def run(variables: Variables) -> Any:
         values = iterable(variables)
         state.place = span
-        run_round, leave = begin(variables, values)
+        run_iteration, leave = begin(variables, values)
         try:
             for value in iterate(values):
                 steps.left -= 1
@@ -62,7 +68,7 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
                     store(variables, value)
                 else:
                     variables[direct] = value
-                ended = run_round(variables)
+                ended = run_iteration(variables)
                 if ended is not None:
                     if ended is BREAK:
                         return None
@@ -76,27 +82,27 @@ def for_statement(c: Compiler, node: tree.For, scope: Scope) -> Run:
     return run
 
 
-Rounds = tuple[Run, Callable[[Variables], None]]
-"""What runs the rounds of a loop, and what is called when it has ended, in whichever way."""
+Iterations = tuple[Run, Callable[[Variables], None]]
+"""What runs the iterations of a loop, and what is called when it has ended, in whichever way."""
 
 
 def _nothing(variables: Variables) -> None:
-    """There is nothing to do after the last round."""
+    """There is nothing to do after the last iteration."""
 
 
 Length = Callable[[], int]
-"""How many rounds a loop has, as far as is known now."""
+"""How many iterations a loop has, as far as is known now."""
 
 
 def _beginning(
     c: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
-) -> Callable[[Variables, Length | None], Rounds]:
-    """What begins a loop whose rounds may be traced."""
-    traced = c.traced_loop(node, scope, body)
+) -> Callable[[Variables, Length | None], Iterations]:
+    """What begins a loop that is hot."""
+    hot_loop = c.hot_loop(node, scope, body)
 
-    def begin(variables: Variables, length: Length | None) -> Rounds:
-        loop = traced()
-        begun = None if loop is None else loop.begin(variables, length)
+    def begin(variables: Variables, length: Length | None) -> Iterations:
+        found = hot_loop()
+        begun = None if found is None else found.begin(variables, length)
         return begun or (body, _nothing)
 
     return begin
@@ -105,7 +111,7 @@ def _beginning(
 def _counting(
     c: Compiler, iterable: tree.Expression, scope: Scope
 ) -> Callable[[Variables, Any], Length | None]:
-    """What finds how many rounds a loop over some values has; None for those that do not tell."""
+    """What finds how many iterations a loop over values has; None for those that do not tell."""
     drawn: list[Evaluate] = []
     if isinstance(iterable, tree.Call) and iterable.function.span.text in _DRAWING:
         given = [argument.value for argument in iterable.arguments]
@@ -132,13 +138,13 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
     test = c.expression(node.test, scope)
     body = c.loop_body(node, scope)
     orelse = c.block(node.orelse, scope)
-    begin_traced = _beginning(c, node, scope, body)
-    ordinary: Rounds = body, _nothing
-    rounds = 0
+    begin_hot = _beginning(c, node, scope, body)
+    iterations = 0
 
     def run(variables: Variables) -> Any:
-        nonlocal rounds
-        run_round, leave = ordinary
+        nonlocal iterations
+        run_iteration: Run = body
+        leave: Callable[[Variables], None] = _nothing
         waits = True
         try:
             while True:
@@ -150,11 +156,11 @@ def while_statement(c: Compiler, node: tree.While, scope: Scope) -> Run:
                 if steps.left < 0:
                     raise too_many_steps()
                 if waits:
-                    rounds += 1
-                    if rounds > _MANY:
+                    iterations += 1
+                    if iterations > _MANY:
                         waits = False
-                        run_round, leave = begin_traced(variables, None)
-                ended = run_round(variables)
+                        run_iteration, leave = begin_hot(variables, None)
+                ended = run_iteration(variables)
                 if ended is not None:
                     if ended is BREAK:
                         return None

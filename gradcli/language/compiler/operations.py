@@ -236,7 +236,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
             HOST_OPERATORS[symbol],
             c.expression(operand, scope),
             operand,
-            Span(source, start, _end(source.text, operand.span.end, node.span.end)),
+            Span(source, start, end_of_step(source.text, operand.span.end, node.span.end)),
         )
         for symbol, operand in node.rest
     ]
@@ -259,7 +259,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
     return run
 
 
-def _end(text: str, end: int, limit: int) -> int:
+def end_of_step(text: str, end: int, limit: int) -> int:
     """The end of an operand with the brackets that close right after it."""
     at = end
     while at < limit and text[at] in ") \n":

@@ -107,7 +107,7 @@ class Function:
                 variables = dict(zip(names, args, strict=True))
                 variables[PARENT] = self.parent
         else:
-            variables = self._bind(args, kwargs)
+            variables = self.bind(args, kwargs)
         steps = self.steps
         steps.left -= 1
         if steps.left < 0:
@@ -134,7 +134,7 @@ class Function:
         """The arguments of a call in the order of the positional parameters, defaults included;
         raises E201 for arguments that do not fit.
         """
-        bound = self._bind(args, kwargs)
+        bound = self.bind(args, kwargs)
         signature = self.signature
         rest = bound[signature.rest] if signature.rest else ()
         return (*[bound[name] for name in signature.positional], *rest)
@@ -155,7 +155,7 @@ class Function:
             raise self._unknown_keyword(name)
         return tuple(placed)
 
-    def _bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables:
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Variables:
         """The variables that a call starts with."""
         signature = self.signature
         positional = signature.positional

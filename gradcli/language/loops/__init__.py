@@ -1,27 +1,33 @@
-"""Rounds of a loop, traced once and written out as straight-line Python.
+"""Loops whose iterations are compiled, by what one of them was seen to do.
 
-A training loop runs the same operations on arrays of the same shapes in every round, and of the
-tensors and nodes that it makes only those of the last round are ever seen. So after some ordinary
-rounds one is traced: it runs as always, and its operations are noted with the arrays they work on.
-From them a trace (`gradcli.trace`) is built, and a function generated that does to the parameters
-what a round does, with the same forward functions and the same derivative rules in the same order,
-and makes no tensors and no nodes. Before it is used it is compared with an ordinary round, bit for
-bit. Whatever could be looked at is there when it could be: the last round, and those that do more
-than others, are ordinary ones. Where that shows only inside a round, by an `if` or a check of
-values, the function finds out before it has any effect, and the round is run again in the ordinary
-way.
+A training loop runs the same operations on arrays of the same shapes in every iteration, and of the
+tensors and nodes that it makes only those of the last one are ever seen. So a hot loop is captured:
+one iteration is walked through the program's own syntax, into the functions, methods and modules
+that it calls, while a recorder hears the ops, writes, draws and backward passes. What comes of it
+is a trace of instructions with their effects: numbers that vary are values of the trace, tests are
+checks with a side exit, and everything that was taken for constant is guarded. The trace becomes
+straight-line Python that makes no tensors and no nodes, with the same forward functions and
+derivative rules in the same order. Before it serves, it is compared with an interpreted iteration,
+bit for bit. What may end a compiled iteration in its middle stands ahead of all its effects, so
+that the interpreter can run it again; what cannot be recorded ends in a GraphBreak, with its place
+and reason (`gradcli run --explain-loops`).
 
-    expressions     what only computes
-    admission       which loops may be traced: what their syntax alone tells
-    operations      the operations of a statement as such text
-    derivative      a backward pass
-    gradients       what happens to `.grad`
-    numbers         what is added up or collected
-    optimizers      `step()` and `zero_grad()`
-    modules         which modules only compute
-    watch, guard    what a round takes for constant, and whether it still is
-    trace           runs a round and writes it
-    written         what a trace leaves
-    effects         what a round changes, to compare two ways of running it
-    loop            decides which rounds of a loop are ordinary
+    loop             a hot loop: which iterations are interpreted, captured, compiled
+    admission        what the syntax tells: the names that a loop binds
+    watch            the walk of an iteration
+    reading          what it reads of the program around it, and relies on
+    walk_statements, walk_expressions, holes
+                     the syntax
+    calls, callee, engine_calls, builtin_calls, host_calls
+                     what each kind of call comes to
+    trace            the recorder
+    symbols          the trace while it is built, and the numbers that vary
+    outside          tensors from outside
+    gradients, derivative, optimizers
+                     `.grad`, backward passes, steps
+    locations        where values are kept from one iteration to the next
+    guard            what a compiled iteration relies on
+    finishing        from a captured iteration to a compiled one
+    written          the compiled iteration
+    effects          what an iteration changes, to compare two ways of running it
 """

@@ -1,280 +1,330 @@
-"""What a trace sees of the program around the round: names, functions, and tensors from outside."""
+"""Capture: runs one iteration of a loop and records it.
+
+The program's own syntax is walked, into the functions, methods and modules that it calls. What an
+expression gives comes from the closure that the interpreter would run, over operands that the walk
+has found; so values, errors and places are the interpreter's. Meanwhile ops, writes and draws are
+heard by the recorder, and the walk records what is not the engine's: numbers, tests, names,
+attributes, lists. Values from outside are guarded; a test becomes a check with a side exit. When
+something cannot be recorded, the rest of the iteration runs in the interpreter.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from collections.abc import Iterator as HostIterator
+from typing import TYPE_CHECKING, Any
 
-from gradcli.arrays.dtypes import DType
-from gradcli.arrays.fusion.write_barrier import before_write
-from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language import tree
-from gradcli.language.compiler.names import is_direct
-from gradcli.language.functions.calls import Function
-from gradcli.language.library import namespace
-from gradcli.language.loops.expressions import PURE, is_of, is_pure_body, parts
-from gradcli.language.loops.guards import Guard
-from gradcli.language.loops.loop_carried import Admitted
-from gradcli.language.loops.modules import forward_functions, members_of, method_of, tensors_of
-from gradcli.language.loops.optimizers import check_optimizer, parts_of
-from gradcli.language.objects.attributes import Module as Namespace
-from gradcli.language.tree.base import Expression
-from gradcli.language.tree.scopes import Scope, Variables, target_names
+from gradcli.language.compiler.assignment import unpacked
+from gradcli.language.compiler.names import name_store
+from gradcli.language.loops.compiled import SideExit
+from gradcli.language.loops.holes import HOLES, Frame
+from gradcli.language.loops.locations import Attribute, Item
+from gradcli.language.loops.reading import Reader, described
+from gradcli.language.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
+from gradcli.language.loops.walk_expressions import EXPRESSIONS
+from gradcli.language.loops.walk_statements import STATEMENTS
+from gradcli.language.objects.attributes import set_attribute
+from gradcli.language.objects.descriptors import Property
+from gradcli.language.objects.iteration import Iterator, iterate
+from gradcli.language.objects.subscripts import set_item
+from gradcli.language.tree.base import Expression, Statement
 from gradcli.nn.module import Module
-from gradcli.trace.builder import TraceBuilder
-from gradcli.trace.graph_break import GraphBreak
+from gradcli.nn.traversal import Walk as ModuleWalk
 from gradcli.trace.ir import Inline, Value
 
 if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler
-
-_PLAIN = frozenset({bool, int, float, str, type(None), Namespace, DType})
-"""Types of what operations may be given beside tensors."""
-
-COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
-"""The version of a storage goes up."""
+    pass
 
 
-class Inside(NamedTuple):
-    """A function of the program whose body is watched.
-
-    Attributes:
-        scope: the names that are its own.
-        receiver: the name of what a method is called on, "" for another function.
-        instance: that module.
-    """
-
-    scope: Scope
-    receiver: str
-    instance: Module | None
+_IF = Inline("if {0}: raise {1}", "exit_if")
+_UNLESS = Inline("if not {0}: raise {1}", "exit_unless")
+_ITEM = Inline("{0}.item()", "item")
 
 
-class Watch:
-    """Finds what a round reads from outside: the guard watches it, and the text has a variable for
-    each tensor.
+class Capture(Reader):
+    """Walks one iteration."""
 
-    Attributes:
-        bound: the names that the round binds.
-        rebound: those of them that it gives other values.
-        given: the names of what it is given.
-        made: the arrays of the tensors that the round made so far, by the names that it gave them.
-        inputs: the tensors that it was given by other names, which may be others in the next round.
-        numbers: the names of numbers that are the same ones in every round.
-    """
+    def run(self, body: Sequence[Statement]) -> Any:
+        """Run the body of the loop once; returns the signal that it ended with."""
+        self.recorder.install()
+        try:
+            for name in self.plan.targets:
+                self._expect(name)
+            signal = self.block(body, self.frame)
+        finally:
+            self.recorder.remove()
+            for function, own in self._bodies.items():
+                function.body = own
+        return concrete(signal)
 
-    def __init__(
-        self,
-        compiler: Compiler,
-        scope: Scope,
-        plan: Admitted,
-        variables: Variables,
-        text: TraceBuilder,
-    ) -> None:
-        self.compiler = compiler
-        self.scope = scope
-        self.variables = variables
-        self.text = text
-        self.guard = Guard(compiler.state, variables)
-        self.bound = plan.bound
-        self.rebound = plan.rebound
-        self.given = plan.given
-        self.made: dict[str, Value] = {}
-        self.inputs: dict[str, Tensor] = {}
-        self.numbers: set[str] = set()
-        self._functions: list[tuple[Function, Module | None]] = []
-        self._modules: list[Module] = []
-
-    def read(self, node: Expression) -> Any:
-        """The value of an expression of the round, which has no effect."""
-        return self.compiler.expression(node, self.scope)(self.variables)
-
-    def expression(self, node: Expression, inside: Inside | None = None) -> None:
-        """Watch what an expression names, one of the round or of a function that it calls; raises
-        GraphBreak where that may change.
+    def computes(self) -> bool:
+        """Whether the iteration does anything with tensors, which is what compiled code does in
+        less time.
         """
-        if inside is not None and is_of(node, inside.receiver):
-            self._attribute(node, inside)
-            return
-        if isinstance(node, tree.Call) and (
-            isinstance(node.function, tree.Name)
-            or (inside is not None and is_of(node.function, inside.receiver))
-        ):
-            if isinstance(node.function, tree.Name):
-                self._callee(node.function, inside)
-            elif inside is not None:
-                self._method(node.function, inside)
-            for argument in node.arguments:
-                self.expression(argument.value, inside)
-            return
-        if isinstance(node, tree.Name):
-            self._name(node, inside)
-        for part in parts(node):
-            self.expression(part, inside)
+        instructions = self.builder.trace.instructions
+        return any(value.array is not None for each in instructions for value in each.made)
 
-    def prepared(self, node: Expression) -> None:
-        """Raise GraphBreak where what runs ahead of the round could have an effect on it."""
-        if isinstance(node, tree.Call) and type(self.read(node.function)) is Function:
-            raise GraphBreak(
-                "B06", "what runs ahead of the iteration calls a function of the program"
-            )
-        for part in parts(node):
-            self.prepared(part)
+    def block(self, body: Sequence[Statement], frame: Frame) -> Any:
+        """Run statements in a row."""
+        for node in body:
+            handler = STATEMENTS.get(type(node))
+            if self.broken is None and handler is None:
+                self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
+            if self.broken is not None or handler is None:
+                signal = self.compiler.statement(node, frame.scope)(frame.variables)
+            else:
+                signal = handler(self, node, frame)
+            if signal is not None:
+                return signal
+        return None
 
-    def tensor(self, tensor: Tensor) -> Value:
-        """The variable of a tensor that the round did not make."""
-        if tensor.grad_fn is not None:
-            raise GraphBreak("B06", "a tensor from outside the iteration was computed with a graph")
-        self.guard.watch(tensor)
-        return self.text.constant(tensor.array)
+    def value(self, node: Expression, frame: Frame) -> Any:
+        """What an expression gives, with symbols where it varies."""
+        handler = EXPRESSIONS.get(type(node))
+        if self.broken is None and handler is None:
+            self.refuse(f"`{_word(node)}` is not recorded", span=node.span)
+        if self.broken is not None or handler is None:
+            return self.compiler.expression(node, frame.scope)(frame.variables)
+        return handler(self, node, frame)
 
-    def announce_write(self, target: Value) -> None:
-        """Write what lets plans keep the values that are about to be overwritten."""
-        announce = Inline("if {0}.sources: {1}({2})", "before_write")
-        self.text.effect(announce, [self.guard.state, before_write, target], state=())
+    def evaluate(self, node: Expression, operands: Sequence[Any]) -> Any:
+        """What an expression with holes gives for the operands that go there."""
+        values = {str(number): concrete(each) for number, each in enumerate(operands)}
+        return self.compiler.expression(node, HOLES)(values)
 
-    def storage(self, tensor: Tensor) -> Storage:
-        """The storage of a tensor that the round writes to."""
-        storage = tensor.storage
-        if type(storage) is not Storage or storage.mirrors is not None:
-            raise GraphBreak("B06", "a write to a view of conjugates")
-        self.guard.storages[tensor] = storage
-        return storage
+    def made_list(self, values: list[Any]) -> list[Any]:
+        """A list that the iteration makes."""
+        made = [concrete(each) for each in values]
+        self.local[id(made)] = made
+        if any(map(self.is_lost, values)):
+            self.builder.know_list(made, values)
+        return made
 
-    def iterable(self, target: Expression, node: Expression, values: Any) -> None:
-        """Watch what a loop inside the round goes through."""
-        if type(values) is range:
-            assert isinstance(node, tree.Call)
-            self.numbers |= set(target_names(target))
-            for argument in node.arguments:
-                self.expression(argument.value)
-        elif type(values) not in (list, tuple):
-            raise GraphBreak("B06", "a loop over something that is no list, tuple or range")
-        elif isinstance(node, tree.Name):
-            self.known(node)
-            self.guard.lists.append((values, tuple(values)))
-        else:
-            self.expression(node)
+    def check_shown(self, value: Any) -> None:
+        """End recording where an object is written out: what it shows may change."""
+        kind = type(value)
+        if kind in (list, tuple):
+            for each in value:
+                self.check_shown(each)
+        elif kind is dict:
+            for each in value.values():
+                self.check_shown(each)
+        elif kind is not Symbol and kind is not Tensor and not isinstance(value, _SHOWN):
+            self.refuse(f"{described(value)} is written out")
 
-    def _name(self, node: tree.Name, inside: Inside | None) -> None:
-        if inside is None:
-            if node.name in self.made or node.name in self.inputs:
-                return
-            if node.name in self.given:
-                self._input(node)
-                return
-        elif inside.scope.distance(node.name) is not None:
-            if inside.scope.distance(node.name):
-                raise GraphBreak("B06", "a name of a function around this one")
-            return
-        value = self.known(node, inside)
+    def unheard(self, node: Expression, operands: Sequence[Any]) -> Any:
+        """What an expression gives that is recorded as one call: the numbers that it takes out of
+        tensors are its own.
+        """
+        taken, self.recorder.taken = self.recorder.taken, []
+        try:
+            return self.evaluate(node, operands)
+        finally:
+            self.recorder.taken = taken
+
+    def computed(
+        self, function: Any, operands: Sequence[Any], now: Any, fails: bool = False
+    ) -> Any:
+        """What a function of the host computes from operands that vary, recorded as a call; `fails`
+        where it may fail for other numbers than those of now.
+        """
+        given: list[Any] = []
+        texts = [self.attempt(self.builder.written, each, given) for each in operands]
+        if self.broken is not None:
+            return now
+        op = Inline(f"{{{len(given)}}}({', '.join(texts)})")
+        symbol = self.attempt(self.builder.compute, op, [*given, function], now, fails)
+        return now if symbol is None else symbol
+
+    def truth(self, value: Any) -> bool:
+        """Whether a value is true; where that may be otherwise in another iteration, this is a
+        check with a side exit.
+        """
+        if type(value) is Symbol:
+            holds = bool(value.now)
+            self.attempt(self._check, value.value, holds)
+            return holds
         if type(value) is Tensor:
-            self.tensor(value)
-        elif type(value) not in _PLAIN:
-            raise GraphBreak("B06", "a name holds something that operations are not given")
-        elif node.name in self.bound and node.name not in self.numbers:
-            raise GraphBreak("B06", "a name that may hold another value in the next iteration")
+            taken, self.recorder.taken = self.recorder.taken, []
+            try:
+                holds = bool(value)
+                found = self.recorder.taken
+            finally:
+                self.recorder.taken = taken
+            for array in found:
+                self.attempt(self._check_array, array, holds)
+            return holds
+        self.rely_on(value)
+        if any(map(is_symbolic, value)) if type(value) is tuple else False:
+            return True
+        return bool(value)
 
-    def _input(self, node: tree.Name) -> None:
-        """Let the text read a tensor that this round was given."""
-        value = self.read(node)
-        if type(value) is not Tensor or value.requires_grad or not is_direct(node, self.scope):
-            raise GraphBreak(
-                "B06",
-                "the iteration is given something that is no tensor, or one that requires grad",
+    def _check(self, value: Value, holds: bool) -> None:
+        self.builder.check(_UNLESS if holds else _IF, [value, SideExit])
+        self.side_exits += 1
+
+    def _check_array(self, array: Any, holds: bool) -> None:
+        number = self.builder.compute(_ITEM, [self.builder.value_of(array)], array.item(), True)
+        self._check(number.value, holds)
+
+    def items(self, values: Any) -> HostIterator[Any]:
+        """What a loop draws from."""
+        kind = type(values)
+        if kind is tuple:
+            return iter(values)
+        if kind in (list, dict):
+            self.rely_on(values)
+            parts = self.attempt(self.builder.parts_of, values)
+            if parts is not None and parts is not values:
+                return iter(parts)
+        elif isinstance(values, Module):
+            self.rely_on_module(values)
+        elif kind not in _DRAWN:
+            self.refuse(
+                f"a loop over {described(values)} inside the iteration",
+                "the inner loop is compiled on its own",
             )
-        self.inputs[node.name] = value
-        self.text.load(Inline("{0}[{1}].array"), [self.variables, node.name], value.array)
+        return self._constants(iterate(concrete(values)))
 
-    def known(self, node: tree.Name, inside: Inside | None = None) -> Any:
-        """The value of a name from outside, which must stay what it is."""
-        if inside is None:
-            read, variables = self.compiler.expression(node, self.scope), self.variables
+    def _constants(self, values: HostIterator[Any]) -> Generator[Any, None, None]:
+        for value in values:
+            yield self._drawn_value(value)
+
+    def _drawn_value(self, value: Any) -> Any:
+        if type(value) is tuple:
+            return tuple([self._drawn_value(each) for each in value])
+        if type(value) is Tensor and self.builder.has(value):
+            return value
+        value = self.builder.known(value)
+        return value if type(value) is Symbol else self.constant(value)
+
+    def store(self, target: Expression, value: Any, frame: Frame, assigned: bool = False) -> None:
+        """Bind a target to a value."""
+        if isinstance(target, tree.Name):
+            self._store_name(target.name, value, frame, assigned)
+        elif isinstance(target, (tree.Tuple, tree.List)):
+            self._unpack(target, value, frame, assigned)
+        elif isinstance(target, tree.Attribute):
+            owner = self.value(target.value, frame)
+            self.state.place = target.span
+            self.put(owner, target.name, value, set_attribute)
+        elif isinstance(target, tree.Subscript):
+            owner = self.value(target.value, frame)
+            at = self.value(target.index, frame)
+            self.state.place = target.span
+            if is_symbolic(at):
+                self.refuse("an item is set at a place that varies", span=target.span)
+            self.put(owner, concrete(at), value, set_item)
         else:
-            read, variables = self.compiler.expression(node, Scope()), self.compiler.values
-            if node.name in self.rebound:
-                raise GraphBreak("B06", "a name that the iteration binds again")
-        value = read(variables)
-        if node.name not in self.rebound:
-            self.guard.names[node.name, inside is None] = read, variables, value
+            self.refuse("a target that is not recorded", span=target.span)
+
+    def _store_name(self, name: str, value: Any, frame: Frame, assigned: bool) -> None:
+        holder = self.holder(name, frame)
+        store = name_store(self.compiler, name, frame.scope, assigned)
+        store(frame.variables, concrete(value))
+        if id(holder) in self.local:
+            if is_symbolic(value):
+                self.symbols[id(holder), name] = value
+            else:
+                self.symbols.pop((id(holder), name), None)
+            return
+        self._note(self.place_of(holder, name), value)
+
+    def _unpack(
+        self, target: tree.Tuple | tree.List, value: Any, frame: Frame, assigned: bool
+    ) -> None:
+        stars = any(isinstance(each, tree.Starred) for each in target.elements)
+        if stars:
+            self.refuse("`*` in a target", span=target.span)
+        self.state.place = target.span
+        if type(value) is tuple and len(value) == len(target.elements) and not stars:
+            parts = value
+        else:
+            if type(value) is list:
+                self.rely_on(value)
+            values = unpacked(self.state, target, concrete(value))
+            parts = tuple([self._part(each) for each in values])
+        for element, part in zip(target.elements, parts, strict=True):
+            inner = element.value if isinstance(element, tree.Starred) else element
+            self.store(inner, part, frame, assigned)
+
+    def _part(self, value: Any) -> Any:
+        value = self.builder.known(value)
+        if type(value) is Tensor and not self.builder.has(value):
+            return self.constant(value)
         return value
 
-    def _callee(self, node: tree.Name, inside: Inside | None) -> None:
-        own = inside is not None and inside.scope.distance(node.name) is not None
-        if own or node.name in self.bound:
-            raise GraphBreak("B06", "a call of something that the iteration itself makes")
-        value = self.known(node, inside)
-        if type(value) is Function:
-            self._function(value)
-        elif isinstance(value, Module):
-            self.module(value)
-        elif node.name not in PURE or not _is_of_torch(node.name, value):
-            raise GraphBreak("B06", "a call of something that may do more than compute")
-
-    def optimizer(self, optimizer: Any) -> None:
-        """Watch an optimizer that steps."""
-        check_optimizer(optimizer)
-        self.guard.rely_on(lambda: parts_of(optimizer))
-
-    def module(self, module: Module) -> None:
-        """Watch a module that is called: its tensors, settings, and what its `forward` names."""
-        if module in self._modules:
+    def put(self, owner: Any, at: Any, value: Any, put: Callable[..., Any]) -> None:
+        """Set an attribute or an item."""
+        new = concrete(value)
+        if type(owner) is Tensor and put is set_attribute:
+            self._set_tensor_attribute(owner, at, new)
             return
-        self._modules.append(module)
-        self.guard.rely_on(lambda: members_of(module))
-        for tensor in tensors_of(module):
-            self.tensor(tensor)
-        for forward, each in forward_functions(module):
-            self._function(forward, each)
-
-    def _attribute(self, node: Expression, inside: Inside) -> None:
-        """What a method reads of its receiver; `module` watches tensors and modules."""
-        value = self._member(node, inside)
-        if type(value) is not Tensor and type(value) not in _PLAIN:
-            raise GraphBreak("B06", "a method reads something that is no tensor and no setting")
-
-    def _method(self, node: Expression, inside: Inside) -> None:
-        """What a method calls of its receiver: a module below it, or another method."""
-        assert isinstance(node, tree.Attribute)
-        owner = self._member(node.value, inside)
-        if not isinstance(owner, Module):
-            raise GraphBreak("B06", "a method of something that is no module")
-        if node.name not in owner._modules:
-            self._function(method_of(owner, node.name), owner)
-
-    def _member(self, node: Expression, inside: Inside) -> Any:
-        if isinstance(node, tree.Name):
-            return inside.instance
-        assert isinstance(node, tree.Attribute)
-        owner = self._member(node.value, inside)
-        for table in ("_modules", "_parameters", "_buffers", "_values"):
-            found = getattr(owner, table, {})
-            if node.name in found:
-                return found[node.name]
-        raise GraphBreak("B06", "a module has no such member")
-
-    def _function(self, function: Function, instance: Module | None = None) -> None:
-        """Watch what a function of the program names beside its own variables; for a method, with
-        what it is called on.
-        """
-        if (function, instance) in self._functions:
+        if type(owner) is Tensor:
+            if is_symbolic(value) and type(value.now) is not float:
+                self.refuse("a number that varies is written to a tensor")
+            put(owner, at, new)
             return
-        self._functions.append((function, instance))
-        receiver = "" if instance is None else function.signature.positional[0]
-        if not is_pure_body(function.statements, receiver):
-            raise GraphBreak("B06", "a function does more than compute")
-        for value in function.defaults.values():
-            if type(value) is Tensor:
-                self.tensor(value)
-        inside = Inside(function.scope, receiver, instance)
-        for statement in function.statements:
-            if isinstance(statement, (tree.Assign, tree.Return)) and statement.value:
-                self.expression(statement.value, inside)
+        cls = getattr(type(owner), "language_class", None)
+        if put is set_attribute and cls is not None and type(cls.find(at)) is Property:
+            self.refuse(f"the property `{at}` is set")
+        put(owner, at, new)
+        if id(owner) in self.local:
+            if self.is_lost(value):
+                self.refuse("an integer or string that varies is put into a list or dict")
+            return
+        if put is set_attribute:
+            self._note(Attribute(owner, at), value)
+        elif type(owner) in (list, dict) and type(at) in (int, str):
+            if id(owner) in self.guard.contents:
+                self.refuse("a list or dict is gone through that the iteration changes")
+            self._note(Item(owner, at), value)
+            if "params" in owner:  # an optimizer reads it in its next step
+                self.attempt(self._set_now, owner, at, value)
+        else:
+            self.refuse(f"an item of {described(owner)} is set")
+
+    def _set_now(self, owner: dict[str, Any], at: str, value: Any) -> None:
+        """Record that an item of a dict is set, where it stands."""
+        operands: list[Any] = []
+        text = self.builder.written(value, operands)
+        op = Inline(f"{{{len(operands)}}}[{{{len(operands) + 1}}}] = {text}", "set_item")
+        self.builder.effect(op, [*operands, owner, at], state=())
+
+    def _set_tensor_attribute(self, owner: Tensor, name: str, new: Any) -> None:
+        if name == "grad" and new is None:
+            self.attempt(self.gradients.forget, owner)
+        elif _is_unchanged(owner, name, new):
+            pass
+        elif name == "data":
+            self.refuse(
+                "`.data` of a tensor is replaced", "change it in place: `w.data -= lr * w.grad`"
+            )
+        else:
+            self.refuse(f"`.{name}` of a tensor is set")
+        set_attribute(owner, name, new)
 
 
-def _is_of_torch(name: str, value: Any) -> bool:
-    """Whether a value is the function of that name of PyTorch's."""
-    value = getattr(value, "__wrapped__", value)  # an op that is generated since
-    return any(
-        namespace.module(module).names.get(name) is value
-        for module in ("torch", "torch.nn.functional")
+def _is_unchanged(owner: Tensor, name: str, new: Any) -> bool:
+    """Whether an attribute of a tensor is set to what it is."""
+    if name == "data":
+        return type(new) is Tensor and new.array is owner.array
+    return (name == "grad" and new is owner.grad) or (
+        name == "requires_grad" and new is owner.requires_grad
     )
+
+
+def _word(node: Any) -> str:
+    return type(node).__name__.lower()
+
+
+_SHOWN = (*SETTINGS, type)
+"""What is written out in the same way in every iteration."""
+
+_DRAWN = frozenset(
+    {range, Iterator, ModuleWalk, str, set, Tensor}
+    | {type({}.keys()), type({}.values()), type({}.items())}
+)
+"""What a loop inside the iteration may draw from, beside lists, tuples, dicts and modules."""

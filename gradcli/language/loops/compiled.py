@@ -1,4 +1,6 @@
-"""A round that was traced: the function that does the same, and what it relies on."""
+"""A compiled iteration: the functions that do the same as an interpreted one, and what they rely
+on.
+"""
 
 from __future__ import annotations
 
@@ -8,89 +10,144 @@ from typing import Any, NamedTuple
 from gradcli.autograd.engine.accumulate import kept
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.language.loops.guards import Guard
+from gradcli.language.loops.locations import Location
 from gradcli.language.loops.lower_backward import forget_values
 from gradcli.language.tree.scopes import Variables
 from gradcli.limits import Steps
 from gradcli.optim.optimizer import Optimizer
+from gradcli.state import State
+from gradcli.trace.guards import kind_of
 
 Arrays = tuple[Any, ...]
 
 Kind = tuple[Any, ...]
-"""How an array lies in memory: its type, dtype, shape and strides."""
+"""How an array lies in memory: its type, dtype, shape and strides; or the type of a number."""
 
 
-class Departure(Exception):
-    """The `if` of a round holds that does not hold in most: nothing has happened so far."""
+class SideExit(Exception):
+    """An iteration takes another path than the one that was compiled: nothing has happened so
+    far.
+    """
+
+
+class Input(NamedTuple):
+    """What an iteration is given that may be another thing in every one.
+
+    Attributes:
+        read: what reads it, given the variables of the code with the loop.
+        kind: what it must be like.
+    """
+
+    read: Callable[[Variables], Any]
+    kind: Kind
+
+    def fits(self, variables: Variables) -> bool:
+        """Whether it is of that kind now."""
+        try:
+            found = self.read(variables)
+        except (LookupError, TypeError):
+            return False
+        if type(found) is Tensor:
+            return not found.requires_grad and kind_of(found.array) == self.kind
+        return (type(found),) == self.kind
+
+
+class Named(NamedTuple):
+    """A tensor that an iteration leaves where the program can see it.
+
+    Attributes:
+        location: where.
+        former: that of the iteration that was recorded, whose graph is like those of all others.
+    """
+
+    location: Location
+    former: Tensor
 
 
 class Written(NamedTuple):
-    """A round as straight-line Python.
+    """An iteration as straight-line Python.
 
     Attributes:
-        begin: makes what is the same in all rounds until an ordinary one comes.
-        round: does what a round does; returns what `finish` needs.
-        finish: the arrays of the tensors that the round names, and those of gradients that it
-            leaves to be seen only when the next round fails.
+        begin: makes what is the same in all iterations until an interpreted one comes.
+        run: does what an iteration does; returns what `finish` needs.
+        finish: the arrays of the tensors that the iteration names, and those of gradients that it
+            leaves to be seen only when the next one fails.
+        namespace: what these functions refer to by name.
         guard: what must still hold for that.
-        inputs: the kinds of the tensors that it is given, by name.
-        named: the names of the tensors that it makes.
+        inputs: what it is given.
+        named: the tensors that it leaves to be seen.
         updated: the tensors that it writes to.
-        leaves: those whose gradients it leaves as an ordinary round does.
+        leaves: those whose gradients it leaves as an interpreted iteration does.
         unseen: the others.
         optimizers: those that step.
-        counted: the names of numbers that it binds.
+        counted: where it leaves numbers and other values.
         grown: the lists that it appends to.
+        called: the objects of ours with methods that it calls as they are: schedules.
+        draws: whether it draws random numbers.
         steps: what it counts as steps, beside itself.
-        since: the sequence number that the round began with.
+        since: the sequence number that the recorded iteration began with.
+        side_exits: how many checks may send it back to the interpreter.
+        settled: whether the leaves that have gradients at the end had some at the beginning.
     """
 
     begin: Callable[[], None]
-    round: Callable[[], Arrays]
+    run: Callable[[], Arrays]
     finish: Callable[[Arrays], Arrays]
+    namespace: dict[str, Any]
     guard: Guard
-    inputs: dict[str, Kind]
-    named: list[str]
+    inputs: list[Input]
+    named: list[Named]
     updated: list[Tensor]
     leaves: list[Tensor]
     unseen: list[Tensor]
     optimizers: list[Optimizer]
-    counted: list[str]
+    counted: list[Location]
     grown: list[list[Any]]
+    called: list[Any]
+    draws: bool
     steps: int
     since: int
+    side_exits: int
+    settled: bool
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
-        """Whether a round is given what this one is for, and will not end in its middle."""
-        return steps.left >= self.steps and all(
-            type(given := variables[name]) is Tensor
-            and not given.requires_grad
-            and kind_of(given.array) == kind
-            for name, kind in self.inputs.items()
-        )
+        """Whether an iteration is given what this one is for, and will not end in its middle."""
+        return steps.left >= self.steps and all(each.fits(variables) for each in self.inputs)
+
+    def enter(self, variables: Variables) -> None:
+        """Compiled iterations begin, after an interpreted one."""
+        self.namespace["frame"] = variables
+        self.begin()
+
+    def execute(self, state: State) -> Arrays:
+        """Run an iteration; raises SideExit, and whatever else it may raise ahead of its effects,
+        with the random numbers as they were.
+        """
+        if not self.draws:
+            return self.run()
+        stands = [(each, each.snapshot()) for each in state.generators.values()]
+        try:
+            return self.run()
+        except Exception:
+            for generator, snapshot in stands:
+                generator.restore(snapshot)
+            raise
 
     def show(self, left: Arrays, variables: Variables) -> None:
-        """Let a program see what a round left, which returned this, as if it had been an ordinary
-        one: the graphs of two rounds differ in nothing but values, which are freed; those that are
-        not, after an error or an interruption, are forgotten, as they are of a round before.
+        """Let a program see what an iteration left, which returned this, as if it had been an
+        interpreted one: the graphs of two iterations differ in nothing but values, which are freed;
+        those that are not, after an error or an interruption, are forgotten, as they are of an
+        iteration before.
         """
         arrays = self.finish(left)
         count = len(self.named)
         made: dict[Tensor, Tensor] = {}
-        for name, array in zip(self.named, arrays[:count], strict=True):
-            former = variables[name]
-            if former.array is array:
-                continue  # another name of what is there anyway
+        for (location, former), array in zip(self.named, arrays[:count], strict=True):
             if former not in made:
                 if former.grad_fn is not None:
                     forget_values(former.grad_fn, self.since)
                 made[former] = tensor = Tensor(array, former.requires_grad)
                 tensor.grad_fn, tensor.output_nr = former.grad_fn, former.output_nr
-                tensor.set_name(name)
-            variables[name] = made[former]
+            location.store(variables, made[former])
         for leaf, array in zip(self.unseen, arrays[count:], strict=True):
             meta_of(leaf).grad = Tensor(kept(array, leaf.array))
-
-
-def kind_of(array: Any) -> Kind:
-    """The kind of an array."""
-    return type(array), array.dtype, array.shape, array.strides

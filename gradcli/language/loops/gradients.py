@@ -1,128 +1,182 @@
-"""What a round does to the gradients of leaves, as straight-line Python."""
+"""What an iteration does to the gradients of leaves, as straight-line Python."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 
 from gradcli.autograd.engine import accumulate
-from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.language.loops.capture import COUNT_WRITES, Watch
+from gradcli.autograd.tensor import Tensor, TensorMeta, meta_of, storage_of
+from gradcli.language.loops.compiled import Input
+from gradcli.language.loops.outside import Outside
+from gradcli.language.loops.symbols import IterationBuilder
 from gradcli.ops.codegen.promotion import EVERYDAY
-from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same_bits
+from gradcli.trace.guards import kind_of, same_bits
 from gradcli.trace.ir import Inline, Value
 
 _ARRIVE = Inline("{0}.grad = {1}({2}({3}, {4}))", "arrive")
 """A leaf is given its first gradient."""
 
+_FORGET = Inline("{0}.grad = None", "forget")
+"""A leaf's gradient is forgotten."""
+
+_LOAD = Inline("{0}.grad.array")
+"""The array of the gradient that a leaf has."""
+
+_SHARE = Inline("{0}({1}.grad)", "share")
+"""Whatever gradient a leaf has gets a version."""
+
+_COUNT_WRITE = Inline("{0}({1})", "count_write")
+"""The version of whatever gradient a leaf has goes up."""
+
 
 class Gradients:
-    """The `.grad` of each leaf in the course of a round.
+    """The `.grad` of each leaf in the course of an iteration.
 
     Attributes:
-        lasting: the gradients that are the same tensor in every round, which adds to them, and
+        lasting: the gradients that are the same tensor in every iteration, which adds to them, and
             their leaves.
-        forgotten: the leaves whose gradients the round forgets before it does anything with them.
+        forgotten: the leaves whose gradients the iteration forgets before it uses them.
         unseen: those whose gradients nobody looks at before they are forgotten.
-        now: what each leaf has that the round gave or took a gradient, None for nothing.
+        loaded: the arrays of gradients that are other tensors in every iteration.
+        settled: whether the leaves have gradients at the end that had some at the beginning.
+        now: what each leaf has that the iteration gave or took a gradient, None for nothing.
     """
 
-    def __init__(self, text: TraceBuilder, watch: Watch) -> None:
-        self.text = text
-        self.watch = watch
+    def __init__(
+        self,
+        builder: IterationBuilder,
+        outside: Outside,
+        carried: set[Any],
+        inputs: list[Input],
+    ) -> None:
+        self.builder = builder
+        self.outside = outside
+        self.carried = carried
+        self.inputs = inputs
         self.lasting: dict[Tensor, Tensor] = {}
         self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
         self.unseen: dict[Tensor, Value] = {}
+        self.loaded: set[Value] = set()
+        self.settled = True
 
     def arrive(self, leaf: Tensor, gradient: Value) -> None:
         """A backward pass is about to give a leaf a gradient, or to add to the one it has."""
-        self.watch.tensor(leaf)
         old = leaf.grad
-        self._found(leaf)
+        if not self.outside.is_made(leaf):
+            self.outside.tensor(leaf)
+            self.find(leaf)
         if old is None:
             self.now[leaf] = gradient
         elif leaf in self.now and old not in self.lasting:
-            self.now[leaf] = self.text.call(
-                accumulate.plus, (self.text.value_of(old.array), gradient)
+            self.now[leaf] = self.builder.call(
+                accumulate.plus, (self.builder.value_of(old.array), gradient)
             )
         else:
             total = self._lasting(leaf, old)
-            self.text.effect(np.add, [total, gradient, total], writes=[total])
-            if old.storage is not None:
-                self._count_write(old)
-            self.now[leaf] = self.text.value_of(old.array)
+            self.builder.effect(np.add, [total, gradient, total], writes=[total])
+            self.count_write(leaf, old, total)
+            self.now[leaf] = self.builder.value_of(old.array)
 
-    def _found(self, leaf: Tensor) -> None:
-        """Note whether the round found a leaf with a gradient."""
-        self.watch.guard.gradients.setdefault(leaf, leaf.grad is not None)
+    def find(self, leaf: Tensor) -> None:
+        """Note whether the iteration found a leaf with a gradient."""
+        self.outside.guard.gradients.setdefault(leaf, leaf.grad is not None)
 
     def _lasting(self, leaf: Tensor, gradient: Tensor) -> Value:
-        """The array of a gradient that the text writes to."""
+        """The array of a gradient that was there before, and is written to."""
         array = gradient.array
         if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
             raise GraphBreak("B04", "a gradient is no array of float32 or float64 on the host")
-        self.watch.tensor(gradient)
         self.lasting[gradient] = leaf
-        self.watch.guard.lasting[leaf] = gradient
-        return self.text.constant(array)
+        return self._found(leaf, gradient)
+
+    def _found(self, leaf: Tensor, gradient: Tensor) -> Value:
+        """The array of a gradient that the iteration found: of the same tensor in every iteration,
+        or of whatever tensor the leaf has.
+        """
+        if ("gradient", id(leaf)) not in self.carried:
+            self.outside.guard.lasting[leaf] = gradient
+            return self.outside.tensor(gradient)
+        if not self.builder.knows(gradient.array):
+            value = self.builder.load(_LOAD, [meta_of(leaf)], gradient.array)
+            self.loaded.add(value)
+            self.inputs.append(Input(lambda variables: leaf.grad, kind_of(gradient.array)))
+        return self.builder.value_of(gradient.array)
 
     def check_arrived(self) -> None:
         """Raise GraphBreak where the pass did not give what the text does."""
         for leaf, gradient in self.now.items():
-            if gradient is None:
+            if gradient is None or not leaf.requires_grad:
                 continue
             if leaf.grad is None or not same_bits(leaf.grad.array, gradient.array):
                 raise GraphBreak("B06", "a leaf's gradient came out differently than was recorded")
             if leaf.grad not in self.lasting:
-                self.text.stand_for(leaf.grad.array, gradient)
+                self.builder.stand_for(leaf.grad.array, gradient)
+
+    def read(self, leaf: Tensor) -> None:
+        """`leaf.grad` of a leaf from outside was read."""
+        self.outside.tensor(leaf)
+        self.find(leaf)
+        gradient = leaf.grad
+        if leaf not in self.now and gradient is not None:
+            self._found(leaf, gradient)
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
-        self.watch.tensor(leaf)
+        if self.outside.is_made(leaf):
+            self.now[leaf] = None
+            return
+        self.outside.tensor(leaf)
         if leaf not in self.now:
             self.forgotten.add(leaf)
-        self._found(leaf)
+        self.find(leaf)
         self.now[leaf] = None
 
-    def zero(self, leaf: Tensor) -> None:
-        """`leaf.grad.zero_()` ran."""
-        gradient = leaf.grad
-        if gradient is None or (leaf in self.now and gradient not in self.lasting):
-            raise GraphBreak(
-                "B06", "a gradient is filled with zeros that the iteration itself made"
-            )
-        self._found(leaf)
-        total = self._lasting(leaf, gradient)
-        self.text.effect(Inline("{0}.fill(0)"), [total], writes=[total])
-        self._count_write(gradient)
-        self.now[leaf] = self.text.value_of(gradient.array)
+    def count_write(self, leaf: Tensor, gradient: Tensor, target: Value) -> None:
+        """Record that the version of a gradient goes up, if it has one."""
+        if target in self.loaded:
+            self.builder.effect(_COUNT_WRITE, [_count_write, meta_of(leaf)], state=())
+        elif gradient.storage is not None:
+            self.outside.count_writes(self.outside.storage(gradient), 1)
 
-    def _count_write(self, tensor: Tensor) -> None:
-        self.text.effect(COUNT_WRITES, [self.watch.storage(tensor), 1], state=())
+    def share(self, leaf: Tensor) -> None:
+        """Record that the gradient of a leaf gets a version, as one does that is written to."""
+        self.builder.effect(_SHARE, [storage_of, meta_of(leaf)], state=())
 
     def finish(self, unseen: bool) -> None:
-        """Write what leaves the leaves with their gradients; raises GraphBreak where a round does
-        not end as it began.
+        """Write what leaves the leaves with their gradients; raises GraphBreak where an iteration
+        does not end as it began.
 
         Args:
-            unseen: whether nothing looks at a gradient before the next round forgets it, if it
+            unseen: whether nothing looks at a gradient before the next iteration forgets it, if it
                 does so first of all.
         """
-        text = self.text
+        builder = self.builder
+        found = self.outside.guard.gradients
         for leaf, gradient in self.now.items():
-            if self.watch.guard.gradients[leaf] is (gradient is None):
-                raise GraphBreak(
-                    "B06",
-                    "a leaf has a gradient at one end of the iteration and none at the other",
-                )
+            if leaf not in found:
+                continue  # the iteration made it
+            if found[leaf] is (gradient is None):
+                if leaf in self.forgotten:
+                    raise GraphBreak("B06", "a leaf got its first gradient")
+                self.settled = False
+                if gradient is None:
+                    builder.effect(_FORGET, [meta_of(leaf)], grad=())
             if gradient is None or leaf.grad in self.lasting:
                 continue
             if unseen and leaf in self.forgotten:
                 self.unseen[leaf] = gradient
                 continue
-            array = text.constant(leaf.array)
-            text.effect(
+            array = builder.constant(leaf.array)
+            builder.effect(
                 _ARRIVE, [meta_of(leaf), Tensor, accumulate.kept, gradient, array], grad=[array]
             )
+
+
+def _count_write(meta: TensorMeta) -> None:
+    gradient = meta.grad
+    if gradient is not None and gradient.storage is not None:
+        gradient.storage.version += 1

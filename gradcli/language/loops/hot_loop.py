@@ -1,204 +1,359 @@
-"""Which rounds of a loop are ordinary ones."""
+"""A hot loop: which of its iterations are interpreted, captured, compiled."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import count
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language.functions.control_flow import Run
-from gradcli.language.loops.compiled import Arrays, Departure, Written
+from gradcli.language import tree
+from gradcli.language.compiler.loops import Iterations, Length
+from gradcli.language.functions.control_flow import CONTINUE, Run
+from gradcli.language.loops.capture import Capture
+from gradcli.language.loops.compiled import Arrays, SideExit, Written
+from gradcli.language.loops.finishing import NotSettled, finish, overlap
 from gradcli.language.loops.guards import is_ordinary
-from gradcli.language.loops.loop_carried import Admitted
-from gradcli.language.loops.recorder import Trace
+from gradcli.language.loops.locations import Item
+from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.trace.graph_break import GraphBreak
 
 if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler
 
-AFTER = 16
-"""Ordinary rounds before one is traced: tracing costs about as much as it then saves in as many."""
+HOT_AFTER = 16
+"""Interpreted iterations before one is captured: that costs about as much as it then saves in as
+many.
+"""
 
-SOON = 0.015
-"""Seconds of ordinary rounds that are enough too, where rounds are long."""
+HOT_SECONDS = 0.015
+"""Seconds of interpreted iterations that are enough too, where iterations are long."""
 
 _ATTEMPTS = 4
-"""How often a loop is traced again, because what its rounds rely on has changed, too soon."""
+"""How often a loop is captured again, because what its iterations rely on has changed, too soon."""
 
-WORTH = 64
-"""Written rounds that are worth a trace."""
+PAYS_AFTER = 64
+"""Compiled iterations that are worth a capture."""
 
-_FEW = 4
-"""Written rounds of which one may depart from what was written, when it has cost two rounds."""
+ITERATIONS_PER_EXIT = 4
+"""Compiled iterations of which one may leave by a side exit, when it has cost two iterations."""
+
+_SHORT = 8
+"""Iterations of a loop whose last one is not worth interpreting for what it leaves."""
+
+_PATHS = 4
+"""Paths through the body that are compiled."""
 
 
-class TracedLoop:
-    """A loop whose rounds may be traced.
+class Path:
+    """One way through the body, compiled.
 
     Attributes:
-        rounds: how many ordinary ones there were since one was traced, or the loop began.
-        spent: the seconds that they took.
-        refused: whether no round will be traced.
-        attempts: how often it may be traced yet without being worth it.
-        written: the round that was traced last, None while there is none.
-        compared: whether it was found to do the same as an ordinary one.
-        served: how many rounds it has run.
-        departures: how many of them departed from what was written.
-        left: what it left last, None if an ordinary round came after it.
+        written: the compiled iteration.
+        stored: the places that it leaves values in.
+        changed: the lists and dicts that it changes, by their ids.
+        found: those that it takes for constant.
+        verified: whether it was found to do what the interpreter does.
+        served: how many iterations it has run.
+        entered: whether nothing has run since that it does not know of.
     """
 
-    def __init__(self, compiler: Compiler, plan: Admitted, scope: Scope, body: Run) -> None:
+    __slots__ = ("changed", "entered", "found", "served", "stored", "verified", "written")
+
+    def __init__(self, written: Written, walk: Capture) -> None:
+        self.written = written
+        self.stored = set(walk.stored)
+        self.found = {*walk.found, *walk.guard.values}
+        places = [place for place, _ in walk.stored.values()]
+        owners = [place.owner for place in places if isinstance(place, Item)]
+        self.changed = {id(each) for each in (*walk.grown, *owners)}
+        self.verified = False
+        self.served = 0
+        self.entered = False
+
+    def disturbs(self, other: Path) -> bool:
+        """Whether this path changes a list, a dict or a checked tensor that the other takes for
+        constant.
+        """
+        guard = other.written.guard
+        if self.changed & guard.contents.keys():
+            return True
+        looked_at = [each for check in guard.checks for each in check.inputs]
+        return overlap(self.written.updated, looked_at)
+
+
+class HotLoop:
+    """A loop whose iterations may be compiled.
+
+    Attributes:
+        node: the loop.
+        interpreted: how many iterations were interpreted, since one was captured or the loop began.
+        seconds: what they took.
+        refused: whether no iteration will be captured.
+        attempts: how often one may be captured yet without being worth it.
+        paths: the ways through the body that are compiled, the last one that ran first.
+        carried: the places that hold another value in every iteration.
+        broken: why recording ended last, None if it did not.
+        compiled_count, interpreted_count, exits: how many iterations there were in all, and how
+            many side exits.
+    """
+
+    def __init__(
+        self, compiler: Compiler, node: tree.For | tree.While, scope: Scope, body: Run
+    ) -> None:
         self.compiler = compiler
-        self.plan = plan
+        self.node = node
         self.scope = scope
         self.body = body
-        self.tests = [(compiler.expression(test, scope), test.span) for test in plan.tests]
-        self.prepare = compiler.block(plan.prepared, scope)
-        self.rest = compiler.block(plan.rest, scope)
-        self.rounds = 0
-        self.spent = 0.0
+        self.plan = analysed(node)
+        self.interpreted = 0
+        self.seconds = 0.0
         self.refused = False
         self.attempts = _ATTEMPTS
-        self.written: Written | None = None
-        self.compared = False
-        self.served = 0
-        self.departures = 0
-        self.left: Arrays | None = None
+        self.paths: list[Path] = []
+        self.carried: set[Any] = set()
+        self.broken: GraphBreak | None = None
+        self.compiled_count = 0
+        self.interpreted_count = 0
+        self.exits = 0
+        self.missed = 0
+        self.left: tuple[Path, Arrays] | None = None
+        self._signal: Any = None
 
-    def begin(
-        self, variables: Variables, length: Callable[[], int] | None
-    ) -> tuple[Run, Callable[[Variables], None]] | None:
+    def begin(self, variables: Variables, length: Length | None) -> Iterations | None:
         """The loop begins, perhaps once more.
 
         Args:
             variables: those that it runs with.
-            length: how many rounds it will have, None where that cannot be known.
+            length: how many iterations it will have, None where that cannot be known.
 
         Returns:
-            What runs a round, and what lets the program see what the last one left; None where
-            all are ordinary, as when somebody follows the program step by step.
+            What runs an iteration, and what lets the program see what the last one left; None
+            where all are interpreted, as when somebody follows the program step by step.
         """
-        if self.refused or self.compiler.interpreter.provenance is not None:
+        if self.compiler.interpreter.provenance is not None:
             return None
+        if self.refused:
+            if length is not None:
+                self.interpreted_count += length()
+            return None
+        if length is None or length() < _SHORT:
+            self.plan = self.plan._replace(leaves=True)
+            self._check(variables)
+            return self._run_iteration, self._show
         self._check(variables)
-        if length is None:
-            return self._run_round, self._show
-        numbers = count(1)
-        return lambda variables: self._run_round(variables, next(numbers) >= length()), self._show
+        number = 0
 
-    def _run_round(self, variables: Variables, last: bool = False) -> Any:
-        """Run one round, in whichever way; the last one of a loop whose length is known is an
-        ordinary one. Returns the signal that it ended with.
+        def run(variables: Variables) -> Any:
+            nonlocal number
+            number += 1
+            if self.refused and self.left is None:
+                self.interpreted_count += 1
+                return self.body(variables)
+            return self._run_iteration(variables, number >= length())
+
+        return run, self._show
+
+    def _run_iteration(self, variables: Variables, last: bool = False) -> Any:
+        """Run one iteration, in whichever way; the last one of a loop whose length is known is
+        interpreted. Returns the signal that it ended with.
         """
-        early = self.rounds < AFTER and self.spent < SOON
-        if last or early or self.refused or self._is_special(variables):
-            self._show(variables)
-            began = perf_counter()
-            signal = self.body(variables)
-            self.spent += perf_counter() - began
-            self.rounds += 1
-            self._check(variables)
-            return signal
-        if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
-            self._show(variables)
+        if self.refused and self.left is None:
+            self.interpreted_count += 1
             return self.body(variables)
-        try:
-            self.prepare(variables)
-        except Exception:
+        early = self.interpreted < HOT_AFTER and self.seconds < HOT_SECONDS
+        if last or (early and not self.paths):
+            return self._interpret(variables)
+        if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
+            return self._interpret(variables)
+        for path in list(self.paths):
+            written = path.written
+            if not (path.entered and written.settled) and not written.guard.finds_gradients():
+                replaced = written.guard.replaced()
+                if replaced:
+                    self.carried |= replaced
+                    self.paths.remove(path)
+                continue
+            if not written.fits(variables, self.compiler.steps):
+                continue
+            if not path.verified:
+                if self._verify(path, variables):
+                    return self._signal
+                continue
+            try:
+                left = self._run_compiled(path, variables)
+            except SideExit:
+                self.exits += 1
+                continue
+            except Exception:
+                return self._interpret(variables)  # which fails too, and says where
+            self.left = path, left
+            if path is not self.paths[0]:
+                self.paths.remove(path)
+                self.paths.insert(0, path)
+            return None
+        return self._run_missed(variables)
+
+    def _run_compiled(self, path: Path, variables: Variables) -> Arrays:
+        if self.left is not None and self.left[0] is not path:
             self._show(variables)
-            return self.body(variables)  # which does what comes before it, and fails too
-        if self.written is None:
-            return self._run_traced(variables)
-        if not self.written.fits(variables, self.compiler.steps):
-            self._show(variables)
-            return self.rest(variables)
-        if not self.compared:
-            return self._compare(self.written, variables)
-        return self._run_written(self.written, variables)
+        if not path.entered:
+            for each in self.paths:
+                each.entered = False
+            path.written.enter(variables)
+            path.entered = True
+        left = path.written.execute(self.compiler.state)
+        path.served += 1
+        self.compiled_count += 1
+        return left
 
-    def _is_special(self, variables: Variables) -> bool:
-        """Whether this round does more than others do."""
-        for test, span in self.tests:
-            decision = test(variables)
-            self.compiler.state.place = span
-            if decision:
-                return True
-        return False
-
-    def _check(self, variables: Variables) -> None:
-        """Forget what was written if something that it relies on has changed."""
-        if self.written is not None and not self.written.guard.holds(variables):
-            self._forget()
-
-    def _forget(self) -> None:
-        self.written = None
-        self.compared = False
-        if self.served < WORTH:
-            self.attempts -= 1
-        self.served = 0
-        self.departures = 0
-        self.refused = not self.attempts
-        self.rounds = 0
-        self.spent = 0.0
-
-    def _refuse(self) -> None:
-        self.written = None
-        self.refused = True
-
-    def _run_written(self, written: Written, variables: Variables) -> Any:
-        self.served += 1
-        try:
-            if self.left is None:
-                written.begin()
-            self.left = written.round()
-        except Departure:
-            self._show(variables)
-            self.departures += 1
-            signal = self.rest(variables)
-            self._check(variables)
-            if self.departures * _FEW > self.served + WORTH:
-                self._refuse()
-            return signal
-        except Exception:
-            self._show(variables)
-            return self.rest(variables)  # which fails too, and says where
-        return None
-
-    def _show(self, variables: Variables) -> None:
-        """Let what the round before left be seen, if it was a written one."""
-        if self.written is not None and self.left is not None:
-            self.written.show(self.left, variables)
-        self.left = None
-
-    def _run_traced(self, variables: Variables) -> Any:
-        trace = Trace(self.compiler, self.scope, self.plan, variables)
-        signal = trace.run()
-        self.written = trace.result
-        if trace.departed:
-            self._forget()
-        elif self.written is None:
+    def _run_missed(self, variables: Variables) -> Any:
+        """Run an iteration that no compiled path is for."""
+        if not self.paths:
+            return self._capture(variables)
+        self.missed += 1
+        served = sum(path.served for path in self.paths)
+        if self.missed * ITERATIONS_PER_EXIT > served + PAYS_AFTER:
+            self.broken = GraphBreak(
+                "B07",
+                "too many iterations take other paths than those that are compiled",
+                span=self.node.span,
+            )
             self._refuse()
+        elif len(self.paths) < _PATHS and self.missed > 1:
+            return self._capture(variables)
+        return self._interpret(variables)
+
+    def _interpret(self, variables: Variables) -> Any:
+        self._show(variables)
+        began = perf_counter()
+        signal = self.body(variables)
+        self.seconds += perf_counter() - began
+        self.interpreted += 1
+        self.interpreted_count += 1
+        self._check(variables)
         return signal
 
-    def _compare(self, written: Written, variables: Variables) -> Any:
-        """Run a round in both ways; from then on the written one serves if all is the same."""
+    def _check(self, variables: Variables) -> None:
+        """Forget the paths that rely on something that has changed."""
+        if not self.paths:
+            return
+        for path in self.paths:
+            path.entered = False
+        held = [path for path in self.paths if path.written.guard.holds(variables)]
+        if len(held) < len(self.paths):
+            for path in self.paths:
+                self.carried |= path.written.guard.changed(variables)
+            served = sum(path.served for path in self.paths)
+            self.paths = held
+            if not held:
+                self._forget(served)
+
+    def _forget(self, served: int) -> None:
+        if served < PAYS_AFTER:
+            self.attempts -= 1
+        if not self.attempts:
+            self.broken = self.broken or self._changes()
+            self._refuse()
+        self.interpreted = 0
+        self.seconds = 0.0
+
+    def _changes(self) -> GraphBreak:
+        reason = "what the iterations rely on changes too often"
+        return GraphBreak("B08", reason, span=self.node.span)
+
+    def _refuse(self) -> None:
+        self.paths = []
+        self.refused = True
+
+    def _show(self, variables: Variables) -> None:
+        """Let what the iteration before left be seen, if it was a compiled one."""
+        if self.left is not None:
+            path, arrays = self.left
+            self.left = None
+            path.written.show(arrays, variables)
+
+    def _capture(self, variables: Variables) -> Any:
+        """Run an iteration and record it."""
+        self._show(variables)
+        self.interpreted_count += 1
+        self.interpreted += 1
+        steps = self.compiler.steps
+        before = steps.left
+        walk = Capture(self.compiler, self.scope, self.plan, variables, set(self.carried))
+        signal = walk.run(self.node.body)
+        found = walk.broken
+        if found is None and not walk.computes():
+            found = GraphBreak("B10", "the loop computes nothing with tensors", span=self.node.span)
+            self.attempts = 1
+        if found is None and signal in (None, CONTINUE):
+            try:
+                self._add(Path(finish(walk, before - steps.left), walk))
+            except NotSettled:
+                self.attempts -= 1
+            except GraphBreak as late:
+                found = late
+                found.span = found.span or self.node.span
+        self.carried |= walk.carried
+        if found is not None:
+            self.broken = found
+            self.attempts -= 1
+        if not self.paths:
+            self.interpreted = 0
+            self.seconds = 0.0
+        if not self.attempts:
+            if self.broken is None:
+                self.broken = self._changes()
+            self._refuse()
+        self._check(variables)
+        return signal
+
+    def _add(self, path: Path) -> None:
+        """Add a path that was compiled; those that it would disturb go."""
+        kept = []
+        for other in self.paths:
+            both = (path.stored & other.found) | (other.stored & path.found)
+            self.carried |= both
+            if not (both or path.disturbs(other) or other.disturbs(path)):
+                kept.append(other)
+        if len(kept) < len(self.paths):
+            self.attempts -= 1
+            self.paths = []
+            return
+        self.paths.insert(0, path)
+
+    def _verify(self, path: Path, variables: Variables) -> bool:
+        """Run an iteration in both ways; from then on the compiled one serves if all is the same.
+        False where this iteration is not what it is for.
+        """
+        self._show(variables)
+        written = path.written
         effects = Effects(self.compiler.state, written, variables)
+        effects.hush()
+        found = None
         try:
-            written.begin()
-            arrays = written.finish(written.round())
+            written.enter(variables)
+            arrays = written.finish(written.execute(self.compiler.state))
             found = effects.seen(arrays[: len(written.named)])
-        except Departure:
-            signal = self.rest(variables)
-            self._forget()
-            return signal
+        except SideExit:
+            effects.undo()
+            return False
         except Exception:
             found = None
         effects.undo()
-        signal = self.rest(variables)
-        now = effects.seen([variables[name].array for name in written.named])
-        self.compared = found is not None and same_effects(found, now)
-        if not self.compared:
+        effects.overhear()
+        try:
+            self._signal = self.body(variables)
+        finally:
+            self.compiler.state.emit = effects.emit
+        self.interpreted_count += 1
+        now = effects.seen([each.location.read(variables).array for each in written.named])
+        path.verified = found is not None and same_effects(found, now)
+        if not path.verified:
+            self.broken = GraphBreak(
+                "B09", "the compiled iteration did something else than the interpreted one"
+            )
+            self.broken.span = self.node.span
             self._refuse()
-        return signal
+        self._check(variables)
+        return True

@@ -10,10 +10,10 @@ import numpy as np
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.symbols import IterationBuilder, Symbol
 from gradcli.ops.codegen.node_class import on_arrays
 from gradcli.ops.codegen.signature import layout_of
 from gradcli.ops.definition.op import Op, parameters_of
-from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Kernel, Value
 
@@ -22,15 +22,15 @@ _LARGEST = 512
 
 
 def write_backward(
-    text: TraceBuilder, root: Node, seed: Any, since: int
+    text: IterationBuilder, root: Node, seed: Any, since: int
 ) -> dict[AccumulateGrad, Value]:
     """Write the pass that begins with a gradient of the root's only output.
 
     Args:
-        text: what it is written to; it has variables for all that the nodes saved.
+        text: records it; it has values for all that the nodes saved.
         root: where the pass starts.
         seed: the gradient, an array.
-        since: the sequence number that the round began with: nodes made before are not its own.
+        since: the sequence number that the iteration began with: nodes made before are not its own.
 
     Returns:
         The gradient of each leaf that one reached.
@@ -38,25 +38,7 @@ def write_backward(
     Raises:
         GraphBreak: where the pass takes more than calls of rules.
     """
-    nodes = []
-    for node in reachable([root]):
-        if node.extra is not None:
-            raise GraphBreak("B06", "a node of the graph has hooks")
-        if type(node) is AccumulateGrad:
-            meta = node.variable.meta
-            if meta is not None and (meta.hooks or meta.accumulated_hooks):
-                raise GraphBreak("B06", "a leaf has hooks")
-        elif not hasattr(type(node), "op") or node.refuses or node.sequence_nr <= since:
-            raise GraphBreak(
-                "B06",
-                "a node is not one of an op of the catalogue, or was made before the iteration",
-            )
-        else:
-            nodes.append(node)
-    if len(nodes) > _LARGEST:
-        raise GraphBreak("B03", "the graph has too many nodes")
-    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
-    nodes.sort(key=lambda node: -node.sequence_nr)
+    nodes = _nodes_of(root, since)
     arrived: dict[tuple[Node, int], Value] = {(root, 0): text.constant(seed)}
     for node in nodes:
         outputs = [arrived.get((node, number)) for number in range(len(node.metadata))]
@@ -86,7 +68,34 @@ def write_backward(
     }
 
 
-def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
+def _nodes_of(root: Node, since: int) -> list[Node]:
+    """The nodes of ops below a root, in the order in which the engine runs them."""
+    nodes = []
+    for node in reachable([root]):
+        if node.extra is not None:
+            raise GraphBreak("B06", "a node of the graph has hooks")
+        if type(node) is AccumulateGrad:
+            meta = node.variable.meta
+            if meta is not None and (meta.hooks or meta.accumulated_hooks):
+                raise GraphBreak("B06", "a leaf has hooks")
+        elif not hasattr(type(node), "op") or node.refuses:
+            raise GraphBreak("B06", f"the backward pass runs {node.node_name}, which is no op's")
+        elif node.sequence_nr <= since:
+            raise GraphBreak(
+                "B06",
+                "the graph reaches back into an earlier iteration",
+                "detach() what one iteration hands to the next",
+            )
+        else:
+            nodes.append(node)
+    if len(nodes) > _LARGEST:
+        raise GraphBreak("B03", "the graph has too many nodes")
+    # Of the nodes that are ready the one made last runs first, and it waits only for later ones.
+    nodes.sort(key=lambda node: -node.sequence_nr)
+    return nodes
+
+
+def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Iterator[Value | None]:
     """Write what a node's `run` does: the gradients of its inputs, one after the other."""
     op: Op = node.op
     if getattr(node, "mixed", False):
@@ -106,7 +115,7 @@ def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterato
         argument = getattr(node, f"argument_{name}")
         if name in op.keeps or not is_setting(argument):
             raise GraphBreak("B06", "a rule is given more than settings and arrays")
-        values[name] = argument
+        values[name] = _setting(text, argument)
     for name in layout.sizes:
         values[f"{name}_sizes"] = getattr(node, f"{name}_sizes")
     for name in layout.strides:
@@ -128,12 +137,22 @@ def _run(text: TraceBuilder, node: Node, outputs: list[Value | None]) -> Iterato
         yield text.call(Kernel(f"{op.name}.{name}", on_arrays(rule)), operands, op.deferrable)
 
 
-def _saved(text: TraceBuilder, value: Any) -> Any:
+def _saved(text: IterationBuilder, value: Any) -> Any:
     if value is FREED:
         raise GraphBreak("B01", "a node has lost what it saved")
     if type(value) is Tensor:
-        return text.value_of(value.array)
-    return value if is_setting(value) else text.value_of(value)
+        return text.of(value)
+    return _setting(text, value) if is_setting(value) else text.value_of(value)
+
+
+def _setting(text: IterationBuilder, value: Any) -> Any:
+    """A setting, or the value of a number that is another one in every iteration."""
+    known = text.known(value)
+    if type(known) is Symbol:
+        return known.value
+    if text.varies(value):
+        raise GraphBreak("B06", "a rule is given numbers that vary, in a list")
+    return value
 
 
 def holds_values(root: Node, since: int) -> bool:

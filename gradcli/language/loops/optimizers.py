@@ -63,7 +63,7 @@ def parameters_of(optimizer: Optimizer) -> Iterator[tuple[dict[str, Any], Tensor
 
 def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
     """Write what `step()` does; the parameters that it changes."""
-    text, watch = gradients.text, gradients.watch
+    builder, outside = gradients.builder, gradients.outside
     changed = []
     for group, parameter in parameters_of(optimizer):
         gradient = gradients.now.get(parameter)
@@ -73,16 +73,16 @@ def write_step(gradients: Gradients, optimizer: Optimizer) -> list[Tensor]:
             continue
         if group.get("maximize"):
             raise GraphBreak("B06", "an optimizer that maximizes")
-        target = watch.tensor(parameter)
-        storage = watch.storage(parameter)
+        target = outside.tensor(parameter)
+        storage = outside.storage(parameter)
         memory = dict.get(optimizer.state, parameter)
-        watch.announce_write(target)
+        outside.announce_write(target)
         if memory is None:
             step = Inline("{0}.version += {1}({2}, {3}, {{}}, {4})", "update")
             operands = [storage, optimizer.update, target, gradient, group]
         else:
             step = Inline("{0}.version += {1}({2}, {3}, {4}, {5})", "update")
             operands = [storage, optimizer.update, target, gradient, memory, group]
-        text.effect(step, operands, writes=[target], state=())
+        builder.effect(step, operands, writes=[target], state=())
         changed.append(parameter)
     return changed

@@ -1,443 +1,371 @@
-"""A traced round: it runs as every round does, and is written as straight-line Python meanwhile."""
+"""The recorder of an iteration: what ops, writes, checks and draws come to as instructions."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
-from gradcli.language.compiler.assignment import target_store
-from gradcli.language.compiler.handling import within
-from gradcli.language.compiler.names import is_direct
-from gradcli.language.limits import too_many_steps
-from gradcli.language.loops.capture import COUNT_WRITES, Watch
-from gradcli.language.loops.compiled import Departure, Written, kind_of
+from gradcli.errors import GradcliError
+from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.gradients import Gradients
-from gradcli.language.loops.loop_carried import IN_PLACE, Admitted, grad_call, records_graph
-from gradcli.language.loops.lower_backward import holds_values, is_setting, write_backward
-from gradcli.language.loops.lower_forward import operations_of, write_operations
-from gradcli.language.loops.numbers import NUMBERS, Numbers
-from gradcli.language.loops.optimizers import gradients_of, write_step
-from gradcli.language.objects.iteration import iterate
-from gradcli.language.objects.methods import METHODS
-from gradcli.language.tree.base import Expression, Statement
-from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.language.loops.lower_backward import is_setting
+from gradcli.language.loops.outside import Outside
+from gradcli.language.loops.symbols import IterationBuilder, OnTensors, Symbol, tensors_in
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
-from gradcli.optim.optimizer import Optimizer
-from gradcli.trace.builder import TraceBuilder
-from gradcli.trace.codegen import functions_of
+from gradcli.ops.codegen.signature import layout_of
+from gradcli.ops.definition.op import Op
+from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.guards import same
-from gradcli.trace.ir import Inline, Value
-from gradcli.trace.passes import optimized
-
-if TYPE_CHECKING:
-    from gradcli.language.compiler.base import Compiler
-
-_UFUNCS = {"+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide}
+from gradcli.trace.guards import Guard, Kind, same
+from gradcli.trace.ir import Kernel, Value
 
 
-class Trace:
-    """Runs one round of a loop and writes it.
+class Recorder(Listener):
+    """Hears what an iteration runs, and records it.
 
     Attributes:
-        guard: what must still hold for the text to be what a round does.
-        text: what is written.
-        gradients: what happens to those of leaves.
-        numbers: what is made of numbers.
-        updated: the parameters that the round writes to.
-        named: the arrays of the tensors that the round names, by name.
-        optimizers: those that step.
-        counted: the names of numbers that the round binds.
-        grown: the lists that it appends to.
-        steps: what it counts as steps, beside itself.
-        departed: whether the round did something that few do.
-        result: what does the same as the round, None where text cannot say what it did.
+        on_break: is told why recording ends.
+        muted: whether what runs is recorded by somebody else.
+        taken: the arrays whose one number was taken out, while somebody asks for them.
+        write_count: how many writes there were.
+        escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
+    __slots__ = (
+        "builder",
+        "escaped",
+        "gradients",
+        "muted",
+        "on_break",
+        "outside",
+        "stands",
+        "taken",
+        "write_count",
+    )
+
     def __init__(
-        self, compiler: Compiler, scope: Scope, plan: Admitted, variables: Variables
+        self, outside: Outside, gradients: Gradients, on_break: Callable[[GraphBreak], None]
     ) -> None:
-        self.compiler = compiler
-        self.scope = scope
-        self.plan = plan
-        self.variables = variables
-        self.state = compiler.state
-        self.text = TraceBuilder(self.state.defer_from)
-        self.watch = Watch(compiler, scope, plan, variables, self.text)
-        self.guard = self.watch.guard
-        self.named = self.watch.made
-        self.updated: list[Tensor] = []
-        self.optimizers: list[Optimizer] = []
-        self.counted: list[str] = []
-        self.grown: list[list[Any]] = []
-        self.steps = 0
-        self.departed = False
-        self.result: Written | None = None
-        self._since = self.state.sequence_nr
-        self.gradients = Gradients(self.text, self.watch)
-        self.numbers = Numbers(self.text, self.watch)
-        self._written = True
-        self._has_run = False
+        super().__init__()
+        self.outside = outside
+        self.builder: IterationBuilder = outside.builder
+        self.gradients = gradients
+        self.on_break = on_break
+        self.muted = False
+        self.taken: list[Any] | None = None
+        self.write_count = 0
+        self.escaped: list[Tensor] = []
+        self.stands = self._standing()
 
-    def run(self) -> Any:
-        """Run the body once.
+    # --- what a recorder is told ----------------------------------------------------------------
 
-        Returns:
-            The signal that it ended with, None for none.
-        """
-        left = self.compiler.steps.left
-        try:
-            for statement in self.plan.prepared:
-                self.watch.prepared(statement.value)
-        except GraphBreak:
-            self._written = False
-        signal = self._block(self.plan.rest)
-        self.steps = left - self.compiler.steps.left
-        if self._written and not self.departed:
-            with suppress(GraphBreak):
-                self.result = self._finished()
-        return signal
+    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        self._record(self._operation, op, given, out)
 
-    def _finished(self) -> Written:
-        text = self.text
-        if self.plan.tested & self.named.keys():
-            raise GraphBreak("B06", "a test of the loop is of a tensor that the iteration makes")
-        nodes = [self.variables[name].grad_fn for name in self.named]
-        if self.plan.seen and any(holds_values(node, self._since) for node in nodes if node):
-            raise GraphBreak("B06", "the graph of what the loop shows keeps values")
-        self.gradients.finish(unseen=not (self.plan.tests or self.plan.prepared))
-        made = self.state.sequence_nr - self._since
-        text.effect(Inline("{0}.sequence_nr += {1}"), [self.state, made], state=())
-        text.effect(Inline("{0}.left -= {1}"), [self.compiler.steps, self.steps], state=())
-        self.guard.values = text.trace.guards
-        updated = list(dict.fromkeys([*self.updated, *self.gradients.lasting]))
-        looked_at = [
-            each for one in text.trace.guards for each in one.inputs if not is_setting(each)
-        ]
-        if any(np.may_share_memory(t.array, each) for t in updated for each in looked_at):
-            raise GraphBreak("B06", "a check reads what the iteration writes to")
-        text.trace.outputs = [*self.named.values(), *self.gradients.unseen.values()]
-        return Written(
-            *functions_of(optimized(text.trace)),
-            self.guard,
-            {name: kind_of(tensor.array) for name, tensor in self.watch.inputs.items()},
-            list(self.named),
-            updated,
-            [leaf for leaf in self.guard.gradients if leaf not in self.gradients.unseen],
-            list(self.gradients.unseen),
-            self.optimizers,
-            self.counted,
-            self.grown,
-            self.steps,
-            self._since,
-        )
+    def write(self, tensor: Tensor, result: Tensor) -> None:
+        self.write_count += 1
+        self._record(self._write, tensor, result)
 
-    # --- statements -----------------------------------------------------------------------------
+    def overwritten(self, tensor: Tensor, array: Any) -> None:
+        self.write_count += 1
+        self._record(self._overwrite, tensor, array)
 
-    def _block(self, body: list[Statement]) -> Any:
-        for statement in body:
-            if isinstance(statement, tree.With):
-                self._with(statement)
-            elif isinstance(statement, tree.For):
-                self._for(statement)
-            elif isinstance(statement, tree.If):
-                signal = self._if(statement)
-                if signal is not None:
-                    return signal
-            else:
-                self._statement(statement)
-        return None
+    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        self._record(self._computed, function, operands, result)
 
-    def _if(self, node: tree.If) -> Any:
-        """Run an `if`, and write that a round ends where its test holds: it is run again in the
-        ordinary way. One that goes by what is known before a round does not hold.
-        """
-        ((test, body),) = node.branches
-        if test in self.plan.tests:
-            return None
-        if self._written:
-            recorded = self.text.trace.instructions
-            after = recorded[-1] if recorded else None
-            try:
-                decision, read = self.numbers.test_of(test)
-                departure = Inline(f"if {decision}: raise {{{len(read)}}}")
-                self.text.check(departure, [*read, Departure], after)
-            except GraphBreak:
-                self._written = False
-        holds = self.watch.read(test)
-        self.state.place = test.span
-        if not holds:
-            return None
-        self.departed = True
-        return self.compiler.block(body, self.scope)(self.variables)
-
-    def _statement(self, node: Statement) -> None:
-        """Run a statement, and write it if everything before it could be written."""
-        if not self._written:
-            self.compiler.statement(node, self.scope)(self.variables)
-            return
-        self._has_run = False
-        self.text.span, self.text.stack = node.span, ()
-        try:
-            _STATEMENTS[type(node)](self, node)
-        except GraphBreak:
-            self._written = False
-            if not self._has_run:
-                self.compiler.statement(node, self.scope)(self.variables)
-
-    def _run(self, node: Statement) -> None:
-        """Run a statement; what happens before may be done once more."""
-        self._has_run = True
-        self.compiler.statement(node, self.scope)(self.variables)
-
-    def _with(self, node: tree.With) -> None:
-        ((context, _),) = node.items
-        enter = self.compiler.expression(context, self.scope)
-        within(self.compiler, enter, context.span, None, lambda _: self._block(node.body))(
-            self.variables
-        )
-
-    def _for(self, node: tree.For) -> None:
-        """A loop inside; each of its rounds counts as a step."""
-        steps, span = self.compiler.steps, node.iterable.span
-        values = self.watch.read(node.iterable)
-        self.state.place = span
-        store = target_store(self.compiler, node.target, self.scope)
-        try:
-            self.watch.iterable(node.target, node.iterable, values)
-        except GraphBreak:
-            self._written = False
-        for value in iterate(values):
-            steps.left -= 1
-            if steps.left < 0:
-                raise too_many_steps()
-            store(self.variables, value)
-            self._block(node.body)
-            self.state.place = span
-
-    # --- names ----------------------------------------------------------------------------------
-
-    def _assign(self, node: tree.Assign) -> None:
-        (target,) = node.targets
-        if isinstance(target, tree.Attribute):
-            self._forget_gradient(node, target)
-            return
-        call = grad_call(node.value)
-        if call is not None:
-            self._differentiate(node, target, call)
-            return
-        assert isinstance(target, tree.Name)
-        if self.numbers.gives_number(node.value):
-            self._count(node, target, node.value)
-            return
-        self.watch.expression(node.value)
-        write_operations(self.text, lambda: self._run(node))
-        value = self.watch.read(target)
-        if type(value) in NUMBERS and is_direct(target, self.scope):
-            self.watch.numbers.add(target.name)  # which comes from a shape, as no item was read
+    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+        if check is None and self.taken is not None:
+            self.taken.append(operands[0])
         else:
-            self._name(target, value)
+            self._record(self._look, check, operands)
 
-    def _name(self, target: Expression, value: Any) -> None:
-        """Note that a name is given to a tensor of the round."""
-        if type(value) is not Tensor or not is_direct(target, self.scope):
-            raise GraphBreak("B06", "a name is given to something that is no tensor")
-        self.named[target.name] = self.text.value_of(value.array)
+    def wrapped(self, tensor: Tensor) -> None:
+        self._record(self._know, tensor)
 
-    def _update(self, node: tree.AugmentedAssign) -> None:
-        """`p -= lr * p.grad` of a parameter where nothing is recorded, `p.data -= lr * p.grad`, or
-        `total += number`.
-        """
-        if isinstance(node.target, tree.Attribute):
-            assert isinstance(node.target.value, tree.Name)
-            self._write_to(node, node.target.value, node.operator, node.value)
+    def backward(self, roots: Any, accumulate: bool) -> None:
+        if accumulate:
+            self._record(self._refuse_pass)
+        for _, _, seed in roots:
+            if type(seed) is Tensor:
+                self.wrapped(seed)
+
+    def _record(self, record: Callable[..., None], *args: Any) -> None:
+        if self.muted:
             return
-        assert isinstance(node.target, tree.Name)
-        tensor = self.watch.read(node.target)
-        if type(tensor) in NUMBERS:
-            whole = tree.Binary(node.span, node.target, [(node.operator, node.value)])
-            self._count(node, node.target, whole)
-            return
-        if self.state.grad_enabled:
-            raise GraphBreak("B06", "a write while gradients are recorded")
-        self._write_to(node, node.target, node.operator, node.value)
+        state = active.state
+        self.builder.span, self.builder.stack = state.place, tuple(state.stack)
+        try:
+            record(*args)
+        except GraphBreak as found:
+            self.on_break(found)
 
-    def _write_to(self, node: Statement, name: tree.Name, operator: str, value: Expression) -> None:
-        """Run a statement that changes a tensor from outside in place, and write it."""
-        tensor = self.watch.read(name)
-        if type(tensor) is not Tensor or name.name in self.named:
-            raise GraphBreak("B06", "a write to something that the iteration was not given")
-        self.watch.expression(name)
-        target = self.text.value_of(tensor.array)
-        right = operations_of(self.text, self.watch, value)
-        before = tensor.version
-        self._run(node)
-        writes = tensor.version - before  # none through `.data`
-        self._write_update(operator, tensor, target, right)
-        if writes:
-            self.text.effect(COUNT_WRITES, [self.watch.storage(tensor), writes], state=())
+    def _refuse_pass(self) -> None:
+        raise GraphBreak("B06", "a backward pass that something else than the program began")
 
-    def _write_update(self, operator: str, tensor: Tensor, target: Value, right: Any) -> None:
-        text, array = self.text, target.array
-        if type(array) is not np.ndarray or array.dtype not in EVERYDAY:
+    # --- ops ------------------------------------------------------------------------------------
+
+    def _operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        if not isinstance(op, Op):
             raise GraphBreak(
-                "B04", "a write to an array that is not of float32 or float64 on the host"
+                "B06",
+                f"`{op.name}` is a custom autograd.Function, whose node is no op's",
+                "write the function with ops, if its gradient follows from them",
             )
-        if tensor.array is not array:
-            raise GraphBreak("B06", "a tensor that is written to has another array by then")
-        if type(right) is Tensor:
-            if (
-                np.may_share_memory(right.array, array)
-                or right.array.dtype is not array.dtype
-                or right.array.shape != array.shape
-            ):
-                raise GraphBreak(
-                    "B06", "a write of another dtype or shape, or of overlapping memory"
-                )
-            step = text.value_of(right.array)
-        else:
-            mixed, _, step = number_and_array(array, right)
-            if mixed:
-                raise GraphBreak("B06", "a write of a number of another dtype")
-        self.watch.announce_write(target)
-        text.effect(_UFUNCS[operator], [target, step, target], writes=[target])
-        self.updated.append(tensor)
+        try:
+            self._on_arrays(op, given, out)
+        except GraphBreak:
+            if any(each.requires_grad for each in tensors_in(out)):
+                raise
+            self.on_tensors(op.apply, [given[name] for name in op.parameters], {}, out)
+        for each in tensors_in(out):
+            self.builder.remember(each)
 
-    def _count(self, node: Statement, target: tree.Name, value: Expression) -> None:
-        """Bind a number to a name."""
-        number, read = self.numbers.text_of(value)
-        before: Any = self.variables.get(target.name)
-        self._run(node)
-        after: Any = self.variables[target.name]
-        if type(after) is not type(before) or (type(after) is int and "*" in number):
-            raise GraphBreak("B06", "a product of integers grows without bounds")
-        self.numbers.bind(target, number, read, after)
-        self.counted.append(target.name)
-
-    # --- calls ----------------------------------------------------------------------------------
-
-    def _call(self, node: tree.ExpressionStatement) -> None:
-        call = node.value
-        assert isinstance(call, tree.Call)
-        assert isinstance(call.function, tree.Attribute)
-        if call.function.name == "append":
-            assert isinstance(call.function.value, tree.Name)
-            values = self.watch.known(call.function.value)
-            if type(values) is not list:
-                raise GraphBreak("B06", "an append to something that is no list")
-            number, read = self.numbers.text_of(call.arguments[0].value)
-            self._run(node)
-            places = [METHODS[list]["append"], values]
-            append = Inline(f"{{{len(read)}}}({{{len(read) + 1}}}, {number})")
-            self.text.effect(append, [*read, *places], state=())
-            self.grown.append(values)
-        elif call.function.name in ("step", "zero_grad"):
-            self._optimize(node, call.function)
-        elif call.function.name in IN_PLACE:
-            self._call_in_place(node, call, call.function)
-        elif isinstance(call.function.value, tree.Attribute):
-            self._call_on_gradient(node, call.function.value)
-        else:
-            self._backward(node, call.function.value)
-
-    def _backward(self, node: tree.ExpressionStatement, of: Expression) -> None:
-        """`loss.backward()`."""
-        for leaf, gradient in self._derivatives(of).items():
-            self.gradients.arrive(leaf, gradient)
-        self._run(node)
-        self.gradients.check_arrived()
-
-    def _optimize(self, node: tree.ExpressionStatement, method: tree.Attribute) -> None:
-        """`optimizer.zero_grad()`, `model.zero_grad()`, `optimizer.step()`."""
-        assert isinstance(method.value, tree.Name)
-        target = self.watch.known(method.value)
-        if method.name == "zero_grad":
-            for tensor in gradients_of(target):
-                self.gradients.forget(tensor)
-            self._run(node)
+    def _on_arrays(self, op: Op, given: dict[str, Any], out: Any) -> None:
+        """Record an op as a call of its forward function."""
+        builder = self.builder
+        operands = self._operands(op, given)
+        if op.view and self._is_constant(operands):
+            builder.constant(out.array)  # the same part of the same memory in every iteration
             return
-        self.watch.optimizer(target)
-        self.updated += write_step(self.gradients, target)
-        self.optimizers.append(target)
-        self._run(node)
-
-    def _derivatives(self, of: Expression) -> dict[Tensor, Value]:
-        """Write the backward pass from a tensor; the gradients of the leaves that it reaches."""
-        tensor = self.watch.read(of)
-        if type(tensor) is not Tensor or tensor.grad_fn is None or tensor.output_nr:
-            raise GraphBreak("B06", "a backward pass from something that has no graph")
-        seed = tensor.array.dtype.type(1)
-        if type(tensor.array) is not type(seed):
-            raise GraphBreak("B06", "a backward pass from more than one element")
-        arrived = write_backward(self.text, tensor.grad_fn, seed, self._since)
-        return {leaf.variable: gradient for leaf, gradient in arrived.items()}
-
-    def _differentiate(self, node: tree.Assign, target: Expression, call: tree.Call) -> None:
-        """`g, = torch.autograd.grad(loss, x)`."""
-        names = target.elements if isinstance(target, tree.Tuple) else [target]
-        if records_graph(call):
-            for argument in call.arguments:
-                self.watch.expression(argument.value)
-            write_operations(self.text, lambda: self._run(node))
-            for name in names:
-                self._name(name, self.watch.read(name))
+        # The wrapper serves half precision.
+        forward = Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))
+        several = type(out) is tuple
+        known = tuple([each.array for each in out]) if several else out.array
+        if all(map(_lies_in_rows, operands)):
+            builder.call(forward, operands, op.deferrable, known)
             return
-        inputs = call.arguments[1].value
-        self.watch.expression(inputs)
-        derivatives = self._derivatives(call.arguments[0].value)
-        self._run(node)
-        leaves = self.watch.read(inputs)
-        leaves = leaves if type(leaves) in (list, tuple) else [leaves]
-        if node.value is not call:
-            leaves = leaves[:1]
-        for leaf, name in zip(leaves, names, strict=True):
-            value, gradient = self.watch.read(name), derivatives.get(leaf)
-            if type(value) is not Tensor or gradient is None:
-                raise GraphBreak("B06", "a gradient of something that is no leaf")
-            if not same(value.array, gradient.array):
-                raise GraphBreak("B02", "a gradient gave other bits when it was computed again")
-            self.text.stand_for(value.array, gradient)
-            self._name(name, value)
+        # What comes out may have been laid out otherwise since.
+        result = builder.call(forward, operands, op.deferrable)
+        arrays = zip(result, known, strict=True) if several else [(result, known)]
+        for value, array in arrays:
+            if value is None or not same(value.array, array):
+                raise GraphBreak("B02", "a call gave other bits when it was made again")
+            builder.stand_for(array, value)
 
-    def _call_in_place(
-        self, node: tree.ExpressionStatement, call: tree.Call, method: tree.Attribute
+    def on_tensors(
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], out: Any
     ) -> None:
-        """`p.sub_(lr * p.grad)`, `p.data.sub_(lr * p.grad)`."""
-        of = method.value
-        if isinstance(of, tree.Attribute):
-            of = of.value
-        elif self.state.grad_enabled:
-            raise GraphBreak("B06", "a write while gradients are recorded")
-        assert isinstance(of, tree.Name)
-        self._write_to(node, of, IN_PLACE[method.name], call.arguments[0].value)
+        """Record a call with tensors of which none is in a graph."""
+        builder = self.builder
+        operands: list[Any] = []
+        placed = [builder.placed(each, operands) for each in arguments]
+        named = {name: builder.placed(each, operands) for name, each in keywords.items()}
+        called = OnTensors(function, placed, named, out, SideExit)
+        arrays = tuple([each.array for each in tensors_in(out)])
+        result = arrays[0] if type(out) is Tensor else arrays
+        if self.drew():
+            if type(out) is not Tensor:
+                raise GraphBreak("B06", "a call draws random numbers for several tensors")
+            builder.draw(called, operands, result)
+        else:
+            builder.call_ahead(called, operands, result)
 
-    def _call_on_gradient(self, node: tree.ExpressionStatement, of: tree.Attribute) -> None:
-        """`p.grad.zero_()`."""
-        self.watch.expression(of.value)
-        leaf = self.watch.read(of.value)
-        if type(leaf) is not Tensor:
-            raise GraphBreak("B06", "the gradient of something that is no tensor")
-        self._run(node)
-        self.gradients.zero(leaf)
+    def _operands(self, op: Op, given: dict[str, Any]) -> list[Any]:
+        """The operands of an op's forward function, as its `apply` prepares them; raises GraphBreak
+        where they would be promoted.
+        """
+        builder = self.builder
+        found = dict(given)
+        for name in op.parameters:
+            operand = name in op.tensors or name in op.lists
+            if operand:
+                continue
+            if name in op.keeps or not is_setting(given[name]) or builder.varies(given[name]):
+                raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
+        for name in op.tensors:
+            if type(given[name]) is Tensor:
+                found[name] = builder.of(given[name])
+        for name in op.lists:
+            found[name] = [builder.of(tensor) for tensor in given[name]]
+        promoted = layout_of(op).promoted
+        dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
+        if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
+            raise GraphBreak("B06", f"the operands of `{op.name}` are promoted to another dtype")
+        if len(promoted) == 2 and dtypes:
+            for name, other in (promoted, promoted[::-1]):
+                if not isinstance(found[name], Value):
+                    found[name] = self._number(found[other], found[name])
+        elif any(not isinstance(found[name], Value) for name in promoted):
+            raise GraphBreak("B06", f"`{op.name}` of a number where an array is expected")
+        return [found[name] for name in op.parameters]
 
-    def _forget_gradient(self, node: tree.Assign, target: tree.Attribute) -> None:
-        """`p.grad = None`."""
-        self.watch.expression(target.value)
-        leaf = self.watch.read(target.value)
-        if type(leaf) is not Tensor:
-            raise GraphBreak("B06", "the gradient of something that is no tensor")
-        self.gradients.forget(leaf)
-        self._run(node)
+    def _number(self, array: Value, number: Any) -> Any:
+        """A number beside an array, in the array's dtype."""
+        mixed, _, promoted = number_and_array(array.array, number)
+        if mixed:
+            raise GraphBreak("B06", "a number is promoted to another dtype")
+        symbol = self.builder.known(number)
+        return symbol.value if type(symbol) is Symbol else promoted
+
+    def _is_constant(self, operands: list[Any]) -> bool:
+        """Whether all values among some operands are the same objects in every iteration."""
+        is_constant = self.builder.is_constant
+        return all(is_constant(each) for each in operands if isinstance(each, Value))
+
+    def _computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        builder = self.builder
+        given: list[Any] = []
+        for each in operands:
+            known = builder.known(each)
+            if type(known) is Symbol:
+                given.append(known.value)
+            else:
+                given.append(each if is_setting(each) else builder.value_of(each))
+        kernel = Kernel(function.__name__, function)
+        if self.drew():
+            builder.draw(kernel, given, result)
+        else:
+            builder.call(kernel, given, result=result)
+
+    def _know(self, tensor: Tensor) -> None:
+        """Let the trace know a tensor that is the same in every iteration, if no op made it: a
+        number that a node saved, or the ones that a backward pass begins with.
+        """
+        if not self.builder.has(tensor):
+            self.builder.constant(tensor.array)
+            self.builder.remember(tensor)
+
+    # --- random numbers -------------------------------------------------------------------------
+
+    def drew(self) -> bool:
+        """Whether random numbers were drawn since this was last asked."""
+        before, self.stands = self.stands, self._standing()
+        return before != self.stands
+
+    def _standing(self) -> list[Any]:
+        generators = active.state.generators.values()
+        return [each.snapshot() for each in generators if hasattr(each, "snapshot")]
+
+    # --- checks of values -----------------------------------------------------------------------
+
+    def _look(self, check: Any, operands: tuple[Any, ...]) -> None:
+        """Record a check of values that may be others in the next iteration; raises GraphBreak
+        where a number was taken out of some, which would be another.
+        """
+        builder = self.builder
+        given = [each if is_setting(each) else builder.value_of(each) for each in operands]
+        if self._is_constant(given):
+            read = check or _same_number(operands[0])
+            guard = Guard(Kind.VALUE, read, None, inputs=operands)
+            builder.trace.guards.append(guard)
+            self.outside.guard.checks.append(guard)
+            return  # a guard looks when something else may have changed it
+        if check is None:
+            raise GraphBreak(
+                "B06",
+                "a number is taken out of a tensor, and what runs next depends on it",
+            )
+        builder.check(check, given)
+
+    # --- writes ---------------------------------------------------------------------------------
+
+    def _write(self, tensor: Tensor, result: Tensor) -> None:
+        builder, array = self.builder, tensor.array
+        if result.array.dtype is not array.dtype:
+            raise GraphBreak("B06", "a write of another dtype")
+        if not builder.knows(array):
+            raise GraphBreak("B01", "a write to a tensor that nobody recorded")
+        target, new = builder.value_of(array), builder.of(result)
+        if not self._is_kept(target):
+            if result.grad_fn is not None:
+                raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
+            self._replace(tensor, new)
+            return
+        self._check_target(tensor)
+        last = builder.take_last(new)
+        self.outside.announce_write(target)
+        if last is None:
+            builder.effect(np.copyto, [target, new], writes=[target])
+        else:
+            builder.effect(last.op, [*last.inputs, target], writes=[target])
+            builder.forget(result.array)
+        self._count(tensor, target)
+
+    def _overwrite(self, tensor: Tensor, new: Any) -> None:
+        builder, array = self.builder, tensor.array
+        if not builder.knows(array):
+            raise GraphBreak("B01", "a write to a tensor that nobody recorded")
+        target = builder.value_of(array)
+        number = builder.known(new)
+        if type(number) is Symbol:
+            new = number.value
+        elif not is_setting(new) and (isinstance(new, np.ndarray) or builder.knows(new)):
+            new = builder.value_of(new)
+        if not self._is_kept(target):
+            if isinstance(new, Value) and new.array is not None and new.array.shape == array.shape:
+                self._replace(tensor, new)
+                return
+            filled = builder.call(Kernel("full_like", np.full_like), [target, new], result=array)
+            self._replace(tensor, filled)
+            return
+        self._check_target(tensor)
+        self.outside.announce_write(target)
+        builder.effect(np.copyto, [target, new], writes=[target])
+        self._count(tensor, target)
+
+    def _is_kept(self, target: Value) -> bool:
+        """Whether the memory of a value outlives the iteration, so that writes to it count."""
+        return self.builder.is_constant(target) or target in self.gradients.loaded
+
+    def _replace(self, tensor: Tensor, new: Value) -> None:
+        """A tensor that the iteration made has another value from here on."""
+        builder, array = self.builder, tensor.array
+        if any(np.may_share_memory(array, each.array) for each in self.escaped):
+            raise GraphBreak("B06", "a tensor that was put into a list is written to")
+        if builder.value_of(array) in builder.trace.inputs:
+            raise GraphBreak(
+                "B06",
+                "a tensor that is another one in every iteration is written to",
+                "compute a new one: `average = average * 0.9 + loss * 0.1`",
+            )
+        for alias in builder.aliases(array):
+            builder.forget(alias)
+        builder.stand_for(array, new)
+        for leaf in self.gradients.now:
+            if leaf.grad is tensor:
+                self.gradients.now[leaf] = new
+
+    def _check_target(self, tensor: Tensor) -> None:
+        array = tensor.array
+        if type(array) is not np.ndarray or (
+            array.dtype not in EVERYDAY and array.dtype.kind not in "iub"
+        ):
+            raise GraphBreak("B04", "a write to an array that is none of everyday numbers")
+
+    def _count(self, tensor: Tensor, target: Value) -> None:
+        """Record that the version goes up, where the program can see it."""
+        known = self.outside.guard.tensors
+        if target in self.gradients.loaded:
+            leaf = next(
+                each for each in self.gradients.outside.guard.gradients if each.grad is tensor
+            )
+            self.gradients.share(leaf)
+            self.gradients.count_write(leaf, tensor, target)
+            return
+        for each in known:
+            if each.storage is not None and each.storage is tensor.storage:
+                self.outside.count_writes(self.outside.storage(each), 1)
+                break
+        owner = next((each for each in known if each.array is target.array), tensor)
+        self.outside.updated.append(owner)
 
 
-_STATEMENTS: dict[type, Callable[[Trace, Any], None]] = {
-    tree.Assign: Trace._assign,
-    tree.AugmentedAssign: Trace._update,
-    tree.ExpressionStatement: Trace._call,
-    tree.Pass: lambda trace, node: None,
-}
+def _same_number(array: Any) -> Callable[[Any], None]:
+    """A check that an array holds the number that it holds now."""
+    number = array.item()
+
+    def check(array: Any) -> None:
+        if array.item() != number:
+            raise GradcliError("E202", "the number is another one")
+
+    return check
+
+
+def _lies_in_rows(operand: Any) -> bool:
+    if isinstance(operand, Value):
+        return operand.array is None or bool(operand.array.flags.c_contiguous)
+    return type(operand) is not list or all(map(_lies_in_rows, operand))

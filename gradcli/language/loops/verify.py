@@ -1,4 +1,4 @@
-"""What a round changes, seen from outside."""
+"""What an iteration changes, seen from outside: to compare two ways of running it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from gradcli.trace.guards import same
 Seen = tuple[list[Any], list[Any]]
 """Arrays, and all else in a form to compare."""
 
+_ABSENT = object()
+
 
 class Effects:
-    """Parameters, their versions and gradients, what optimizers remember, numbers, lists, counts:
-    as they were before a round.
+    """Parameters, their versions and gradients, what optimizers remember, numbers, lists, output,
+    random numbers, counts: as they were before an iteration.
     """
 
     def __init__(self, state: State, written: Written, variables: Variables) -> None:
@@ -29,16 +31,38 @@ class Effects:
         self.variables = variables
         memories = [memory for each in written.optimizers for memory in memories_of(each)]
         remembered = [value for memory in memories for value in memory.values()]
+        self.gradients = [leaf.grad for leaf in written.leaves]
         self.tensors = written.updated + [each for each in remembered if type(each) is Tensor]
+        self.tensors += [each for each in self.gradients if each is not None]
         self.memories = [(memory, dict(memory)) for memory in memories]
         self.arrays = [(each.array, each.array.copy(), each.version) for each in self.tensors]
-        self.gradients = [leaf.grad for leaf in written.leaves]
-        self.numbers = {name: variables[name] for name in written.counted}
+        self.values = [self._read(each) for each in written.counted]
         self.lengths = [len(values) for values in written.grown]
+        self.objects = [(each, _parts_of(each)) for each in written.called]
+        self.stands = self._standing()
         self.counts = state.sequence_nr, state.steps.left
+        self.emit = state.emit
+        self.printed: list[str] = []
+
+    def hush(self) -> None:
+        """Keep what is printed from now on, and show nothing."""
+        self.state.emit = self._keep
+
+    def overhear(self) -> None:
+        """Keep what is printed from now on, and show it."""
+        self.printed = []
+        self.state.emit = self._tell
+
+    def _keep(self, event: Any) -> None:
+        self.printed.append(getattr(event, "text", None) or repr(event))
+
+    def _tell(self, event: Any) -> None:
+        self._keep(event)
+        self.emit(event)
 
     def seen(self, named: Sequence[Any]) -> Seen:
-        """All of that as it is now, and the arrays of the tensors that the round named."""
+        """All of that as it is now, and the arrays of the tensors that the iteration named."""
+        self.state.emit = self.emit
         gradients = [leaf.grad for leaf in self.written.leaves]
         grown = zip(self.written.grown, self.lengths, strict=True)
         return (
@@ -47,13 +71,16 @@ class Effects:
             + list(named),
             [tensor.version for tensor in self.tensors]
             + [list(memory) for memory, _ in self.memories]
-            + [repr(self.variables[name]) for name in self.numbers]
+            + [repr(self._read(each)) for each in self.written.counted]
             + [repr(values[length:]) for values, length in grown]
+            + [repr(_parts_of(each)) for each, _ in self.objects]
+            + [self.printed, self._standing()]
             + [self.state.sequence_nr, self.state.steps.left],
         )
 
     def undo(self) -> None:
         """Bring everything back to what it was."""
+        self.state.emit = self.emit
         for memory, before in self.memories:
             memory.clear()
             memory.update(before)
@@ -65,14 +92,50 @@ class Effects:
                 tensor.storage.version = version
         for leaf, gradient in zip(self.written.leaves, self.gradients, strict=True):
             meta_of(leaf).grad = gradient
-        self.variables.update(self.numbers)
+        for place, value in zip(self.written.counted, self.values, strict=True):
+            if value is not _ABSENT:
+                place.store(self.variables, value)
         for values, length in zip(self.written.grown, self.lengths, strict=True):
             del values[length:]
+        for each, parts in self.objects:
+            _restore(each, parts)
+        for generator, stands in zip(self.state.generators.values(), self.stands, strict=False):
+            generator.restore(stands)
         self.state.sequence_nr, self.state.steps.left = self.counts
+
+    def _read(self, place: Any) -> Any:
+        try:
+            return place.read(self.variables)
+        except LookupError:
+            return _ABSENT
+
+    def _standing(self) -> list[Any]:
+        if not self.written.draws:
+            return []
+        return [each.snapshot() for each in self.state.generators.values()]
+
+
+def _parts_of(schedule: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What a schedule keeps, and the settings of its optimizer's groups."""
+    groups = schedule.optimizer.param_groups
+    kept = {name: _copied(value) for name, value in vars(schedule).items() if name != "optimizer"}
+    settings = [{k: _copied(v) for k, v in group.items() if k != "params"} for group in groups]
+    return kept, settings
+
+
+def _restore(schedule: Any, parts: tuple[dict[str, Any], list[dict[str, Any]]]) -> None:
+    kept, settings = parts
+    vars(schedule).update(kept)
+    for group, before in zip(schedule.optimizer.param_groups, settings, strict=True):
+        group.update(before)
+
+
+def _copied(value: Any) -> Any:
+    return list(value) if type(value) is list else value
 
 
 def same_effects(found: Seen, other: Seen) -> bool:
-    """Whether two rounds did the same."""
+    """Whether two iterations did the same."""
     return found[1] == other[1] and all(
         one is another if one is None or another is None else same(one, another)
         for one, another in zip(found[0], other[0], strict=True)

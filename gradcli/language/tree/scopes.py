@@ -139,6 +139,12 @@ def target_names(target: tree.Expression) -> Iterator[str]:
             yield from target_names(element)
 
 
+def bound_names(body: list[tree.Statement]) -> Iterator[str]:
+    """The names that statements bind in the function around them."""
+    for node in _own_nodes(body):
+        yield from _bound_by(node)
+
+
 def _bound_by(node: tree.Syntax) -> Iterator[str]:
     """The names that a node itself binds in the function around it."""
     if isinstance(node, (tree.Assign, tree.Del)):

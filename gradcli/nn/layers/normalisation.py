@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.inplace.writes import overwrite
 from gradcli.autograd.tensor import Tensor
@@ -13,6 +15,7 @@ from gradcli.nn.layer import FUNCTIONS, REQUIRED, layer, new_parameter, new_tens
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.fill import zeros
+from gradcli.state import computed
 
 
 def _affine(module: Module, sizes: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
@@ -121,7 +124,7 @@ class _BatchNorm(_Running):
         factor = 0.0 if self.momentum is None else self.momentum
         counter = self.num_batches_tracked
         if self.training and self.track_running_stats and counter is not None:
-            overwrite(counter, counter.array + 1)
+            overwrite(counter, computed(np.add, counter.array, 1))
             if self.momentum is None:  # a plain average over all batches
                 factor = 1.0 / counter.item()
         by_batch = self.training or self.running_mean is None

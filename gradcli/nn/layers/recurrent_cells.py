@@ -12,6 +12,7 @@ from gradcli.nn.init import uniform_
 from gradcli.nn.layer import FUNCTIONS, new_parameter, register
 from gradcli.nn.module import Module
 from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.state import computed
 
 State = tuple[Tensor, ...]
 
@@ -79,7 +80,7 @@ class Recurrent(Module):
         return _rnn_step(self.nonlinearity, projected, hidden, state)
 
     def _zeros(self, like: Tensor, *sizes: int) -> Tensor:
-        return Tensor(module_of(like.array).zeros(sizes, like.array.dtype))
+        return Tensor(computed(module_of(like.array).zeros, sizes, like.array.dtype))
 
 
 # --- cells ----------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from gradcli.ops.definition.doc import RANDOM, SAMPLES, describe, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
+from gradcli.state import computed
 
 
 def _check_probability(name: str, input: Tensor, p: float) -> None:
@@ -43,21 +44,26 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
 _REFUSED = refusing("bool", "int", raises="RuntimeError") | COMPLEX
 
 
-def _kept(over: Any, p: float, input: Tensor) -> Any:
-    """Which elements stay: ones and zeros over an array, in the tensor's dtype."""
-    check_dtype("dropout", input.dtype, _REFUSED)
-    device = input.device.type
+def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:
+    """Which elements stay: ones and zeros that lie in memory as an array does."""
     kept = drawn_over(over, lambda sizes: bernoulli_array(sizes, 1 - p, device=device))
-    return kept.astype(input.array.dtype)
+    return kept.astype(dtype)
+
+
+def _scaled(over: Any, p: float, dtype: Any, device: str) -> Any:
+    """The same, and what stays is made up for what goes."""
+    kept = _drawn(over, p, dtype, device)
+    if p < 1:  # the number keeps its digits beside half precision
+        kept = (wide(kept) / (1 - p)).astype(dtype)
+    return kept
 
 
 def _dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
     """The tensor times noise that lies in memory as an array does."""
     if not training or p == 0 or not input.array.size:
         return input
-    kept = _kept(over, p, input)
-    if p < 1:  # the number keeps its digits beside half precision
-        kept = (wide(kept) / (1 - p)).astype(kept.dtype)
+    check_dtype("dropout", input.dtype, _REFUSED)
+    kept = computed(_scaled, over, p, input.array.dtype, input.device.type)
     return mul.apply(input, Tensor(kept))
 
 
@@ -91,7 +97,8 @@ _ALPHA = 1.7580993408473766
 def _alpha_dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
     if not training or p == 0:
         return input
-    kept = _kept(over, p, input)
+    check_dtype("dropout", input.dtype, _REFUSED)
+    kept = computed(_drawn, over, p, input.array.dtype, input.device.type)
     if p == 1:
         return mul.apply(input, Tensor(kept.dtype.type(0)))
     scale = 1 / sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))

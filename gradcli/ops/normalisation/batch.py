@@ -29,6 +29,7 @@ from gradcli.ops.shape.rearranging import repeat_
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
 from gradcli.ops.spatial.padding import constant_pad
 from gradcli.ops.spatial.pooling import mean_of_windows
+from gradcli.state import computed
 
 Sizes = tuple[int, ...]
 
@@ -93,12 +94,18 @@ def _over_planes(values: Any) -> Any:
     return np.add.accumulate(by_plane, 0)[-1].reshape(1, -1, 1)
 
 
-def _update(running: Tensor, value: Any, momentum: float) -> None:
-    """Move a running mean or variance towards the batch's."""
-    if isinstance(momentum, Tensor):
-        momentum = momentum.item()
-    moved = wide(running.array) * (1 - momentum) + momentum * value
-    write(running, Tensor(moved.astype(running.array.dtype)))
+def _moved_mean(running: Any, mean: Any, momentum: float) -> Any:
+    """A running mean, moved towards the batch's."""
+    moved = wide(running) * (1 - momentum) + momentum * mean.reshape(-1)
+    return moved.astype(running.dtype)
+
+
+def _moved_variance(running: Any, input: Any, dims: tuple[int, ...], momentum: float) -> Any:
+    """A running variance, moved towards the batch's."""
+    count = input.size // len(running)
+    variance = np.var(wide(input), axis=dims) * (count / (count - 1))
+    moved = wide(running) * (1 - momentum) + momentum * variance
+    return moved.astype(running.dtype)
 
 
 def _batch_normed(
@@ -138,17 +145,20 @@ def _batch_normed(
                 raises="RuntimeError",
             )
         given = (running_mean.array.reshape(along), running_var.array.reshape(along))
+    if isinstance(momentum, Tensor):
+        momentum = momentum.item()
     beside = (weight, bias, running_mean, running_var)
     check_mixture(name, input, [tensor for tensor in beside if tensor is not None])
     statistics = ChannelStatistics(shape, (0, *range(2, len(shape))), along, eps, given)
     result, mean, _ = native_batch_norm.apply(input, weight, bias, statistics)
     if training:
         if running_mean is not None:
-            _update(running_mean, mean.array.reshape(-1), momentum)
+            moved = computed(_moved_mean, running_mean.array, mean.array, momentum)
+            write(running_mean, Tensor(moved))
         if running_var is not None:
-            count = input.array.size // channels
-            variance = np.var(wide(input.array), axis=statistics.dims)
-            _update(running_var, variance * (count / (count - 1)), momentum)
+            dims = statistics.dims
+            moved = computed(_moved_variance, running_var.array, input.array, dims, momentum)
+            write(running_var, Tensor(moved))
     return result
 
 

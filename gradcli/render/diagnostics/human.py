@@ -30,7 +30,7 @@ def diagnostic(error: GradcliError, style: Style = PLAIN) -> str:
 
 def _diagnostic(error: GradcliError, style: Style) -> str:
     lines = [_headline(f"error[{error.code}]", "error", message_of(error), style)]
-    lines += _body(_marks(error), (*error.notes, *_calls(error)), error.help, style)
+    lines += body(_marks(error), (*error.notes, *_calls(error)), error.help, style)
     return "\n".join(lines)
 
 
@@ -51,13 +51,13 @@ def _marks(diagnosed: GradcliError | Warned) -> list[Mark]:
 def warning(warned: Warned, style: Style = PLAIN) -> str:
     """A warning with its span and the fix."""
     lines = [_headline(f"warning[{warned.code}]", "warning", warned.message, style)]
-    return "\n".join([*lines, *_body(_marks(warned), (), warned.help, style)])
+    return "\n".join([*lines, *body(_marks(warned), (), warned.help, style)])
 
 
 def usage_error(message: str, help: str | None, style: Style = PLAIN) -> str:
     """A mistake in the words of the command line."""
     lines = [_headline("error", "error", message, style)]
-    return "\n".join([*lines, *_body([], (), help, style)])
+    return "\n".join([*lines, *body([], (), help, style)])
 
 
 def note(text: str, style: Style = PLAIN) -> str:
@@ -71,7 +71,7 @@ def _headline(kind: str, role: str, message: str, style: Style) -> str:
     return "\n".join([text, *(f"  {line}" for line in further)])
 
 
-def _body(
+def body(
     marks: list[Mark], notes: tuple[str, ...], help: str | None, style: Style
 ) -> Iterator[str]:
     margin = ""

@@ -1,0 +1,56 @@
+"""A call that is captured, with its operands."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from gradcli.language import tree
+from gradcli.language.functions.calls import Function
+from gradcli.language.objects.descriptors import Property
+
+
+class Callee(NamedTuple):
+    """A call with its operands.
+
+    Attributes:
+        node: the call.
+        hole: the same, with holes for the operands.
+        function: what is called.
+        name: its name, where it is a method or of a module.
+        receiver: what it is a method of, None for nothing.
+        positional: the arguments, without the receiver.
+        keywords: those by name.
+        operands: everything that goes into the holes.
+    """
+
+    node: tree.Call
+    hole: tree.Call
+    function: Any
+    name: str
+    receiver: Any
+    positional: list[Any]
+    keywords: dict[str, Any]
+    operands: list[Any]
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The arguments, the receiver of a method first."""
+        return self.positional if self.receiver is None else [self.receiver, *self.positional]
+
+    @property
+    def given(self) -> list[Any]:
+        """Everything that the function is given."""
+        return [*self.arguments, *self.keywords.values()]
+
+
+def functions_in(value: Any) -> list[Function]:
+    """The functions of the program that a value calls when it is called."""
+    if type(value) is Function:
+        return [value]
+    if type(value) is Property:
+        return functions_in(value.fget)
+    for name in ("function", "func"):
+        if name in getattr(type(value), "__slots__", ()):
+            return functions_in(getattr(value, name))
+    cells = getattr(value, "__closure__", None) or ()
+    return [each.cell_contents for each in cells if type(each.cell_contents) is Function]

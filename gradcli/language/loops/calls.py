@@ -1,0 +1,211 @@
+"""Calls in an iteration that is captured: what each kind of function comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.engine import backward
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
+from gradcli.language import tree
+from gradcli.language.functions.calls import Function
+from gradcli.language.library.builtins import BUILTINS
+from gradcli.language.library.math import MATH
+from gradcli.language.loops.builtin_calls import (
+    OF_COLLECTIONS,
+    OF_NUMBERS,
+    append_to,
+    change_list,
+    getattr_call,
+    is_one_of,
+    of_collections,
+    of_numbers,
+    print_call,
+    setattr_call,
+    taken_number,
+)
+from gradcli.language.loops.callee import Callee, functions_in
+from gradcli.language.loops.engine_calls import (
+    WALKS,
+    backward_call,
+    grad_call,
+    is_schedule,
+    optimizer_step,
+    schedule_call,
+    switch_mode,
+    walk_module,
+    zero_grad,
+)
+from gradcli.language.loops.holes import Frame
+from gradcli.language.loops.host_calls import host_call
+from gradcli.language.loops.symbols import concrete, is_symbolic
+from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.attributes import Module as Namespace
+from gradcli.language.objects.descriptors import BoundMethod
+from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.methods import METHODS
+from gradcli.nn.module import Module
+from gradcli.ops.binding import catalogue
+from gradcli.optim.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from gradcli.language.loops.capture import Capture
+
+
+def call(walk: Capture, node: tree.Call, frame: Frame) -> Any:
+    """`function(arguments)`."""
+    if _is_super(node, frame):
+        return walk.compiler.expression(node, frame.scope)(frame.variables)
+    callee = _callee(walk, node, frame)
+    walk.state.place = node.span
+    for known, handler in _HANDLERS:
+        if known(callee):
+            return handler(walk, callee)
+    return host_call(walk, callee)
+
+
+def _is_super(node: tree.Call, frame: Frame) -> bool:
+    name = node.function
+    return isinstance(name, tree.Name) and name.name == "super" and not node.arguments
+
+
+def _callee(walk: Capture, node: tree.Call, frame: Frame) -> Callee:
+    operands: list[Any] = []
+    target = node.function
+    receiver, name = None, ""
+    if isinstance(target, tree.Attribute):
+        owner = walk.value(target.value, frame)
+        name = target.name
+        operands.append(owner)
+        hole: Any = tree.Attribute(
+            target.span, tree.Name(target.value.span, "0"), name, target.name_span
+        )
+        function, receiver = _method(walk, owner, name, hole)
+    else:
+        function = walk.value(target, frame)
+        name = target.name if isinstance(target, tree.Name) else ""
+        operands.append(function)
+        hole = tree.Name(target.span, "0")
+        function = concrete(function)
+    positional: list[Any] = []
+    keywords: dict[str, Any] = {}
+    arguments = []
+    for each in node.arguments:
+        value = walk.value(each.value, frame)
+        place = tree.Name(each.value.span, str(len(operands)))
+        operands.append(value)
+        arguments.append(tree.Argument(each.span, each.kind, each.name, place))
+        if each.kind == "*":
+            walk.rely_on(value)
+            positional += value if type(value) in (list, tuple) else list(walk.items(value))
+        elif each.kind == "**":
+            walk.rely_on(value)
+            keywords.update(value)
+        elif each.name:
+            keywords[each.name] = value
+        else:
+            positional.append(value)
+    whole = tree.Call(node.span, hole, arguments)
+    return Callee(node, whole, function, name, receiver, positional, keywords, operands)
+
+
+def _method(walk: Capture, owner: Any, name: str, hole: tree.Attribute) -> tuple[Any, Any]:
+    """The function that `owner.name` calls, and what it is called on."""
+    kind = type(concrete(owner))
+    if kind is Tensor and name in catalogue.methods and name not in catalogue.properties:
+        return catalogue.methods[name], owner
+    if kind is Namespace:
+        return walk.evaluate(hole, [owner]), None
+    if kind in METHODS and name in METHODS[kind]:
+        return METHODS[kind][name], owner
+    found = walk.read_attribute(concrete(owner), name, lambda: walk.evaluate(hole, [owner]))
+    found = concrete(found)
+    if type(found) in (BoundMethod, Method):
+        return found.function, found.receiver
+    receiver = owner if isinstance(owner, (Module, Optimizer)) or is_schedule(owner) else None
+    return found, receiver
+
+
+def _inline(walk: Capture, callee: Callee) -> Any:
+    """A function of the program: its body is walked."""
+    function = callee.function
+    walk.constant(function)
+    try:
+        bound = function.bind(callee.arguments, callee.keywords)
+    except GradcliError:
+        bound = {}
+    return walk.called(function, bound, lambda: walk.evaluate(callee.hole, callee.operands))
+
+
+def _module(walk: Capture, callee: Callee) -> Any:
+    """A module that is called: the functions of the program in it are walked."""
+    module = callee.function
+    walk.rely_on_module(module)
+    return _through_host(walk, callee)
+
+
+def _through_host(walk: Capture, callee: Callee) -> Any:
+    """A call of the host's that may call functions of the program."""
+    if any(map(is_symbolic, callee.given)):
+        walk.refuse("a number that varies is given to a module or to a wrapped function")
+    return walk.called(None, None, lambda: walk.evaluate(callee.hole, callee.operands))
+
+
+def _instance(walk: Capture, callee: Callee) -> Any:
+    """A class of the program: an object is made."""
+    cls = callee.function
+    walk.walk_methods(cls)
+    if issubclass(cls.host, Module) or any(map(is_symbolic, callee.given)):
+        walk.refuse("an object is made in the iteration", "make it ahead of the loop")
+    made = walk.evaluate(callee.hole, callee.operands)
+    walk.local[id(made)] = made
+    return made
+
+
+def _callable_object(walk: Capture, callee: Callee) -> Any:
+    """An object of the program's with `__call__`."""
+    walk.walk_methods(type(callee.function).language_class)
+    return _through_host(walk, callee)
+
+
+_Handler = Callable[["Capture", Callee], Any]
+
+
+_MATH = {id(each) for each in MATH.values() if callable(each)}
+
+
+def _is_of_module(callee: Callee, names: frozenset[str]) -> bool:
+    return (
+        isinstance(callee.receiver, Module)
+        and callee.name in names
+        and type(callee.function) is not Function
+    )
+
+
+_HANDLERS: list[tuple[Callable[[Callee], bool], _Handler]] = [
+    (lambda c: type(c.function) is Function, _inline),
+    (lambda c: isinstance(c.function, Module), _module),
+    (lambda c: isinstance(c.function, UserClass), _instance),
+    (lambda c: c.function is catalogue.methods.get("backward"), backward_call),
+    (lambda c: c.function is backward.grad, grad_call),
+    (lambda c: c.function is catalogue.methods.get("item"), taken_number),
+    (lambda c: isinstance(c.receiver, Optimizer) and c.name == "step", optimizer_step),
+    (
+        lambda c: isinstance(c.receiver, (Optimizer, Module)) and c.name == "zero_grad",
+        zero_grad,
+    ),
+    (lambda c: is_schedule(c.receiver), schedule_call),
+    (lambda c: _is_of_module(c, frozenset({"train", "eval"})), switch_mode),
+    (lambda c: _is_of_module(c, WALKS), walk_module),
+    (lambda c: c.function is BUILTINS["print"], print_call),
+    (lambda c: c.function is BUILTINS["getattr"], getattr_call),
+    (lambda c: c.function is BUILTINS["setattr"], setattr_call),
+    (lambda c: c.function is METHODS[list]["append"], append_to),
+    (lambda c: type(c.receiver) in (list, dict, set), change_list),
+    (lambda c: is_one_of(c.function, OF_NUMBERS) or id(c.function) in _MATH, of_numbers),
+    (lambda c: type(concrete(c.receiver)) in (str, int, float, bool), of_numbers),
+    (lambda c: is_one_of(c.function, OF_COLLECTIONS), of_collections),
+    (lambda c: hasattr(type(c.function), "language_class"), _callable_object),
+    (lambda c: bool(functions_in(c.function)), _through_host),
+]

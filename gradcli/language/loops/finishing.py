@@ -1,0 +1,181 @@
+"""From a captured iteration to a compiled one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.capture import Capture
+from gradcli.language.loops.compiled import Named, Written
+from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, store_op
+from gradcli.language.loops.lower_backward import holds_values, is_setting
+from gradcli.language.loops.symbols import Symbol, is_symbolic
+from gradcli.nn.module import Module
+from gradcli.trace.codegen import functions_of
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Effect, Inline, Operand
+from gradcli.trace.passes import optimized
+
+# Functions of ours that run in a compiled iteration count by themselves.
+_COUNT_NODES = Inline("{0}.sequence_nr = {1} + {2}", "count_nodes")
+_COUNT_STEPS = Inline("{0}.left = {1} - {2}", "count_steps")
+
+_PLAIN = (int, float, bool, str, type(None))
+
+
+class NotSettled(Exception):
+    """An iteration does not end as it began: the next one may."""
+
+
+def finish(walk: Capture, steps: int) -> Written:
+    """The compiled form of an iteration that was captured; `steps` is what it counted.
+
+    Raises:
+        GraphBreak: where it cannot be compiled.
+        NotSettled: where another iteration has to be captured.
+    """
+    builder = walk.builder
+    builder.span, builder.stack = None, ()
+    _find_carried(walk)
+    if not walk.guard.has_modes():
+        raise GraphBreak("B06", "the iteration leaves gradients switched on or off")
+    walk.gradients.finish(unseen=True)
+    named, counted = _store(walk)
+    number = builder.input(Inline("{0}.sequence_nr"), [walk.state], walk.since).value
+    left = builder.input(Inline("{0}.left"), [walk.steps], walk.steps.left).value
+    count = walk.state.sequence_nr - walk.since
+    builder.effect(_COUNT_NODES, [walk.state, number, count], state=())
+    builder.effect(_COUNT_STEPS, [walk.steps, left, steps], state=())
+    updated = list(dict.fromkeys([*walk.outside.updated, *walk.guard.lasting.values()]))
+    _check_looks(walk, updated)
+    trace = builder.trace
+    trace.guards = []
+    unseen = walk.gradients.unseen
+    trace.outputs = [
+        *[builder.of(former) for _, former in named],
+        *unseen.values(),
+    ]
+    draws = Effect.RANDOM in trace.effects
+    begin, run, finish = functions_of(optimized(trace))
+    return Written(
+        begin,
+        run,
+        finish,
+        run.__globals__,
+        walk.guard,
+        walk.inputs,
+        named,
+        updated,
+        [leaf for leaf in walk.guard.gradients if leaf not in unseen],
+        list(unseen),
+        walk.optimizers,
+        counted,
+        walk.grown,
+        walk.called_as_is,
+        draws,
+        steps,
+        walk.since,
+        walk.side_exits,
+        walk.gradients.settled,
+    )
+
+
+def _find_carried(walk: Capture) -> None:
+    """Raise NotSettled where a place that was taken for constant has another value now."""
+    settled = True
+    for key, (_, value) in walk.stored.items():
+        if key in walk.found and (is_symbolic(value) or value is not walk.found[key]):
+            walk.carried.add(key)
+            settled = False
+    for place, _ in walk.stored.values():
+        if isinstance(place, Attribute) and isinstance(place.owner, Module):
+            walk.guard.ignore(place.owner._values, place.name)
+    for module, mode in walk.guard.training.items():
+        settled = settled and module.training is mode
+    if not settled:
+        raise NotSettled
+    replaced = [leaf for leaf, g in walk.guard.lasting.items() if not _has(leaf, g)]
+    if replaced:
+        walk.carried.update(("gradient", id(leaf)) for leaf in replaced)
+        raise NotSettled
+
+
+def _has(leaf: Tensor, gradient: Tensor) -> bool:
+    """Whether a leaf has that gradient, or none."""
+    return leaf.grad is None or leaf.grad is gradient
+
+
+def _check_looks(walk: Capture, updated: list[Tensor]) -> None:
+    if overlap(updated, [each for check in walk.guard.checks for each in check.inputs]):
+        raise GraphBreak("B05", "a check reads what the iteration writes to")
+
+
+def overlap(updated: Sequence[Tensor], looked_at: Sequence[Any]) -> bool:
+    """Whether what is written to lies where something is looked at."""
+    arrays = [each for each in looked_at if not is_setting(each)]
+    return any(np.may_share_memory(t.array, each) for t in updated for each in arrays)
+
+
+def _store(walk: Capture) -> tuple[list[Named], list[Location]]:
+    """Record what the iteration leaves in places that outlive it; the tensors that are only shown
+    when somebody looks, and the places of everything else.
+    """
+    named: list[Named] = []
+    counted: list[Location] = []
+    for key, (place, value) in walk.stored.items():
+        if isinstance(place, (OwnName, OuterName)) and place.name in walk.plan.targets:
+            raise GraphBreak("B06", f"the iteration binds `{place.name}`, which the loop binds too")
+        if type(value) is Tensor and walk.outside.is_made(value) and key not in walk.carried:
+            _check_named(walk, place, value)
+            named.append(Named(place, value))
+            continue
+        operands: list[Operand] = []
+        text = _text(walk, place, value, operands)
+        op, operands = store_op(place, text, operands, named=type(value) is Tensor)
+        walk.builder.effect(op, operands, state=())
+        counted.append(place)
+    return named, counted
+
+
+def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
+    if isinstance(place, OwnName) and place.name in walk.plan.tested:
+        raise GraphBreak(
+            "B06", f"`{place.name}`, by which the loop goes on, is a tensor", "use its item()"
+        )
+    if walk.plan.leaves and value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
+        raise GraphBreak(
+            "B06",
+            f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
+            "compute what needs no gradient under `torch.no_grad()`",
+        )
+    if walk.plan.leaves and value.grad_fn is None and value.grad is not None:
+        raise GraphBreak("B06", f"{_name(place)} is a new leaf with a gradient in every iteration")
+
+
+def _name(place: Location) -> str:
+    return f"`{place.name}`" if isinstance(place, OwnName) else "a tensor"
+
+
+def _text(walk: Capture, place: Location, value: Any, operands: list[Operand]) -> str:
+    """The text of a value that is stored in every iteration."""
+    builder = walk.builder
+    kind = type(value)
+    if kind is Tensor and walk.outside.is_made(value):
+        if value.requires_grad:
+            raise GraphBreak(
+                "B06",
+                f"{_name(place)} is handed from one iteration to the next with its graph",
+                "detach() what one iteration hands to the next",
+            )
+        return builder.written(value, operands)
+    if kind in (tuple, list):
+        parts = "".join([f"{_text(walk, place, each, operands)}, " for each in value])
+        return f"[{parts}]" if kind is list else f"({parts})"
+    if kind is Symbol or kind is Tensor or kind in _PLAIN:
+        return builder.written(value, operands)
+    if id(value) in walk.local or kind.__name__ in ("Function", "Iterator", "Walk"):
+        raise GraphBreak("B06", f"{_name(place)} holds a {kind.__name__} of the iteration")
+    return builder.written(value, operands)

@@ -1,0 +1,53 @@
+"""Code that is walked, and its expressions with holes in the places of operands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.language import tree
+from gradcli.language.tree.base import Expression
+from gradcli.language.tree.scopes import Scope, Variables
+
+HOLES = Scope(Scope(), [str(number) for number in range(64)])
+"""The scope of an expression whose operands have been found: they are called by numbers."""
+
+
+def hole(node: Expression, number: int) -> tree.Name:
+    """The hole in the place of an operand."""
+    return tree.Name(node.span, str(number))
+
+
+def numbered(values: Sequence[Any]) -> Variables:
+    """What goes into the holes, by their names."""
+    return {str(number): value for number, value in enumerate(values)}
+
+
+class Frame:
+    """Code that runs: the loop's own, or that of a function or comprehension.
+
+    Attributes:
+        scope: which names are its own.
+        variables: their values.
+    """
+
+    __slots__ = ("scope", "variables")
+
+    def __init__(self, scope: Scope, variables: Variables) -> None:
+        self.scope = scope
+        self.variables = variables
+
+
+class Drawn:
+    """What a generator expression gave.
+
+    Attributes:
+        values: with symbols, so far.
+        wanted: whether whoever draws from it asks for them here.
+    """
+
+    __slots__ = ("values", "wanted")
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self.wanted = False

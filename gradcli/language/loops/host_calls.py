@@ -1,0 +1,114 @@
+"""Functions of ours in an iteration that is captured: what they do is heard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.modes import GradMode
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.functions.calls import Function
+from gradcli.language.loops.callee import Callee
+from gradcli.language.loops.symbols import is_symbolic
+from gradcli.language.objects.iteration import Iterator
+from gradcli.nn.module import Module
+from gradcli.nn.traversal import Walk as ModuleWalk
+
+if TYPE_CHECKING:
+    from gradcli.language.loops.capture import Capture
+
+
+_SIZES = frozenset(
+    {"dim", "element_size", "is_contiguous", "is_floating_point", "ndimension", "nelement"}
+    | {"numel", "size", "stride", "__len__"}
+)
+"""The methods of a tensor that go by what is guarded of it."""
+
+
+def host_call(walk: Capture, callee: Callee) -> Any:
+    """A function of ours: what it does is heard; what it gives must be known then."""
+    for each in callee.given:
+        walk.rely_on(each)
+        if isinstance(each, Module):
+            walk.rely_on_module(each)
+        if type(each) is ModuleWalk:
+            pass
+        if type(each) is Function:
+            walk.walked(each)
+    if any(map(is_symbolic, callee.given)):
+        return _with_symbols(walk, callee)
+    recorder = walk.recorder
+    writes = recorder.write_count
+    value = walk.evaluate(callee.hole, callee.operands)
+    if walk.broken is not None:
+        return value
+    if type(value) is Tensor:
+        if not walk.builder.has(value):
+            if value.grad_fn is not None or recorder.write_count > writes or not _is_ours(callee):
+                walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
+            else:
+                walk.attempt(
+                    recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value
+                )
+    elif isinstance(value, (tuple, list)):
+        _check_parts(walk, callee, value)
+    elif isinstance(value, (int, float, str)) and not (
+        type(callee.receiver) is Tensor and callee.name in _SIZES
+    ):
+        walk.refuse(f"`{_shown(callee)}` gives a value that may be another one in every iteration")
+    elif value is None and recorder.write_count == writes:
+        walk.refuse(f"what `{_shown(callee)}` does is not recorded")
+    elif not isinstance(value, (GradMode, ModuleWalk, Iterator, int, type(None))):
+        walk.refuse(f"`{_shown(callee)}` makes {type(value).__name__}")
+    if walk.broken is None and recorder.drew():
+        walk.refuse(f"`{_shown(callee)}` draws random numbers")
+    return value
+
+
+def _check_parts(walk: Capture, callee: Callee, values: Any) -> None:
+    """What a call gives in a tuple or list must be known."""
+    unknown = [each for each in values if type(each) is Tensor and not walk.builder.has(each)]
+    others = [each for each in values if type(each) is not Tensor]
+    if isinstance(values, tuple) and type(callee.receiver) is Tensor and callee.name in _SIZES:
+        return
+    for each in others:
+        if isinstance(each, (tuple, list)):
+            _check_parts(walk, callee, each)
+        elif each is not None:
+            walk.refuse(f"`{_shown(callee)}` gives more than tensors")
+    if unknown and (len(unknown) < len(values) or any(each.requires_grad for each in unknown)):
+        walk.refuse(f"`{_shown(callee)}` gives a tensor that was not recorded")
+    elif unknown:
+        walk.attempt(
+            walk.recorder.on_tensors, callee.function, callee.arguments, callee.keywords, values
+        )
+    if type(values) is list:
+        walk.local[id(values)] = values
+
+
+def _with_symbols(walk: Capture, callee: Callee) -> Any:
+    """A function of ours that is given numbers which vary."""
+    recorder = walk.recorder
+    writes, (muted, recorder.muted) = recorder.write_count, (recorder.muted, True)
+    try:
+        value = walk.evaluate(callee.hole, callee.operands)
+    finally:
+        recorder.muted = muted
+    if (
+        type(value) is not Tensor
+        or value.requires_grad
+        or recorder.write_count > writes
+        or not _is_ours(callee)
+    ):
+        walk.refuse(f"`{_shown(callee)}` is given a number that varies")
+    elif not walk.builder.has(value):
+        walk.attempt(recorder.on_tensors, callee.function, callee.arguments, callee.keywords, value)
+    return value
+
+
+def _is_ours(callee: Callee) -> bool:
+    home = getattr(callee.function, "__module__", None) or ""
+    return callable(callee.function) and not home.startswith("gradcli.language.library.builtins")
+
+
+def _shown(callee: Callee) -> str:
+    return " ".join(callee.node.function.span.text.split())

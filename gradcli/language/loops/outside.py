@@ -1,0 +1,69 @@
+"""The tensors that an iteration finds when it begins."""
+
+from __future__ import annotations
+
+from gradcli.arrays.fusion.write_barrier import before_write
+from gradcli.arrays.storage import Storage
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.guards import Guard
+from gradcli.language.loops.symbols import IterationBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Inline, Value
+
+COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
+"""The version of a storage goes up."""
+
+_ANNOUNCE = Inline("if {0}.sources: {1}({2})", "before_write")
+"""Lets plans keep the values that are about to be overwritten."""
+
+
+class Outside:
+    """Records what an iteration reads of tensors that it did not make, and writes to them.
+
+    Attributes:
+        builder: what records.
+        guard: what is relied on.
+        updated: the tensors that are written to.
+    """
+
+    def __init__(self, builder: IterationBuilder, guard: Guard) -> None:
+        self.builder = builder
+        self.guard = guard
+        self.updated: list[Tensor] = []
+
+    def tensor(self, tensor: Tensor) -> Value:
+        """The value of a tensor that was there before, or of one that the iteration made."""
+        if self.is_made(tensor):
+            return self.builder.of(tensor)
+        if tensor.grad_fn is not None:
+            raise GraphBreak(
+                "B06",
+                "a tensor from an earlier iteration, or from before the loop, has a graph",
+                "detach() what one iteration hands to the next",
+            )
+        self.guard.watch(tensor)
+        return self.builder.constant(tensor.array)
+
+    def is_made(self, tensor: Tensor) -> bool:
+        """Whether the iteration made a tensor."""
+        builder = self.builder
+        if not builder.has(tensor):
+            return False
+        return not builder.is_constant(builder.of(tensor))
+
+    def storage(self, tensor: Tensor) -> Storage:
+        """The storage of a tensor that is written to."""
+        storage = tensor.storage
+        if type(storage) is not Storage or storage.mirrors is not None:
+            raise GraphBreak("B06", "a write to a view of conjugates")
+        self.guard.storages[tensor] = storage
+        return storage
+
+    def announce_write(self, target: Value) -> None:
+        """Record what goes before a write."""
+        self.builder.effect(_ANNOUNCE, [self.guard.state, before_write, target], state=())
+
+    def count_writes(self, storage: Storage, count: int) -> None:
+        """Record that the version of a storage goes up."""
+        if count:
+            self.builder.effect(COUNT_WRITES, [storage, count], state=())

@@ -1,0 +1,435 @@
+"""What an iteration reads of the program around it: places, attributes, items, modules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
+from gradcli.language.functions.calls import Function
+from gradcli.language.functions.control_flow import Run
+from gradcli.language.loops.callee import functions_in
+from gradcli.language.loops.compiled import Input
+from gradcli.language.loops.gradients import Gradients
+from gradcli.language.loops.guards import Guard, is_same_value
+from gradcli.language.loops.holes import Drawn, Frame
+from gradcli.language.loops.locations import Attribute, Item, Location, OuterName, OwnName, read_op
+from gradcli.language.loops.loop_carried import LoopPlan
+from gradcli.language.loops.outside import Outside
+from gradcli.language.loops.recorder import Recorder
+from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
+from gradcli.language.objects.attributes import Module as Namespace
+from gradcli.language.objects.descriptors import BoundMethod, Property
+from gradcli.language.objects.instances import UserClass
+from gradcli.language.objects.iteration import Iterator
+from gradcli.language.tree.base import Statement
+from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.nn.module import Module
+from gradcli.optim.optimizer import Optimizer
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import kind_of
+from gradcli.trace.ir import Inline
+
+if TYPE_CHECKING:
+    from gradcli.language.compiler.base import Compiler
+
+
+class Reader:
+    """Reads what an iteration finds where values outlive it, and records that.
+
+    Attributes:
+        builder: records instructions.
+        guard: what the iteration relies on.
+        inputs: what it is given.
+        stored: what it binds or sets in places that outlive it, by place.
+        grown: the lists that it appends to.
+        carried: the places that are known to hold another value in every iteration.
+        generated: what generator expressions gave, with symbols.
+        found: the constants that it read in places, to see whether they are carried after all.
+        broken: why recording ended, None while it goes on.
+        side_exits: how many checks may send an iteration back to the interpreter.
+    """
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        scope: Scope,
+        plan: LoopPlan,
+        variables: Variables,
+        carried: set[Any],
+    ) -> None:
+        self.compiler = compiler
+        self.state = compiler.state
+        self.steps = compiler.steps
+        self.plan = plan
+        self.carried = carried
+        self.frame = Frame(scope, variables)
+        self.builder = IterationBuilder(self.state.defer_from)
+        self.guard = Guard(self.state)
+        self.outside = Outside(self.builder, self.guard)
+        self.inputs: list[Input] = []
+        self.gradients = Gradients(self.builder, self.outside, carried, self.inputs)
+        self.recorder = Recorder(self.outside, self.gradients, self.end)
+        self.stored: dict[Any, tuple[Location, Any]] = {}
+        self.found: dict[Any, Any] = {}
+        self.optimizers: list[Optimizer] = []
+        self.grown: list[list[Any]] = []
+        self.called_as_is: list[Any] = []
+        self.broken: GraphBreak | None = None
+        self.side_exits = 0
+        self.since = self.state.sequence_nr
+        # What belongs to this iteration alone: variables of calls, lists that it made.
+        self.local: dict[int, Any] = {}
+        self.symbols: dict[Any, Symbol] = {}
+        self.generated: dict[Iterator, Drawn] = {}
+        self._bodies: dict[Function, Run] = {}
+        self._bound: dict[str, Any] | None = None
+        self._returned: Any = None
+        self._relied: set[int] = set()
+
+    def end(self, found: GraphBreak) -> None:
+        """Recording ends here."""
+        if self.broken is None:
+            if found.span is None:
+                found.span = self.state.place
+            self.broken = found
+            self.recorder.muted = True
+
+    def refuse(self, reason: str, hint: str | None = None, span: Span | None = None) -> None:
+        """Recording ends, for a reason."""
+        self.end(GraphBreak("B06", reason, hint, span))
+
+    def attempt(self, record: Callable[..., Any], *args: Any) -> Any:
+        """Record something, unless recording has ended or ends with it: None then."""
+        if self.broken is not None:
+            return None
+        self.builder.span, self.builder.stack = self.state.place, tuple(self.state.stack)
+        try:
+            return record(*args)
+        except GraphBreak as found:
+            self.end(found)
+            return None
+
+    def walked(self, function: Function) -> None:
+        """Walk a function's body whenever it is called in this iteration."""
+        if function in self._bodies:
+            return
+        self._bodies[function] = own = function.body
+
+        def body(variables: Variables) -> Any:
+            if self.broken is not None:
+                return own(variables)
+            self.local[id(variables)] = variables
+            bound, self._bound = self._bound, None
+            for name, value in (bound or {}).items():
+                if is_symbolic(value):
+                    self.symbols[id(variables), name] = value
+            signal = self.block(function.statements, Frame(function.scope, variables))
+            if signal is None:
+                return None
+            if bound is None and self.is_lost(signal[0]):
+                self.refuse("a function that the host calls returns a number that varies")
+            self._returned = signal[0], concrete(signal[0])
+            return (self._returned[1],)
+
+        function.body = body
+
+    def called(
+        self, function: Function | None, bound: dict[str, Any] | None, call: Callable[[], Any]
+    ) -> Any:
+        """What a call gives that may run functions of the program; `bound` has the arguments of
+        the first.
+        """
+        self._bound = bound
+        self._returned = None
+        value = call()
+        self._bound = None
+        return self.returned(value)
+
+    def returned(self, value: Any) -> Any:
+        """What a call gave, with the symbols that the function returned."""
+        if self._returned is not None and self._returned[1] is value:
+            return self._returned[0]
+        if type(value) is Tensor and self.broken is None and not self.builder.has(value):
+            self.refuse("a call gives a tensor that was not recorded")
+        return self.builder.known(value)
+
+    def is_lost(self, value: Any) -> bool:
+        """Whether a value is a symbol that its number would not tell."""
+        return is_symbolic(value) and not (type(value) is Symbol and type(value.now) is float)
+
+    def generated_in(self, given: Sequence[Any]) -> list[Drawn]:
+        """The generator expressions among some arguments."""
+        found = [self.generated.get(each) for each in given if type(each) is Iterator]
+        return [each for each in found if each is not None]
+
+    def walk_methods(self, cls: Any) -> None:
+        """Walk the bodies of a class's functions whenever they are called in this iteration."""
+        if not isinstance(cls, UserClass) or id(cls) in self._relied:
+            return
+        self._relied.add(id(cls))
+        for host in cls.host.__mro__:
+            known = vars(host).get("language_class")
+            if known is not None:
+                self.guard.rely_on_contents(known.names)
+                for value in known.names.values():
+                    for function in functions_in(value):
+                        self.walked(function)
+
+    def place_of(self, holder: Variables, name: str) -> Location:
+        if holder is self.frame.variables:
+            return OwnName(name)
+        return OuterName(holder, name)
+
+    def holder(self, name: str, frame: Frame) -> Variables:
+        """The variables that hold a name."""
+        distance = frame.scope.distance(name)
+        if distance is None:
+            return self.compiler.values
+        holder = frame.variables
+        for _ in range(distance):
+            if holder is self.frame.variables:
+                outer = holder[PARENT]
+                self.guard.values["outer", id(outer)] = lambda variables: variables[PARENT], outer
+            holder = holder[PARENT]
+        return holder
+
+    def _expect(self, name: str) -> None:
+        """The loop gives a name a value in every iteration."""
+        self.carried.add(self.place_of(self.holder(name, self.frame), name).key)
+
+    def read_place(self, place: Location, value: Any) -> Any:
+        """A value that was read in a place which outlives the iteration."""
+        if place.key in self.stored or self.broken is not None:
+            return self.builder.known(value)
+        if place.key not in self.carried:
+            if type(value) in NUMBERS and isinstance(place, OwnName):
+                bound = place.name in self.plan.bound
+                if bound:
+                    self.carried.add(place.key)
+                    return self.read_place(place, value)
+            self.found[place.key] = value
+            self.guard.values.setdefault(place.key, (place.read, value))
+            return self.constant(value)
+        given = self.attempt(self._given, place, value)
+        return self.builder.known(value) if given is None else given
+
+    def _given(self, place: Location, value: Any) -> Any:
+        """A value that the iteration is given."""
+        known = self.symbols.get(place.key)
+        if known is not None:
+            return known
+        op, operands = read_op(place)
+        if type(value) in NUMBERS:
+            symbol = self.builder.input(op, operands, value)
+            self.inputs.append(Input(place.read, (type(value),)))
+            place.store(self.frame.variables, symbol.now)
+            self._remember(place, symbol)
+            self.symbols[place.key] = symbol
+            return symbol
+        if type(value) is Tensor:
+            self._give(value, Inline(f"{op.text}.array"), operands, place.read)
+            return value
+        if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
+            for number, each in enumerate(value):
+                text = Inline(f"{op.text}[{number}].array")
+                self._give(each, text, operands, _item_of(place.read, number))
+            size = len(value)
+            self.inputs.append(Input(lambda variables: len(place.read(variables)) == size, (bool,)))
+            return value
+        if value is None or type(value) is str:
+            self.guard.values[place.key] = place.read, value
+            raise GraphBreak("B06", f"a place holds {described(value)} in some iterations only")
+        raise GraphBreak("B06", f"{described(value)} is another one in every iteration")
+
+    def _give(
+        self, tensor: Tensor, op: Inline, operands: Sequence[Any], read: Callable[..., Any]
+    ) -> None:
+        if self.builder.has(tensor):
+            return
+        if tensor.requires_grad:
+            reason = "a tensor that requires grad is another one in every iteration"
+            raise GraphBreak("B06", reason, _IN_PLACE)
+        self.builder.load(op, operands, tensor.array)
+        self.inputs.append(Input(read, kind_of(tensor.array)))
+
+    def constant(self, value: Any) -> Any:
+        """A value from outside that stays what it is."""
+        kind = type(value)
+        if kind is Tensor:
+            if not self.builder.has(value):
+                self.attempt(self.outside.tensor, value)
+        elif kind is tuple:
+            for each in value:
+                self.constant(each)
+        elif kind is Function:
+            self.walked(value)
+            for default in value.defaults.values():
+                self.constant(default)
+        elif kind is BoundMethod:
+            self.constant(value.function)
+        elif hasattr(kind, "language_class"):
+            self.walk_methods(kind.language_class)
+        elif isinstance(value, UserClass):
+            self.walk_methods(value)
+        return value
+
+    def read_attribute(self, owner: Any, name: str, read: Callable[[], Any]) -> Any:
+        """`owner.name`."""
+        kind = type(owner)
+        if kind is Tensor:
+            return self._tensor_attribute(owner, name, read)
+        if kind is Namespace:
+            return read()
+        if id(owner) in self.local:
+            return self.builder.known(read())
+        cls = getattr(kind, "language_class", None)
+        if cls is not None:
+            self.walk_methods(cls)
+            if type(cls.find(name)) is Property:
+                value = read()
+                return self.returned(value)
+        value = read()
+        if isinstance(owner, Module) and name == "training":
+            self.training(owner)
+            return value
+        place = Attribute(owner, name)
+        symbol = self.symbols.get(place.key)
+        if symbol is not None and is_same_value(concrete(symbol), value):
+            return symbol
+        if isinstance(value, BoundMethod) or callable(value):
+            self.guard.values.setdefault(place.key, (place.read, value))
+            return self.constant(value)
+        return self.read_place(place, value)
+
+    def _tensor_attribute(self, owner: Tensor, name: str, read: Callable[[], Any]) -> Any:
+        before = self.recorder.write_count
+        value = read()
+        if name == "grad" and owner.grad_fn is None and not self.outside.is_made(owner):
+            self.attempt(self.gradients.read, owner)
+        elif type(value) is Tensor or name in _METADATA or callable(value):
+            pass
+        elif name == "grad_fn":
+            self.refuse("a node of the graph is looked at")
+        else:
+            self.refuse(f"`.{name}` of a tensor is read")
+        assert before == self.recorder.write_count
+        return value
+
+    def training(self, module: Module) -> None:
+        """Rely on whether a module is in training when an iteration begins."""
+        self.guard.training.setdefault(module, module.training)
+
+    def read_item(self, owner: Any, at: Any, read: Callable[[], Any]) -> Any:
+        """`owner[at]` of anything but a tensor."""
+        value = read()
+        if id(owner) in self.local or type(owner) in (str, range):
+            parts = self.attempt(self.builder.parts_of, owner)
+            if parts is not None and parts is not owner and type(at) is int:
+                return parts[at]
+            return self.builder.known(value)
+        if isinstance(owner, tuple):
+            return self.constant(value)
+        if isinstance(owner, Module):
+            self.rely_on_module(owner)
+            return self.constant(value)
+        if type(owner) not in (list, dict) or type(at) not in (int, str):
+            if type(owner) is list and type(at) is slice:
+                self.rely_on(owner)
+                self.local[id(value)] = value
+                return value
+            self.refuse(f"an item of {described(owner)} is read")
+            return value
+        if any(owner is each for each in self.grown):
+            self.refuse("an item of a list that the iteration appends to is read")
+        if type(owner) is dict and "params" in owner and type(value) in NUMBERS:
+            # A schedule may set it behind the program's back.
+            read_now = Inline("{0}[{1}]")
+            symbol = self.attempt(self.builder.behind, read_now, [owner, at], value)
+            return value if symbol is None else symbol
+        place = Item(owner, at)
+        symbol = self.symbols.get(place.key)
+        if symbol is not None and is_same_value(concrete(symbol), value):
+            return symbol
+        return self.read_place(place, value)
+
+    def rely_on(self, values: Any) -> None:
+        """Rely on what is in a list or dict from outside."""
+        if type(values) not in (list, dict) or id(values) in self.local:
+            return
+        places = [place for place, _ in self.stored.values() if isinstance(place, Item)]
+        if any(values is each for each in (*self.grown, *[place.owner for place in places])):
+            self.refuse("a list or dict is gone through that the iteration changes")
+        self.guard.rely_on_contents(values)
+
+    def rely_on_module(self, module: Module) -> None:
+        """Rely on what a module holds, and walk the functions of the program in it."""
+        if id(module) in self._relied:
+            return
+        self._relied.add(id(module))
+        for _, each in module.each_module():
+            assert isinstance(each, Module)
+            self.training(each)
+            if each._hooks is not None:
+                self.refuse("a module has hooks")
+            self.guard.rely_on(_hooks_of(each))
+            for table in (each._values, each._parameters, each._buffers, each._modules):
+                self.guard.rely_on_contents(table)
+                for value in table.values():
+                    if type(value) is Tensor:
+                        self.constant(value)
+                    else:
+                        for function in functions_in(value):
+                            self.walked(function)
+            self.walk_methods(getattr(type(each), "language_class", None))
+
+    def check_list(self, value: Any) -> None:
+        """End recording where a list from outside is about to change."""
+        if type(value) in (list, dict, set) and id(value) not in self.local:
+            self.refuse("a list, dict or set from outside the iteration changes")
+
+    def _note(self, place: Location, value: Any) -> None:
+        """A place that outlives the iteration holds a value now."""
+        self.stored[place.key] = place, value
+        self._remember(place, value)
+
+    def _remember(self, place: Location, value: Any) -> None:
+        key: Any = place.key
+        if isinstance(place, OwnName):
+            key = id(self.frame.variables), place.name
+        elif isinstance(place, OuterName):
+            key = id(place.holder), place.name
+        if is_symbolic(value):
+            self.symbols[key] = value
+        else:
+            self.symbols.pop(key, None)
+
+    def block(self, body: Sequence[Statement], frame: Frame) -> Any:
+        """Run statements in a row."""
+        raise NotImplementedError
+
+
+def _hooks_of(module: Module) -> Callable[[], list[Any]]:
+    return lambda: [module._hooks]
+
+
+def _item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variables], Any]:
+    return lambda variables: read(variables)[number]
+
+
+def described(value: Any) -> str:
+    """A value in words: `a Tensor`."""
+    kind = type(value).__name__
+    return f"an {kind}" if kind[:1] in "aeiouAEIO" else f"a {kind}"
+
+
+_IN_PLACE = (
+    "change a leaf in place, `with torch.no_grad(): w -= lr * w.grad`;"
+    " a loop over parameters is compiled with the loop around it"
+)
+
+_METADATA = frozenset(
+    {"shape", "ndim", "dtype", "device", "requires_grad", "is_leaf", "itemsize", "nbytes"}
+)
+"""What can be read of a tensor and is no tensor, and goes by what is guarded of it."""

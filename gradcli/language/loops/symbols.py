@@ -1,0 +1,437 @@
+"""The trace of an iteration while it is recorded, and the numbers in it that are others in every
+iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.dtypes import DType
+from gradcli.arrays.sizes import Device, Size
+from gradcli.autograd.tensor import Tensor
+from gradcli.language.loops.guards import is_same_value
+from gradcli.trace.builder import TraceBuilder
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.guards import kind_of
+from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Operand, Value, claimed
+
+NUMBERS = (int, float, bool)
+
+SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, range)
+"""What calls with tensors may be given beside them: it stays what it is."""
+
+_CHANGED = "what it reads was changed earlier in the iteration"
+
+
+class Symbol:
+    """A number or a string that is another one in every iteration.
+
+    Attributes:
+        now: what it is in the iteration that is recorded.
+        value: what stands for it in the trace.
+    """
+
+    __slots__ = ("now", "value")
+
+    def __init__(self, now: Any, value: Value) -> None:
+        self.now = now
+        self.value = value
+
+
+def concrete(value: Any) -> Any:
+    """A value of the recorded iteration, without the symbols in tuples and slices."""
+    kind = type(value)
+    if kind is Symbol:
+        return value.now
+    if kind is tuple and is_symbolic(value):
+        return tuple([concrete(each) for each in value])
+    if kind is slice and is_symbolic(value):
+        return slice(concrete(value.start), concrete(value.stop), concrete(value.step))
+    return value
+
+
+def is_symbolic(value: Any) -> bool:
+    """Whether there are symbols in a value."""
+    kind = type(value)
+    if kind is Symbol:
+        return True
+    if kind is tuple:
+        return any(map(is_symbolic, value))
+    return kind is slice and is_symbolic((value.start, value.stop, value.step))
+
+
+def holds_tensor(value: Any) -> bool:
+    """Whether there are tensors in a value, in lists, tuples and slices too."""
+    kind = type(value)
+    if kind in (list, tuple):
+        return any(map(holds_tensor, value))
+    return kind is Tensor or (kind is slice and holds_tensor((value.start, value.stop, value.step)))
+
+
+class IterationBuilder(TraceBuilder):
+    """Records an iteration. What may end it in its middle goes ahead of all effects, and so does
+    what that needs.
+    """
+
+    def __init__(self, least_deferred: int) -> None:
+        super().__init__(least_deferred)
+        self._symbols: dict[int, Symbol] = {}
+        self._numbers: dict[Value, Any] = {}
+        self._reads = 0
+        self._lists: dict[int, tuple[list[Any], list[Any]]] = {}
+        # Tensors of one element, whose array changes its type when they are first aliased.
+        self._scalars: dict[Tensor, Value] = {}
+
+    # --- tensors --------------------------------------------------------------------------------
+
+    def remember(self, tensor: Tensor) -> None:
+        """A tensor that an op made."""
+        if isinstance(tensor.array, np.generic) and self.knows(tensor.array):
+            self._scalars[tensor] = self.value_of(tensor.array)
+
+    def has(self, tensor: Tensor) -> bool:
+        """Whether the array of a tensor is known."""
+        if not self.knows(tensor.array) and tensor in self._scalars:
+            scalar = self._scalars[tensor]
+            self.call(Kernel("asarray", np.asarray), [scalar], result=tensor.array)
+        return self.knows(tensor.array)
+
+    def of(self, tensor: Tensor) -> Value:
+        """The value of a tensor's array."""
+        self.has(tensor)
+        return self.value_of(tensor.array)
+
+    # --- symbols --------------------------------------------------------------------------------
+
+    def known(self, value: Any) -> Any:
+        """The symbol of a float, which its identity tells; any other value as it is."""
+        return self._symbols.get(id(value), value) if type(value) is float else value
+
+    def know_list(self, made: list[Any], parts: list[Any]) -> None:
+        """A list that the iteration made has symbols among its parts."""
+        self._lists[id(made)] = made, parts
+
+    def parts_of(self, values: Any) -> Any:
+        """The parts of a list with the symbols among them, while it is what it was; any other value
+        as it is.
+        """
+        known = self._lists.get(id(values))
+        if known is None:
+            return values
+        made, parts = known
+        now = [concrete(each) for each in parts]
+        if len(made) != len(now) or not all(map(is_same_value, now, made)):
+            raise GraphBreak("B06", "a list with numbers that vary changes")
+        return parts
+
+    def input(self, op: Inline, operands: Sequence[Operand], now: Any) -> Symbol:
+        """Record how the iteration reads a number that it begins with."""
+        value = self.trace.value(None, type(now).__name__)
+        self._read_first(op, operands, value)
+        return self._symbol(now, value)
+
+    def compute(
+        self, op: Any, operands: Sequence[Operand], now: Any, fails: bool = False
+    ) -> Symbol:
+        """Record how a number is computed, ahead of all effects if it may be.
+
+        Raises:
+            GraphBreak: where it may not, and may fail.
+        """
+        value = self.trace.value(None, type(now).__name__)
+        instruction = claimed(self._instruction(op, operands, [value]))
+        if not self._put_ahead([instruction]):
+            if fails:
+                raise GraphBreak("B05", f"it may fail, and {_CHANGED}")
+            self.trace.instructions.append(instruction)
+        return self._symbol(now, value)
+
+    def behind(self, op: Any, operands: Sequence[Operand], now: Any) -> Symbol:
+        """Record a number that is read where it stands, after the effects so far."""
+        value = self.trace.value(None, type(now).__name__)
+        self._mark_effect()
+        self._add(op, operands, [value], effects={Effect.STATE: ()})
+        return self._symbol(now, value)
+
+    def _symbol(self, now: Any, value: Value) -> Symbol:
+        if type(now) is float:
+            now = now * 1.0  # an object of its own, whose identity tells it apart
+        made = Symbol(now, value)
+        self._numbers[value] = now
+        if type(now) is float:
+            self._symbols[id(now)] = made
+        return made
+
+    # --- instructions ---------------------------------------------------------------------------
+
+    def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
+        value = self.stand_for(array, self.trace.value_of(array))
+        self._read_first(op, operands, value)
+        self.trace.inputs.append(value)
+        return value
+
+    def _read_first(self, op: Inline, operands: Sequence[Operand], value: Value) -> None:
+        instruction = claimed(self._instruction(op, operands, [value]))
+        self.trace.instructions.insert(self._reads, instruction)
+        self._reads += 1
+        if self._first_effect is not None:
+            self._first_effect += 1
+
+    def call(
+        self,
+        function: Callable[..., Any] | Kernel,
+        operands: Sequence[Operand],
+        deferrable: bool = False,
+        result: Any = None,
+    ) -> Any:
+        if any(value in self._numbers for value in _values(operands)):
+            deferrable = False  # the ufuncs would have the number that it is now
+            if result is None:
+                called = function.function if isinstance(function, Kernel) else function
+                result = called(*[self._now(operand) for operand in operands])
+        return super().call(function, operands, deferrable, result)
+
+    def _now(self, operand: Operand) -> Any:
+        if isinstance(operand, Value):
+            return self._numbers.get(operand, operand.array)
+        return [self._now(each) for each in operand] if type(operand) is list else operand
+
+    def call_ahead(self, function: Callable[..., Any], operands: Sequence[Any], result: Any) -> Any:
+        """Record a call that may fail, ahead of all effects."""
+        since = len(self.trace.instructions)
+        made = self.call(function, operands, result=result)
+        instructions = self.trace.instructions[since:]
+        del self.trace.instructions[since:]
+        if not self._put_ahead(instructions):
+            raise GraphBreak("B05", f"it may fail, and {_CHANGED}")
+        return made
+
+    def draw(self, function: Any, operands: Sequence[Operand], result: Any) -> Value:
+        """Record a call that draws random numbers, which stays where it is."""
+        value = self.stand_for(result, self.trace.value_of(result))
+        self._add(function, operands, [value], effects={Effect.RANDOM: ()})
+        return value
+
+    def effect(self, op: Any, operands: Sequence[Operand], **effects: Any) -> None:
+        self._mark_effect()
+        super().effect(op, operands, **effects)
+
+    def _mark_effect(self) -> None:
+        if self._first_effect is None:
+            self._first_effect = len(self.trace.instructions)
+
+    def take_last(self, value: Value) -> Instruction | None:
+        """Take away the last instruction if it is a ufunc of two operands that made the value."""
+        if not isinstance(value.array, np.ndarray):
+            return None
+        instructions = self.trace.instructions
+        if not instructions or self._first_effect == len(instructions):
+            return None
+        last = instructions[-1]
+        if last.made != [value] or not isinstance(last.op, np.ufunc) or len(last.inputs) != 2:
+            return None
+        return instructions.pop()
+
+    def check(self, op: Any, operands: Sequence[Operand], after: Instruction | None = None) -> None:
+        check = self._instruction(op, operands, effects={Effect.CHECKS: ()})
+        if not self._put_ahead([check]):
+            raise GraphBreak("B05", _CHANGED)
+
+    def forget(self, array: Any) -> None:
+        """No value stands any longer for an array."""
+        self._values.pop(id(array), None)
+
+    def aliases(self, array: Any) -> list[Any]:
+        """The other arrays of the iteration that share memory with one."""
+        return [
+            each
+            for each in self._kept
+            if each is not array
+            and id(each) in self._values
+            and isinstance(each, np.ndarray)
+            and np.may_share_memory(each, array)
+        ]
+
+    def _put_ahead(self, instructions: list[Instruction]) -> bool:
+        existing = self.trace.instructions
+        place = len(existing) if self._first_effect is None else self._first_effect
+        if place == len(existing):
+            existing += instructions
+            if self._first_effect is not None:
+                self._first_effect = len(existing)
+            return True
+        moved = self._needed_by(instructions, existing[place:])
+        if moved is None:
+            return False
+        read = {value for each in (*moved, *instructions) for value in each.reads}
+        if self._writes_to([each for each in read if each.array is not None], existing[place:]):
+            return False
+        rest = [each for each in existing[place:] if each not in moved]
+        existing[place:] = [*moved, *instructions, *rest]
+        self._first_effect = place + len(moved) + len(instructions)
+        return True
+
+    def _needed_by(
+        self, instructions: list[Instruction], behind: list[Instruction]
+    ) -> list[Instruction] | None:
+        """Those of the instructions behind an effect that some need; None where one has an effect
+        itself.
+        """
+        needed = {value for each in instructions for value in each.reads}
+        found = []
+        for each in reversed(behind):
+            if not needed.isdisjoint(each.made):
+                if each.effects:
+                    return None
+                found.append(each)
+                needed.update(each.reads)
+        return found[::-1]
+
+    # --- values as operands ---------------------------------------------------------------------
+
+    def varies(self, value: Any) -> bool:
+        """Whether a value may be another one in every iteration."""
+        value = self.known(value)
+        kind = type(value)
+        if kind is Symbol:
+            return True
+        if kind is Tensor:
+            return not self.has(value) or not self.is_constant(self.of(value))
+        if kind in (list, tuple):
+            return id(value) in self._lists or any(map(self.varies, value))
+        if kind is dict:
+            return any(map(self.varies, value.values()))
+        return kind is slice and self.varies((value.start, value.stop, value.step))
+
+    def written(self, value: Any, operands: list[Operand]) -> str:
+        """The text of a value for an `Inline`, whose operands are added to; the tensors in it are
+        made anew.
+        """
+        value = self.known(value)
+        kind = type(value)
+        if kind is Tensor and self.varies(value):
+            array = self.of(value)
+            return f"{_at(operands, tensor_like)}({_at(operands, array)}, {_at(operands, value)})"
+        if kind in (list, tuple) and self.varies(value):
+            given = self.parts_of(value)
+            parts = "".join([f"{self.written(each, operands)}, " for each in given])
+            return f"[{parts}]" if kind is list else f"({parts})"
+        if kind is dict and self.varies(value):
+            items = [
+                f"{_at(operands, key)}: {self.written(each, operands)}, "
+                for key, each in value.items()
+            ]
+            return "{{" + "".join(items) + "}}"
+        if kind is slice and self.varies(value):
+            ends = [self.written(e, operands) for e in (value.start, value.stop, value.step)]
+            return f"{_at(operands, slice)}({', '.join(ends)})"
+        if kind is Tensor:
+            # As an operand, its array tells what has to stand ahead of a write to it.
+            operands.append(self.of(value))
+        return _at(operands, value.value if kind is Symbol else value)
+
+    def placed(self, value: Any, operands: list[Operand]) -> Any:
+        """A value for `OnTensors`, with slots where it varies; what goes there is added to the
+        operands.
+        """
+        value = self.known(value)
+        kind = type(value)
+        if kind is Symbol or kind is Tensor:
+            operands.append(value.value if kind is Symbol else self.of(value))
+            return Slot(len(operands) - 1, kind is Tensor)
+        if kind in (list, tuple):
+            return kind([self.placed(each, operands) for each in self.parts_of(value)])
+        if kind is slice:
+            return slice(*[self.placed(e, operands) for e in (value.start, value.stop, value.step)])
+        if not isinstance(value, SETTINGS):
+            raise GraphBreak("B06", f"an op is given {kind.__name__}, whose parts may vary")
+        return value
+
+
+def _at(operands: list[Operand], value: Operand) -> str:
+    operands.append(value)
+    return f"{{{len(operands) - 1}}}"
+
+
+def _values(operands: Any) -> Iterator[Value]:
+    for each in operands:
+        if isinstance(each, Value):
+            yield each
+        elif type(each) in (list, tuple):
+            yield from _values(each)
+
+
+def tensor_like(array: Any, former: Tensor) -> Tensor:
+    """A tensor with a history like a former one's."""
+    made = Tensor(array, former.requires_grad)
+    made.grad_fn, made.output_nr = former.grad_fn, former.output_nr
+    return made
+
+
+class Slot:
+    """Where an operand goes in the arguments of a function: as a tensor, or as it is."""
+
+    __slots__ = ("is_tensor", "number")
+
+    def __init__(self, number: int, is_tensor: bool) -> None:
+        self.number = number
+        self.is_tensor = is_tensor
+
+    @staticmethod
+    def filled(value: Any, operands: Sequence[Any]) -> Any:
+        """A value with the operands in its slots."""
+        kind = type(value)
+        if kind is Slot:
+            found = operands[value.number]
+            return Tensor(found) if value.is_tensor else found
+        if kind in (list, tuple):
+            return kind([Slot.filled(each, operands) for each in value])
+        if kind is slice:
+            ends = (value.start, value.stop, value.step)
+            return slice(*[Slot.filled(each, operands) for each in ends])
+        return value
+
+
+class OnTensors:
+    """A function of tensors as one of arrays.
+
+    Attributes:
+        function: what is called with tensors.
+        arguments, keywords: what with, slots where an operand goes.
+        kinds: how what it gives lies in memory, in every iteration.
+        exits: what it raises where that is otherwise.
+    """
+
+    __slots__ = ("__name__", "arguments", "exits", "function", "keywords", "kinds")
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        arguments: Sequence[Any],
+        keywords: dict[str, Any],
+        given: Any,
+        exits: type[Exception],
+    ) -> None:
+        self.__name__ = str(getattr(function, "__name__", "call"))
+        self.function = function
+        self.arguments = arguments
+        self.keywords = keywords
+        self.kinds = [kind_of(each.array) for each in tensors_in(given)]
+        self.exits = exits
+
+    def __call__(self, *operands: Any) -> Any:
+        arguments = [Slot.filled(each, operands) for each in self.arguments]
+        keywords = {name: Slot.filled(each, operands) for name, each in self.keywords.items()}
+        made = self.function(*arguments, **keywords)
+        arrays = tuple([each.array for each in tensors_in(made)])
+        if [kind_of(each) for each in arrays] != self.kinds:
+            raise self.exits
+        return arrays[0] if type(made) is Tensor else arrays
+
+
+def tensors_in(made: Any) -> tuple[Tensor, ...]:
+    """A tensor, or those of a tuple or list."""
+    return (made,) if type(made) is Tensor else tuple(made)

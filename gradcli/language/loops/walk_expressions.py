@@ -1,0 +1,444 @@
+"""Expressions of an iteration that is captured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from collections.abc import Iterator as HostIterator
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.errors import Span
+from gradcli.language import tree
+from gradcli.language.compiler.displays import put
+from gradcli.language.compiler.operations import end_of_step
+from gradcli.language.limits import enter_host_call, too_many_steps
+from gradcli.language.loops.calls import call
+from gradcli.language.loops.guards import is_same_value
+from gradcli.language.loops.holes import HOLES, Drawn, Frame, hole, numbered
+from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
+from gradcli.language.objects.iteration import drawing
+from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS
+from gradcli.language.objects.subscripts import get_item
+from gradcli.language.tree.base import Expression
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.trace.graph_break import GraphBreak
+from gradcli.trace.ir import Inline
+
+if TYPE_CHECKING:
+    from gradcli.language.loops.capture import Capture
+
+
+def _constant(walk: Capture, node: tree.Constant, frame: Frame) -> Any:
+    return node.value
+
+
+def _name(walk: Capture, node: tree.Name, frame: Frame) -> Any:
+    name = node.name
+    value = walk.compiler.expression(node, frame.scope)(frame.variables)
+    holder = walk.holder(name, frame)
+    symbol = walk.symbols.get((id(holder), name))
+    if symbol is not None and is_same_value(concrete(symbol), value):
+        return symbol
+    if id(holder) in walk.local:
+        return walk.builder.known(value)
+    if name not in holder:  # of the language, or of torch
+        read = walk.compiler.expression(node, Scope())
+        walk.guard.values.setdefault(("global", name), (lambda variables: read({}), value))
+        return value
+    return walk.read_place(walk.place_of(holder, name), value)
+
+
+def _attribute(walk: Capture, node: tree.Attribute, frame: Frame) -> Any:
+    owner = walk.value(node.value, frame)
+    if is_symbolic(owner):
+        walk.refuse("an attribute of a number is read", span=node.span)
+    form = tree.Attribute(node.span, hole(node.value, 0), node.name, node.name_span)
+    return walk.read_attribute(owner, node.name, lambda: walk.evaluate(form, [owner]))
+
+
+def _subscript(walk: Capture, node: tree.Subscript, frame: Frame) -> Any:
+    owner = walk.value(node.value, frame)
+    index = walk.value(node.index, frame)
+    form = tree.Subscript(node.span, hole(node.value, 0), hole(node.index, 1))
+    if type(owner) is Symbol:
+        at = concrete(index)
+        return walk.computed(lambda of: get_item(of, at), [owner], owner.now[at])
+    if type(owner) is tuple and type(index) is int and is_symbolic(owner):
+        walk.evaluate(form, [owner, index])
+        return owner[index]
+    if type(concrete(owner)) is Tensor:
+        if not (walk.builder.varies(index) or holds_tensor(index)):
+            return walk.evaluate(form, [owner, index])
+        return heard_as_one(walk, form, [owner, index], get_item)
+    if is_symbolic(index):
+        return _varying_item(walk, form, owner, index)
+    at = concrete(index)
+    return walk.read_item(owner, at, lambda: walk.evaluate(form, [owner, at]))
+
+
+def _varying_item(walk: Capture, form: tree.Subscript, owner: Any, index: Any) -> Any:
+    """An item of a list at a place that varies."""
+    if type(owner) not in (list, tuple, range):
+        walk.refuse("an item at a place that varies", span=form.span)
+        return walk.evaluate(form, [owner, index])
+    walk.rely_on(owner)
+    value = walk.evaluate(form, [owner, index])
+    if type(value) is Tensor and not value.requires_grad:
+        walk.attempt(_item_tensor, walk, owner, index, value)
+        return value
+    if type(value) in (int, float):
+        operands: list[Any] = []
+        text = walk.builder.written(index, operands)
+        read = Inline(f"{{{len(operands)}}}({{{len(operands) + 1}}}, {text})")
+        symbol = walk.attempt(walk.builder.compute, read, [*operands, get_item, owner], value, True)
+        return value if symbol is None else symbol
+    walk.refuse("an item at a place that varies", span=form.span)
+    return value
+
+
+def _item_tensor(walk: Capture, owner: Any, index: Symbol, value: Tensor) -> None:
+    walk.builder.forget(value.array)
+    walk.recorder.on_tensors(lambda at: owner[at], [index], {}, value)
+
+
+def heard_as_one(walk: Capture, form: Expression, operands: list[Any], function: Any) -> Any:
+    """An expression of tensors and numbers that vary, recorded as one call with tensors."""
+    muted, walk.recorder.muted = walk.recorder.muted, True
+    try:
+        value = walk.evaluate(form, operands)
+    finally:
+        walk.recorder.muted = muted
+    if type(value) is not Tensor or value.requires_grad:
+        walk.refuse("a number that varies takes part in an op of the graph", span=form.span)
+        return value
+    walk.attempt(walk.recorder.on_tensors, function, operands, {}, value)
+    return value
+
+
+def _unary(walk: Capture, node: tree.Unary, frame: Frame) -> Any:
+    operand = walk.value(node.operand, frame)
+    form = tree.Unary(node.span, node.operator, hole(node.operand, 0))
+    if type(node.operand) is tree.Constant:
+        form = node
+    if node.operator == "not":
+        holds = walk.truth(operand) if type(operand) is not Symbol else None
+        if holds is not None:
+            walk.state.place = node.span
+            return not holds
+    if type(operand) is not Symbol:
+        return walk.evaluate(form, [operand])
+    now = walk.evaluate(form, [operand])
+    text = {"not": "(not {0})", "-": "(-{0})", "+": "(+{0})", "~": "(~{0})"}[node.operator]
+    symbol = walk.attempt(walk.builder.compute, Inline(text), [operand.value], now)
+    return now if symbol is None else symbol
+
+
+def _binary(walk: Capture, node: tree.Binary, frame: Frame) -> Any:
+    left = walk.value(node.first, frame)
+    left_node = node.first
+    start, source = node.span.start, node.span.source
+    for symbol, operand in node.rest:
+        right = walk.value(operand, frame)
+        span = node.span
+        if len(node.rest) > 1:
+            end = end_of_step(source.text, operand.span.end, node.span.end)
+            span = Span(source, start, end)
+        left = operate(walk, symbol, left, right, left_node, operand, span)
+        left_node = tree.Binary(span, node.first, [])
+    return left
+
+
+def operate(
+    walk: Capture,
+    symbol: str,
+    left: Any,
+    right: Any,
+    left_node: Expression,
+    right_node: Expression,
+    span: Span,
+) -> Any:
+    """One binary operator, or a comparison."""
+    kind = tree.Comparison if symbol in _COMPARISONS else tree.Binary
+    form = kind(span, hole(left_node, 0), [(symbol, hole(right_node, 1))])
+    if not (type(left) is Symbol or type(right) is Symbol):
+        if is_symbolic(left) or is_symbolic(right):
+            walk.refuse("tuples of numbers that vary are compared or added", span=span)
+        return walk.evaluate(form, [left, right])
+    tensor = left if type(left) is Tensor else right if type(right) is Tensor else None
+    if tensor is not None:
+        return _operate_on_tensor(walk, symbol, left, right, tensor, form)
+    now = walk.evaluate(form, [left, right])
+    if symbol in ("is", "is not"):
+        return now  # the types of numbers are guarded
+    made = walk.attempt(_compute, walk, symbol, left, right, now)
+    return now if made is None else made
+
+
+def _compute(walk: Capture, symbol: str, left: Any, right: Any, now: Any) -> Symbol:
+    """Record an operator of numbers or strings of which one varies."""
+    operands: list[Any] = []
+    first = walk.builder.written(left, operands)
+    second = walk.builder.written(right, operands)
+    if symbol in _PLAIN_OPERATORS and type(now) in NUMBERS:
+        op = Inline(f"({first} {symbol} {second})")
+        return walk.builder.compute(op, operands, now, symbol not in _SAFE_OPERATORS)
+    if symbol not in HOST_OPERATORS:
+        raise GraphBreak("B06", f"`{symbol}` of numbers that vary")
+    op = Inline(f"{{{len(operands)}}}({first}, {second})")
+    return walk.builder.compute(op, [*operands, HOST_OPERATORS[symbol]], now, True)
+
+
+def _operate_on_tensor(
+    walk: Capture, symbol: str, left: Any, right: Any, tensor: Tensor, form: Expression
+) -> Any:
+    """An operator between a tensor and a number that varies."""
+    number = left if type(left) is Symbol else right
+    floating = tensor.array.dtype.kind == "f"
+    if floating and type(number.now) is int and symbol in ("+", "-", "*", "/"):
+        # The number takes the tensor's dtype either way.
+        made = walk.attempt(
+            walk.builder.compute, Inline("float({0})"), [number.value], float(number.now)
+        )
+        if made is not None:
+            left, right = (made, right) if number is left else (left, made)
+        return walk.evaluate(form, [left, right])
+    if floating and type(number.now) is float and symbol in ("+", "-", "*", "/"):
+        return walk.evaluate(form, [left, right])
+    function = TENSOR_OPERATORS[symbol]
+    return heard_as_one(walk, form, [left, right], function)
+
+
+def _comparison(walk: Capture, node: tree.Comparison, frame: Frame) -> Any:
+    left = walk.value(node.first, frame)
+    left_node = node.first
+    result: Any = None
+    for number, (symbol, operand) in enumerate(node.rest):
+        if number and not walk.truth(result):
+            return result
+        right = walk.value(operand, frame)
+        if symbol in ("in", "not in"):
+            walk.rely_on(right)
+        result = operate(walk, symbol, left, right, left_node, operand, node.span)
+        left, left_node = right, operand
+    return result
+
+
+def _logical(walk: Capture, node: tree.Logical, frame: Frame) -> Any:
+    stops_at = node.operator == "or"
+    for operand in node.operands[:-1]:
+        value = walk.value(operand, frame)
+        holds = walk.truth(value)
+        walk.state.place = operand.span
+        if holds is stops_at:
+            return value
+    return walk.value(node.operands[-1], frame)
+
+
+def _conditional(walk: Capture, node: tree.Conditional, frame: Frame) -> Any:
+    holds = walk.truth(walk.value(node.test, frame))
+    walk.state.place = node.test.span
+    return walk.value(node.body if holds else node.orelse, frame)
+
+
+def _tuple(walk: Capture, node: tree.Tuple, frame: Frame) -> Any:
+    if any(isinstance(each, tree.Starred) for each in node.elements):
+        return _starred(walk, node, frame)
+    return tuple([walk.value(each, frame) for each in node.elements])
+
+
+def _list(walk: Capture, node: tree.List, frame: Frame) -> Any:
+    if any(isinstance(each, tree.Starred) for each in node.elements):
+        return _starred(walk, node, frame)
+    return walk.made_list([walk.value(each, frame) for each in node.elements])
+
+
+def _starred(walk: Capture, node: tree.Tuple | tree.List, frame: Frame) -> Any:
+    """A display with `*values`."""
+    operands = []
+    holes: list[Expression] = []
+    for number, each in enumerate(node.elements):
+        if isinstance(each, tree.Starred):
+            value = walk.value(each.value, frame)
+            walk.rely_on(value)
+            holes.append(tree.Starred(each.span, hole(each.value, number)))
+        else:
+            value = walk.value(each, frame)
+            holes.append(hole(each, number))
+        if walk.is_lost(value):
+            walk.refuse("a display of numbers that vary", span=node.span)
+        operands.append(value)
+    value = walk.evaluate(type(node)(node.span, holes), operands)
+    for each in value:
+        walk.constant(each) if not is_symbolic(each) else None
+    walk.local[id(value)] = value
+    return value
+
+
+def _dict(walk: Capture, node: tree.Dict, frame: Frame) -> Any:
+    found: dict[Any, Any] = {}
+    for key, value_node in node.items:
+        if key is None:
+            walk.refuse("`**` in a display", span=node.span)
+            return walk.compiler.expression(node, frame.scope)(frame.variables)
+        at = walk.value(key, frame)
+        value = walk.value(value_node, frame)
+        if is_symbolic(at) or walk.is_lost(value):
+            walk.refuse("a dict of integers or strings that vary", span=node.span)
+        walk.state.place = value_node.span
+        put(found, concrete(at), concrete(value))
+    walk.local[id(found)] = found
+    return found
+
+
+def _slice(walk: Capture, node: tree.Slice, frame: Frame) -> Any:
+    parts = [
+        None if part is None else walk.value(part, frame)
+        for part in (node.lower, node.upper, node.step)
+    ]
+    return slice(*parts)
+
+
+def _formatted(walk: Capture, node: tree.FormattedString, frame: Frame) -> Any:
+    operands: list[Any] = []
+    holes = _formatted_parts(walk, node, operands, frame)
+    if not any(walk.builder.varies(each) or holds_tensor(each) for each in operands):
+        return walk.evaluate(holes, operands)
+    for each in operands:
+        walk.rely_on(each)
+        walk.check_shown(each)
+    now = walk.unheard(holes, operands)
+    write = walk.compiler.expression(holes, HOLES)
+    return walk.computed(lambda *given: write(numbered(given)), operands, now)
+
+
+def _formatted_parts(
+    walk: Capture, node: tree.FormattedString, operands: list[Any], frame: Frame
+) -> tree.FormattedString:
+    parts: list[Any] = []
+    for part in node.parts:
+        if isinstance(part, str):
+            parts.append(part)
+            continue
+        shown = hole(part.value, len(operands))
+        operands.append(walk.value(part.value, frame))
+        form = part.format
+        if form is not None:
+            form = _formatted_parts(walk, form, operands, frame)
+        parts.append(tree.Replacement(part.span, shown, part.conversion, form, part.debug))
+    return tree.FormattedString(node.span, parts)
+
+
+def check_defaults(walk: Capture, parameters: tree.Parameters, span: Span) -> None:
+    """End recording where a function is made whose defaults are computed."""
+    for each in parameters.parameters:
+        if each.default is not None and not isinstance(each.default, tree.Constant):
+            walk.refuse("a function with computed defaults is made", span=span)
+
+
+def _lambda(walk: Capture, node: tree.Lambda, frame: Frame) -> Any:
+    check_defaults(walk, node.parameters, node.span)
+    made = walk.compiler.expression(node, frame.scope)(frame.variables)
+    walk.walked(made)
+    return made
+
+
+def _named_expression(walk: Capture, node: tree.NamedExpression, frame: Frame) -> Any:
+    value = walk.value(node.value, frame)
+    walk.store(node.name, value, frame, assigned=True)
+    return value
+
+
+def _comprehension(walk: Capture, node: tree.Comprehension, frame: Frame) -> Any:
+    inner = comprehension_scope(frame.scope, node.clauses)
+    first = walk.value(node.clauses[0].iterable, frame)
+    walk.state.place = node.clauses[0].iterable.span
+    inside: Variables = {PARENT: frame.variables}
+    walk.local[id(inside)] = inside
+    rounds = _inner(walk, node.clauses, 0, Frame(inner, inside), walk.items(first))
+    if node.kind == "generator":
+        drawn = Drawn()
+        source = _drawn(walk, rounds, node.element, drawn)
+        iterator = drawing("generator", source, concrete(first))
+        walk.generated[iterator] = drawn
+        return iterator
+    if node.kind == "list":
+        found = [walk.value(node.element, each) for each in rounds]
+        return walk.made_list(found)
+    collected: dict[Any, Any] = {}
+    for each in rounds:
+        at = walk.value(node.element, each)
+        value = None if node.value is None else walk.value(node.value, each)
+        if is_symbolic(at) or walk.is_lost(value):
+            walk.refuse("numbers that vary are put into a dict or set", span=node.span)
+        walk.state.place = node.span
+        put(collected, concrete(at), concrete(value))
+    made = set(collected) if node.kind == "set" else collected
+    walk.local[id(made)] = made
+    return made
+
+
+def _inner(
+    walk: Capture,
+    clauses: list[tree.ComprehensionFor],
+    number: int,
+    frame: Frame,
+    values: HostIterator[Any],
+) -> Generator[Frame, None, None]:
+    clause = clauses[number]
+    for value in values:
+        walk.steps.left -= 1
+        if walk.steps.left < 0:
+            raise too_many_steps()
+        walk.store(clause.target, value, frame)
+        if all(walk.truth(walk.value(each, frame)) for each in clause.conditions):
+            if number + 1 == len(clauses):
+                yield frame
+            else:
+                following = clauses[number + 1]
+                more = walk.value(following.iterable, frame)
+                walk.state.place = following.iterable.span
+                yield from _inner(walk, clauses, number + 1, frame, walk.items(more))
+        walk.state.place = clause.iterable.span
+
+
+def _drawn(
+    walk: Capture, rounds: HostIterator[Frame], element: Expression, drawn: Drawn
+) -> Generator[Any, None, None]:
+    while True:
+        enter_host_call(walk.steps)
+        try:
+            value = walk.value(element, next(rounds))
+        except StopIteration:
+            return
+        finally:
+            walk.steps.nested -= 1
+        if walk.is_lost(value) and not drawn.wanted:
+            walk.refuse("integers or strings that vary come out of a generator expression")
+        drawn.values.append(value)
+        yield concrete(value)
+
+
+_COMPARISONS = frozenset({"==", "!=", "<", "<=", ">", ">=", "in", "not in", "is", "is not"})
+_PLAIN_OPERATORS = frozenset({"+", "-", "/", "//", "%", "==", "!=", "<", "<=", ">", ">="})
+_SAFE_OPERATORS = frozenset({"+", "-", "==", "!=", "<", "<=", ">", ">="})
+
+EXPRESSIONS: dict[type, Callable[[Capture, Any, Frame], Any]] = {
+    tree.Attribute: _attribute,
+    tree.Binary: _binary,
+    tree.Call: call,
+    tree.Comparison: _comparison,
+    tree.Comprehension: _comprehension,
+    tree.Conditional: _conditional,
+    tree.Constant: _constant,
+    tree.Dict: _dict,
+    tree.FormattedString: _formatted,
+    tree.Lambda: _lambda,
+    tree.List: _list,
+    tree.Logical: _logical,
+    tree.Name: _name,
+    tree.NamedExpression: _named_expression,
+    tree.Slice: _slice,
+    tree.Subscript: _subscript,
+    tree.Tuple: _tuple,
+    tree.Unary: _unary,
+}

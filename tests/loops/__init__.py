@@ -1,0 +1,1 @@
+"""The training loops that people write, and which of them are compiled."""
