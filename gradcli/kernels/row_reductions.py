@@ -1,4 +1,4 @@
-"""Deferred arrays of which each row has numbers of its own: the largest element, the total of the
+"""LazyArray arrays of which each row has numbers of its own: the largest element, the total of the
 exponentials, the element that was picked.
 """
 

@@ -1,6 +1,6 @@
 """The ufuncs that a forward function or a rule comes to.
 
-Functions that read deferred arrays show what they compute element by element when they are given
+Functions that read lazy arrays show what they compute element by element when they are given
 some: a plan, whose steps can be written one by one.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.arrays.fusion.lazy import DEFERRED, Constant, Pointwise, Source
+from gradcli.arrays.fusion.lazy import LAZY, Constant, Pointwise, Source
 from gradcli.arrays.fusion.tile_kernels import choose_block, positive_part
 from gradcli.arrays.storage import own
 from gradcli.arrays.strides import copied_in_order
@@ -83,7 +83,7 @@ def ufuncs_of(
 def _collect(
     array: Any, sources: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
 ) -> Any:
-    """Add the steps that compute a deferred array; how the last of them is referred to."""
+    """Add the steps that compute a lazy array; how the last of them is referred to."""
     if id(array) in sources:
         return sources[id(array)]
     if id(array) in known:
@@ -102,7 +102,7 @@ def _collect(
     operands = []
     for operand in given:
         found = operand
-        if type(operand) in DEFERRED or isinstance(operand, np.generic):
+        if type(operand) in LAZY or isinstance(operand, np.generic):
             found = _collect(operand, sources, steps, known)
         if found is None:
             return None

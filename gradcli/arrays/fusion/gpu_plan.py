@@ -1,4 +1,4 @@
-"""Plans of deferred arrays on a GPU: one generated kernel for all operations of a plan.
+"""Plans of lazy arrays on a GPU: one generated kernel for all operations of a plan.
 
 The kernel reads every input once, keeps the values in between in registers and writes the outputs;
 sums over everything come out of the same pass, sums over some axes out of a reduction that
@@ -25,7 +25,7 @@ from gradcli.arrays.fusion.cuda_source import (
     operand_types,
     statement,
 )
-from gradcli.arrays.fusion.lazy import DEFERRED, Constant, Sum
+from gradcli.arrays.fusion.lazy import LAZY, Constant, Sum
 from gradcli.arrays.fusion.plan import Plan, Reference
 from gradcli.arrays.fusion.tile_kernels import cast_block, choose_block, copy_block
 from gradcli.arrays.gpu import creation
@@ -45,7 +45,7 @@ class GPUPlan(Plan):
         number = operand
         if type(operand) is Constant:
             number = operand.number
-        elif type(operand) in DEFERRED and not operand.shape and operand.value is not None:
+        elif type(operand) in LAZY and not operand.shape and operand.value is not None:
             number = operand.value
         if type(number) is not GPUArray:
             return super()._reference(operand)

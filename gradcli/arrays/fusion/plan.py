@@ -1,4 +1,4 @@
-"""A pass over deferred arrays: all their ops over one block of memory, then over the next.
+"""A pass over lazy arrays: all their ops over one block of memory, then over the next.
 
 A plan has one domain, the shape over which its ops run, and may have many outputs: several
 gradients that share work come out of one pass, sums with it. Blocks are rows of the domain, small
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.lazy import DEFERRED, LONG, Constant, Sum
+from gradcli.arrays.fusion.lazy import LAZY, LONG, Constant, Sum
 from gradcli.arrays.fusion.tile_kernels import copy_block
 from gradcli.arrays.threads import block_rows, in_threads
 
@@ -82,7 +82,7 @@ class Plan:
         """Where a kernel finds an operand: a value by its number, an input by its own, or a number
         as it is.
         """
-        if type(operand) not in DEFERRED:
+        if type(operand) not in LAZY:
             return ("number", operand)
         if type(operand) is Constant:
             return ("number", operand.number)

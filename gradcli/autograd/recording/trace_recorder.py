@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.lazy import DEFERRED
+from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as fitting
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
 from gradcli.autograd.recording.instructions import ALIAS, BackwardPass, Call, Write
@@ -367,7 +367,7 @@ class TraceRecorder(Recorder):
         if not waiting:
             return self._gradient(gradient)
         value, array = waiting[-1]
-        if array is gradient or type(array) in DEFERRED:
+        if array is gradient or type(array) in LAZY:
             return value
         changed = self._known(gradient)
         if changed is None:

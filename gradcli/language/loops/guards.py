@@ -202,4 +202,4 @@ def is_ordinary(state: State) -> bool:
 
 
 def _modes(state: State) -> tuple[Any, ...]:
-    return is_ordinary(state), state.grad_enabled, state.defer_from, state.default_dtype
+    return is_ordinary(state), state.grad_enabled, state.lazy_from, state.default_dtype

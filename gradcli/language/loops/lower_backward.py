@@ -134,7 +134,7 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
             continue
         rule = op.rules[name]
         operands = [values[each] for each in parameters_of(rule)]
-        yield text.call(Kernel(f"{op.name}.{name}", on_arrays(rule)), operands, op.deferrable)
+        yield text.call(Kernel(f"{op.name}.{name}", on_arrays(rule)), operands, op.reads_lazy)
 
 
 def _saved(text: IterationBuilder, value: Any) -> Any:

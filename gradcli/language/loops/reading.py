@@ -65,7 +65,7 @@ class Reader:
         self.plan = plan
         self.carried = carried
         self.frame = Frame(scope, variables)
-        self.builder = IterationBuilder(self.state.defer_from)
+        self.builder = IterationBuilder(self.state.lazy_from)
         self.guard = Guard(self.state)
         self.outside = Outside(self.builder, self.guard)
         self.inputs: list[Input] = []

@@ -136,10 +136,10 @@ class Recorder(Listener):
         several = type(out) is tuple
         known = tuple([each.array for each in out]) if several else out.array
         if all(map(_lies_in_rows, operands)):
-            builder.call(forward, operands, op.deferrable, known)
+            builder.call(forward, operands, op.reads_lazy, known)
             return
         # What comes out may have been laid out otherwise since.
-        result = builder.call(forward, operands, op.deferrable)
+        result = builder.call(forward, operands, op.reads_lazy)
         arrays = zip(result, known, strict=True) if several else [(result, known)]
         for value, array in arrays:
             if value is None or not same(value.array, array):

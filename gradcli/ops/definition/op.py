@@ -64,7 +64,7 @@ class Op:
             raises E404 where one was written to.
         exact_numbers: a second operand that is a number keeps its value in float32 beside half
             precision, as does a 0-dim one of a wider dtype.
-        deferrable: the forward function and the rules read deferred arrays without asking for their
+        reads_lazy: the forward function and the rules read lazy arrays without asking for their
             values: see `gradcli.arrays.fusion.lazy`.
         refused: the dtypes that the differentiable operands may not have, and the classes raised:
             see `gradcli.ops.definition.dtype_support`.
@@ -89,7 +89,6 @@ class Op:
     __slots__ = (
         "apply",
         "bindings",
-        "deferrable",
         "differentiable",
         "doc",
         "effects",
@@ -110,6 +109,7 @@ class Op:
         "outputs",
         "parameters",
         "pointwise",
+        "reads_lazy",
         "refused",
         "rules",
         "tensors",
@@ -135,7 +135,7 @@ class Op:
         view: bool,
         keeps_layout: bool,
         keeps: tuple[str, ...],
-        deferrable: bool,
+        reads_lazy: bool,
         exact_numbers: bool,
         refused: Refused,
         unread: tuple[str, ...],
@@ -161,7 +161,7 @@ class Op:
         self.view = view
         self.keeps_layout = keeps_layout
         self.keeps = keeps
-        self.deferrable = deferrable
+        self.reads_lazy = reads_lazy
         self.exact_numbers = exact_numbers
         self.refused = refused
         self.unread = unread
@@ -258,7 +258,7 @@ def op(
     view: bool = False,
     keeps_layout: bool = False,
     keeps: tuple[str, ...] = (),
-    deferrable: bool = False,
+    reads_lazy: bool = False,
     exact_numbers: bool = False,
     refused: Refused = NOTHING,
     unread: tuple[str, ...] = (),
@@ -283,7 +283,7 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread,
+        pointwise, floating, view, keeps_layout, keeps, reads_lazy, exact_numbers, refused, unread,
             numpy, loop, hazard, effects: see `Op`.
         doc, example, conventions: what its page says, see `OpDoc`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
@@ -313,7 +313,7 @@ def op(
         view=view,
         keeps_layout=keeps_layout or pointwise or view,
         keeps=keeps,
-        deferrable=deferrable or pointwise,
+        reads_lazy=reads_lazy or pointwise,
         exact_numbers=exact_numbers,
         refused=refused,
         unread=unread,
