@@ -140,13 +140,13 @@ def test_an_error_keeps_its_statement() -> None:
 
 def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    run = plan.Plan.run
+    run = plan.FusedPlan.run
 
-    def counted(each: plan.Plan) -> None:
+    def counted(each: plan.FusedPlan) -> None:
         passes.append(each)
         run(each)
 
-    monkeypatch.setattr(plan.Plan, "run", counted)
+    monkeypatch.setattr(plan.FusedPlan, "run", counted)
     program = "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])"
     _printed(program, 1 << 16)
     assert len(passes) == 1
@@ -154,13 +154,13 @@ def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_step_is_one_pass_to_the_memory_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    run = plan.Plan.run
+    run = plan.FusedPlan.run
 
-    def counted(each: plan.Plan) -> None:
+    def counted(each: plan.FusedPlan) -> None:
         passes.append(len(each.memory))
         run(each)
 
-    monkeypatch.setattr(plan.Plan, "run", counted)
+    monkeypatch.setattr(plan.FusedPlan, "run", counted)
     _printed("a = w * 1\nb = a[0]\na -= 0.5 * w\nprint(a[0])", 1 << 16)
     assert passes == [0, 1]
 

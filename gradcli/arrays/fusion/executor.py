@@ -10,7 +10,7 @@ import numpy as np
 from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.fusion import lazy
 from gradcli.arrays.fusion.lazy import Pointwise, Sum, forced
-from gradcli.arrays.fusion.plan import Plan
+from gradcli.arrays.fusion.plan import FusedPlan
 from gradcli.arrays.fusion.write_barrier import hold, write_barrier
 from gradcli.state import active
 
@@ -58,7 +58,7 @@ def assign(array: Any, values: Any) -> None:
     hold(values)
 
 
-def _plan_over(array: Any, values: Any) -> Plan | None:
+def _plan_over(array: Any, values: Any) -> FusedPlan | None:
     """The pass that computes a lazy array straight to an ndarray of its shape and dtype; None
     where it could read what it has written.
     """
@@ -70,7 +70,7 @@ def _plan_over(array: Any, values: Any) -> Plan | None:
     while foreign:
         evaluate(foreign)
         order, foreign = _order([values], values.shape)
-    plan = Plan(order, [values], values.shape)
+    plan = FusedPlan(order, [values], values.shape)
     written = array.reshape(plan.domain)
     place = address_of(written), written.shape, written.strides
     read = [each for each in plan.inputs if np.may_share_memory(each, written)]
@@ -80,10 +80,10 @@ def _plan_over(array: Any, values: Any) -> Plan | None:
     return plan if in_step or not read else None
 
 
-def _plan_for(array: Any) -> type[Plan]:
+def _plan_for(array: Any) -> type[FusedPlan]:
     """The class of plans that computes where an array is."""
     if device_of(array).type == "cpu":
-        return Plan
+        return FusedPlan
     from gradcli.arrays.fusion.gpu_plan import GPUPlan  # lazy: start-up: only arrays on a GPU
 
     return GPUPlan

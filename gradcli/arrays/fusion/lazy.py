@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.fusion.tile_kernels import cast_block, choose_block, copy_block
+from gradcli.arrays.fusion.tile_kernels import cast_tile, choose_tile, copy_tile
 from gradcli.arrays.fusion.write_barrier import held, hold
 from gradcli.state import active
 
@@ -107,11 +107,11 @@ class LazyArray(NDArrayOperatorsMixin):
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self
-        return pointwise(cast_block, (self,), self.shape, wanted)
+        return pointwise(cast_tile, (self,), self.shape, wanted)
 
     def copy(self) -> Any:
         """The same values in memory of their own."""
-        return pointwise(copy_block, (self,), self.shape, self.dtype)
+        return pointwise(copy_tile, (self,), self.shape, self.dtype)
 
     def claimed(self) -> Any:
         """Values that whoever asks may keep as their own: these, when they are first asked for."""
@@ -355,7 +355,7 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
         for value in (condition, chosen, other)
     )
     shape = _broadcast([o.shape for o in operands if type(o) in LAZY])
-    return pointwise(choose_block, operands, shape, np.dtype(dtype))
+    return pointwise(choose_tile, operands, shape, np.dtype(dtype))
 
 
 def _operand(array: Any) -> Any:

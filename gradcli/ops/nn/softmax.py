@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LONG, forced
-from gradcli.arrays.threads import over_blocks
+from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels import vector_math
 from gradcli.kernels.row_reductions import (
@@ -66,7 +66,7 @@ def _in_rows(work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
         finally:
             np.setbufsize(before)
 
-    over_blocks(shape, with_short_buffer)
+    over_tiles(shape, with_short_buffer)
 
 
 _BUFFER = 128
