@@ -45,6 +45,7 @@ class Reader:
         stored: what it binds or sets in places that outlive it, by place.
         grown: the lists that it appends to.
         carried: the places that are known to hold another value in every iteration.
+        given: the places whose values it is given.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
         broken: why recording ended, None while it goes on.
@@ -73,6 +74,7 @@ class Reader:
         self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
         self.found: dict[Any, Any] = {}
+        self.given: set[Any] = set()
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
         self.called_as_is: list[Any] = []
@@ -217,6 +219,7 @@ class Reader:
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
+        self.given.add(place.key)
         known = self.symbols.get(place.key)
         if known is not None:
             return known
