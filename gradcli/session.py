@@ -19,7 +19,7 @@ from gradcli.state import State, active
 
 if TYPE_CHECKING:
     from gradcli.autograd.graph import Graph
-    from gradcli.autograd.recording.recorder import Event
+    from gradcli.autograd.recording.recorder import Event, Recorder
     from gradcli.autograd.tensor import Tensor
     from gradcli.language.interpreter import Interpreter
     from gradcli.language.tree import Statement
@@ -104,16 +104,25 @@ class Session:
 
             self._interpreter = Interpreter(self.state, self.emit)
             if self.record is not None:
-                from gradcli.autograd.recording.recorder import Recorder
-
-                self.state.recorder = Recorder(
-                    operations=self.record in ("all", "values"),
-                    events=self.record != "graph",
-                    keeps=self.record == "all",
-                )
+                self.state.recorder = self._recorder()
                 if self.record == "values":
                     self._interpreter.follow()
         return self._interpreter
+
+    @property
+    def recorder(self) -> Any:
+        """What records the session, behind all that listen in front of it; None for nothing."""
+        found = self.state.recorder
+        return getattr(found, "recorder", found)
+
+    def _recorder(self) -> Recorder:
+        if self.record in ("all", "values"):
+            from gradcli.autograd.recording.trace_recorder import TraceRecorder
+
+            return TraceRecorder(keeps=self.record == "all")
+        from gradcli.autograd.recording.recorder import Recorder
+
+        return Recorder(events=self.record != "graph")
 
     @property
     def values(self) -> dict[str, Any]:
@@ -264,7 +273,7 @@ class Session:
                 if node.node.extra is not None:
                     written += [retained() for retained in node.node.extra.retained.values()]
             before = [(meta_of(each), each.grad) for each in written if each is not None]
-            recorder, self.state.recorder = self.state.recorder, Recorder(operations=False)
+            recorder, self.state.recorder = self.state.recorder, Recorder()
             try:
                 for meta, gradient in before:
                     meta.grad = None if gradient is None else Tensor(own(gradient.array))
@@ -280,7 +289,7 @@ class Session:
         with self.running():
             from gradcli.autograd.graph import Graph
 
-            recorder = self.state.recorder
+            recorder = self.recorder
             return Graph(tensor, None if recorder is None else recorder.constants)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from gradcli.autograd.recording.recorder import Arrival, Step
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from tests.running import invoke, run
 from tests.test_recording import recorded
 
@@ -34,19 +35,17 @@ class Cube(torch.autograd.Function):
 def test_a_recorder_sees_the_call_and_the_step() -> None:
     program = CUBE + "x = tensor([1., 2.], requires_grad=True)\ny = Cube.apply(x, 2)\n"
     session, recorder = recorded(program + "y.sum().backward()\n")
-    assert recorder.operations is not None
+    assert isinstance(recorder, TraceRecorder)
     assert recorder.events is not None
     values = session.interpreter.values
-    call = next(each for each in recorder.operations if each.op.name == "Cube")
+    call = next(each for each in recorder.calls if each.op.name == "Cube")
     assert call.op.node_name == "CubeBackward"
     assert call.op.inputs == ("0",)
     assert call.given == {"0": values["x"], "1": 2}
     assert call.output is values["y"]
-    assert call.place is not None
-    assert call.place.text == "Cube.apply(x, 2)"
-    inside = [
-        each for each in recorder.operations if any(name == "forward" for name, _ in each.stack)
-    ]
+    assert call.span is not None
+    assert call.span.text == "Cube.apply(x, 2)"
+    inside = [each for each in recorder.calls if any(name == "forward" for name, _ in each.stack)]
     assert [each.op.name for each in inside] == ["pow", "mul"]
     step = next(
         each

@@ -94,6 +94,7 @@ HEAVY = {
     "dataclasses",
     "difflib",
     "enum",
+    "gradcli.trace",
     "inspect",
     "json",
     "lark",

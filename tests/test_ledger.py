@@ -34,7 +34,7 @@ def gradcli(capsys: pytest.CaptureFixture[str]) -> CommandLine:
 def _explained(row: Row, monkeypatch: pytest.MonkeyPatch) -> tuple[Graph, list[LedgerRow]]:
     """The graph of a row's first output, and its ledger from a random seed."""
     state = State(lambda event: None)
-    state.recorder = Recorder(operations=False, keeps=True)
+    state.recorder = Recorder(keeps=True)
     monkeypatch.setattr(active, "state", state)
     point = Point(row)
     leaves = list(map(leaf, point.arrays))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gradcli.autograd.recording.recorder import Accumulation, Arrival, Recorder, Step
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.session import Session
 
 PROGRAM = """\
@@ -33,14 +34,14 @@ def recorded(program: str, record: str = "all") -> tuple[Session, Recorder]:
 
 def test_operations_outside_the_graph_are_recorded() -> None:
     _, recorder = recorded(PROGRAM)
-    assert recorder.operations is not None
-    names = [operation.op.name for operation in recorder.operations]
+    assert isinstance(recorder, TraceRecorder)
+    names = [call.op.name for call in recorder.calls]
     assert names.count("mul") == 3
     assert "argmax" in names
-    inside = next(each for each in recorder.operations if each.stack)
+    inside = next(each for each in recorder.calls if each.stack)
     assert inside.stack[0][0] == "f"
-    assert inside.place is not None
-    assert inside.place.text == "t.detach() * 2"
+    assert inside.span is not None
+    assert inside.span.text == "t.detach() * 2"
     assert inside.given["other"] == 2
     assert inside.output.array.tolist() == [2, 4]
     assert inside.output.grad_fn is None
@@ -77,7 +78,7 @@ def test_recorded_graphs_of_gradients(start: str) -> None:
 
 def test_a_picture_of_the_graph_keeps_nothing_alive() -> None:
     session, recorder = recorded("x = ones(3, requires_grad=True)\ny = x + 5", "graph")
-    assert recorder.operations is None
+    assert not isinstance(recorder, TraceRecorder)
     assert recorder.events is None
     node = session.values["y"].grad_fn
     assert recorder.constants[node] == {1: 5}

@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from gradcli.errors import GradcliError, Source, Span
+from gradcli.render.trace_json import trace_document
 from gradcli.trace import passes
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.codegen import Code, functions_of
 from gradcli.trace.graph_break import TITLES, GraphBreak
 from gradcli.trace.guards import Guard, Kind, same
 from gradcli.trace.ir import Effect, Inline, Instruction, Kernel, Trace, Value
-from gradcli.trace.printer import document, lines_of, text_of
+from gradcli.trace.printer import lines_of, text_of
 
 GIVEN: dict[str, Any] = {}
 """What the inputs of the traces below are loaded from."""
@@ -630,7 +631,7 @@ break: B01 a value came from elsewhere  net.py:2; bind it first
 """
         ).strip()
     )
-    data = document(trace)
+    data = trace_document(trace)
     assert data["instructions"][1]["effects"] == {"writes": [0], "state": []}
     assert data["instructions"][0]["outputs"] == [
         {"number": 2, "type": "f32[2,3]", "shape": [2, 3], "name": "loss"}

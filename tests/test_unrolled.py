@@ -1,4 +1,4 @@
-"""Passes that are written out do what the engine does: to the last character, errors included."""
+"""Passes that are compiled do what the engine does: to the last character, errors included."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 import pytest
 
 from gradcli.autograd.engine import compiled
+from gradcli.autograd.pass_trace import trace_of
 from gradcli.render.diagnostics.human import diagnostic
+from gradcli.session import Session
+from gradcli.trace.printer import text_of
 from tests.running import run
 
 SETUP = """
@@ -230,7 +233,7 @@ def test_how_many_are_written_and_run(
     name: str, written: int, run: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = {"written": 0, "run": 0}
-    write = compiled._written
+    write = compiled._compiled
 
     def counted(*given: Any) -> compiled.Pass | None:
         made = write(*given)
@@ -245,6 +248,62 @@ def test_how_many_are_written_and_run(
 
         return run_it
 
-    monkeypatch.setattr(compiled, "_written", counted)
+    monkeypatch.setattr(compiled, "_compiled", counted)
     outcome(PROGRAMS[name], 1, monkeypatch)
     assert counts == {"written": written, "run": run}
+
+
+def test_trace_of_a_pass() -> None:
+    """What is compiled can be read."""
+    session = Session()
+    program = "b = tensor(0.5, requires_grad=True)\ny = (w * b + w).sum()"
+    for _ in session.run(f"w = tensor([1.5, 2.], requires_grad=True)\n{program}", "program"):
+        pass
+    with session.running():
+        found = trace_of(session.values["y"].grad_fn, False, None)
+    assert found is not None
+    assert text_of(found.trace) == TRACE.strip()
+
+
+TRACE = """
+inputs: %0: node, %1: f32[]
+%2: node = edges(%0)
+%3: node, %4: node = edges(%2)
+%5: meta = meta(%4)
+%6: node, %7: node = edges(%3)
+%8: meta = meta(%7)
+%9: span = place()
+%10: gradients, %11: f32[2] = run(%0, %1, %9)   # (w * b + w).sum()  program:3
+%12: f32[2] = arrive(%0, %11, %2)
+free(%1)
+%13: gradients, %14: f32[2], %15: f32[2] = run(%2, %12, %9)   # w * b + w  program:3
+%16: f32[2] = arrive(%2, %14, %3)
+%17: f32[2] = arrive(%2, %15, %4)
+free(%12)
+%18: gradients, %19: f32[2], %20: f32[] = run(%3, %16, %9)   # w * b  program:3
+%21: f32[2] = arrive(%3, %19, %4, %17)
+%22: f32[] = arrive(%3, %20, %7)
+settle(%4, %21, %16, %18)   # grad(%4)
+free(%21)
+settle(%7, %22, %16, %18)   # grad(%7)
+free(%22)
+free(%16)
+effects: grad(%4, %7)
+guard: mode recorded == False
+guard: value targets is None == True
+guard: identity %0.__class__ is SumBackward0
+guard: identity %0.extra is None
+guard: identity %2.__class__ is AddBackward0
+guard: identity %2.extra is None
+guard: identity %4.__class__ is AccumulateGrad
+guard: identity %4.extra is None
+guard: value %5.hooks or %5.accumulated_hooks == False
+guard: identity %3.__class__ is MulBackward0
+guard: identity %3.extra is None
+guard: identity %6 is %4
+guard: identity %7.__class__ is AccumulateGrad
+guard: identity %7.extra is None
+guard: value %8.hooks or %8.accumulated_hooks == False
+guard: value %0.sequence_nr > %2.sequence_nr > %3.sequence_nr == True
+guard: value len({%4, %7}) == 2
+"""

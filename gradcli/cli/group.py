@@ -195,6 +195,11 @@ def run(words: Sequence[str], color: str, **given: Any) -> int:
 @click.option("--paths", metavar="NAME", help="List the paths to a leaf, each with its share.")
 @click.option("--saved", is_flag=True, help="List what the nodes saved, and when it is freed.")
 @click.option(
+    "--ir",
+    is_flag=True,
+    help="Print the trace instead: what ran, forward and backward, one instruction a line.",
+)
+@click.option(
     "--format",
     type=click.Choice(["text", "json", "mermaid", "dot"]),
     help="Print the ledger as text or as JSON, or the graph for Mermaid or Graphviz.",
@@ -209,15 +214,27 @@ def explain(
     ties: bool,
     paths: str | None,
     saved: bool,
+    ir: bool,
     **given: Any,
 ) -> int:
-    """Show the chain rule at work, edge by edge."""
+    """Show the chain rule at work, edge by edge.
+
+    With --ir, show the trace: each op of the run and each step of its backward pass as
+    `%4: f32[2,3] = mul(%1, %3)`, with its source, its place, and its effects: what it reads out of
+    tensors, writes, draws, checks, and which leaves get a gradient.
+    """
     from gradcli.cli.commands import explain as explaining
 
     terminal = terminal_of(given.pop("color"), given)
     program, arguments = program_and_arguments("explain", words, file)
     widening = explaining.Widening(explaining.read_element(element), ties, paths, saved)
-    code = explaining.explain(terminal, program, arguments, options_of(given), widening)
+    options = options_of(given)
+    if ir:
+        if ties or paths or saved or element or options.format in ("mermaid", "dot"):
+            raise click.UsageError("--ir prints the trace, and takes no other part of explain")
+        code = explaining.trace(terminal, program, arguments, options)
+    else:
+        code = explaining.explain(terminal, program, arguments, options, widening)
     return terminal.checked(code)
 
 

@@ -14,7 +14,8 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.language import tree
 
 if TYPE_CHECKING:
-    from gradcli.autograd.recording.recorder import Operation, Recorder
+    from gradcli.autograd.instructions import Call
+    from gradcli.autograd.recording.trace_recorder import TraceRecorder
     from gradcli.errors import Span
     from gradcli.language.provenance import Evaluation, Followed
 
@@ -37,34 +38,34 @@ class Flow:
     Attributes:
         source, target: the keys of the values.
         carries: whether a gradient flows back along it.
-        operation: the operation that made the step, None for what the language does.
-        operand: the parameter of the operation.
+        call: the call that made the step, None for what the language does.
+        operand: the parameter of the call.
         evaluation: what the language evaluated, None for an operation.
     """
 
-    __slots__ = ("carries", "evaluation", "operand", "operation", "source", "target")
+    __slots__ = ("call", "carries", "evaluation", "operand", "source", "target")
 
     def __init__(
         self,
         source: int,
         target: int,
         carries: bool,
-        operation: Operation | None = None,
+        call: Call | None = None,
         operand: str = "",
         evaluation: Evaluation | None = None,
     ) -> None:
         self.source = source
         self.target = target
         self.carries = carries
-        self.operation = operation
+        self.call = call
         self.operand = operand
         self.evaluation = evaluation
 
     @property
     def place(self) -> Span | None:
         """The source text of the step."""
-        if self.operation is not None:
-            return self.operation.place
+        if self.call is not None:
+            return self.call.span
         return None if self.evaluation is None else self.evaluation.node.span
 
 
@@ -79,14 +80,15 @@ class Dataflow:
 
     __slots__ = ("_produced", "back", "onward", "values")
 
-    def __init__(self, recorder: Recorder, followed: Followed) -> None:
+    def __init__(self, recorder: TraceRecorder, followed: Followed) -> None:
         self.onward: dict[int, list[Flow]] = {}
         self.back: dict[int, list[Flow]] = {}
         self.values: dict[int, Any] = {}
         self._produced: set[int] = set()
-        for operation in recorder.operations or ():
-            self._operation(operation)
-        for tensor, result in recorder.writes:
+        for call in recorder.calls:
+            self._call(call)
+        for write in recorder.writes:
+            tensor, result = write.tensor, write.result
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))
@@ -97,9 +99,9 @@ class Dataflow:
         self.onward.setdefault(flow.source, []).append(flow)
         self.back.setdefault(flow.target, []).append(flow)
 
-    def _operation(self, operation: Operation) -> None:
-        op, node = operation.op, operation.node
-        outputs = operation.output if type(operation.output) is tuple else (operation.output,)
+    def _call(self, call: Call) -> None:
+        op, node = call.op, call.node
+        outputs = call.output if type(call.output) is tuple else (call.output,)
         differentiable = getattr(op, "differentiable", None)
         for number, output in enumerate(outputs):
             self.values[id(output)] = output
@@ -107,7 +109,7 @@ class Dataflow:
             has_edge = node is not None and (
                 differentiable is None or op.outputs == ("*",) or number in differentiable
             )
-            for name, value, edge in _operands(operation):
+            for name, value, edge in _operands(call):
                 self.values[id(value)] = value
                 carries = (
                     has_edge
@@ -116,7 +118,7 @@ class Dataflow:
                     and edge < len(node.next_nodes)
                     and node.next_nodes[edge] is not None
                 )
-                self._add(Flow(id(value), id(output), carries, operation, name))
+                self._add(Flow(id(value), id(output), carries, call, name))
 
     def _evaluation(self, evaluation: Evaluation) -> None:
         key = self._key(evaluation)
@@ -174,7 +176,7 @@ class Dataflow:
         found = {id(node.variable) for node in wanted if isinstance(node, AccumulateGrad)}
         for flows in self.back.values():
             for flow in flows:
-                if flow.operation is not None and flow.operation.node in wanted:
+                if flow.call is not None and flow.call.node in wanted:
                     found.add(flow.target)
         return found | {id(tensor) for tensor in self.tensors() if tensor.grad_fn in wanted}
 
@@ -192,10 +194,10 @@ def _reached(
     return seen
 
 
-def _operands(operation: Operation) -> Iterator[tuple[str, Any, int | None]]:
+def _operands(call: Call) -> Iterator[tuple[str, Any, int | None]]:
     """The operands of an operation: parameter, value, and the number of the edge if it has one."""
-    op = operation.op
-    for name, value in operation.given.items():
+    op = call.op
+    for name, value in call.given.items():
         if type(value) is Tensor:
             yield name, value, op.inputs.index(name) if name in op.inputs else None
         elif isinstance(value, (list, tuple)):

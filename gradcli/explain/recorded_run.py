@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.graph import Graph, GraphNode
 from gradcli.autograd.node import AccumulateGrad, Node
-from gradcli.autograd.recording.recorder import Recorder
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.dataflow import Dataflow
 from gradcli.language import tree
@@ -23,7 +23,7 @@ class Recorded:
     Attributes:
         program: its statements.
         values: what its names hold at its end.
-        recorder: its operations and backward passes.
+        recorder: the trace of its calls, writes and backward passes.
         followed: what its expressions gave.
         output: the tensor whose gradient is meant, None where there is none.
         output_name: its variable.
@@ -46,7 +46,7 @@ class Recorded:
         self,
         program: Sequence[tree.Statement],
         values: dict[str, Any],
-        recorder: Recorder,
+        recorder: TraceRecorder,
         followed: Followed,
         output: Tensor | None,
         output_name: str | None,

@@ -22,6 +22,7 @@ class Code:
         self.trace = trace
         self.namespace: dict[str, Any] = {}
         self._names: dict[int, str] = {}
+        self._shared: dict[Value, Value] = {}
         for value in trace.constants:
             self.namespace[f"c{value.number}"] = value.array
         self._constants = set(trace.constants)
@@ -63,7 +64,13 @@ class Code:
         """What a value is called."""
         if value is None:
             return "_"
+        while value in self._shared:
+            value = self._shared[value]
         return f"{'c' if value in self._constants else 'v'}{value.number}"
+
+    def share(self, value: Value, other: Value) -> None:
+        """Let a value have the name of another one, which nobody reads once this one is made."""
+        self._shared[value] = other
 
     def tuple_of(self, values: Iterable[Value]) -> str:
         """Some values as a tuple."""
@@ -95,8 +102,8 @@ class Code:
         if isinstance(op, Inline):
             places = {f"out{number}": name for number, name in enumerate(outputs)}
             text = op.text.format(*inputs, **places)
-            if op.binds:
-                return text.split("\n")
+            if op.binds or not outputs:
+                return [line for line in text.split("\n") if not _is_idle(line)]
             several = False
         else:
             several = isinstance(op, Kernel) and op.several
@@ -114,11 +121,20 @@ class Code:
             found = guard.read.text.format(*inputs)
         else:
             found = f"{self.refer(guard.read)}({', '.join(inputs)})"
+        if guard.expected is True or guard.expected is False:
+            return f"not ({found})" if guard.expected else f"({found})"
         differs = "is not" if guard.kind is Kind.IDENTITY else "!="
         return f"{found} {differs} {self.refer(guard.expected)}"
 
 
+def _is_idle(line: str) -> bool:
+    """Whether a line binds a name to what it is bound to."""
+    name, sign, value = line.strip().partition(" = ")
+    return bool(sign) and name == value
+
+
 Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
+"""What is done once, in each run, and when the outputs are asked for."""
 
 
 def functions_of(trace: Trace) -> Runs:

@@ -7,6 +7,10 @@ None reorders floating-point arithmetic, and none moves or drops an effect.
     invariants_out     what is the same in every run is computed once, in the prologue
     outputs_late       what only the outputs need is computed when they are asked for
     memory_reused      results take the memory of operands that were read for the last time
+
+No pass runs several ufuncs tile by tile. Where results take their operands' memory, tiles gain
+nothing on arrays of 60,000 elements and a tenth on 500,000; larger ones are lazy arrays, which the
+interpreter fuses, and compiled code does not take them.
 """
 
 from __future__ import annotations

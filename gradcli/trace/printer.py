@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+import numpy as np
+
+from gradcli.arrays.dtypes import DType
 from gradcli.trace.guards import Guard
-from gradcli.trace.ir import Effects, Inline, Instruction, Operand, Trace, Value
+from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Operand, Trace, Value
 
 _SHORT = {
     "bfloat16": "bf16",
@@ -73,7 +77,11 @@ def declared(value: Value) -> str:
 
 def op_name(op: Any) -> str:
     """What an op is called."""
-    return str(getattr(op, "name", None) or getattr(op, "__name__", None) or type(op).__name__)
+    for attribute in ("name", "node_name", "__name__"):
+        found = getattr(op, attribute, None)
+        if type(found) is str and found:
+            return found
+    return type(op).__name__
 
 
 def call_text(instruction: Instruction) -> str:
@@ -85,7 +93,8 @@ def call_text(instruction: Instruction) -> str:
         if op.binds:
             return call
     else:
-        inputs += [f"{name}={operand_text(each)}" for name, each in instruction.params.items()]
+        settings = [each for each in instruction.params.items() if each[1] is not None]
+        inputs += [f"{name}={operand_text(each)}" for name, each in settings]
         call = f"{op_name(op)}({', '.join(inputs)})"
     if not instruction.outputs:
         return call
@@ -107,9 +116,11 @@ def operand_text(operand: Operand) -> str:
     if isinstance(operand, slice):
         parts = (operand.start, operand.stop, operand.step)
         return ":".join(["" if part is None else operand_text(part) for part in parts])
-    if hasattr(operand, "dtype") and hasattr(operand, "shape") and not operand.shape:
+    if isinstance(operand, (np.ndarray, np.generic)) and not operand.ndim:
         return str(operand)  # a number that was promoted
-    return op_name(operand)
+    if isinstance(operand, (DType, np.dtype, np.ufunc, type, FunctionType, BuiltinFunctionType)):
+        return op_name(operand)
+    return type(operand).__name__  # any object of a program, whose attributes are its own
 
 
 def comment(instruction: Instruction) -> str:
@@ -121,7 +132,8 @@ def comment(instruction: Instruction) -> str:
         text = " ".join(span.text.split())
         text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
         name = made[0].name if len(made) == 1 else None
-        assigned = name and not text.startswith((f"{name} ", f"{name}=")) and text != name
+        is_whole = text == name or text.startswith((f"{name} ", f"{name}="))
+        assigned = name and not is_whole and Effect.WRITES not in instruction.effects
         within = "".join([f"  in {called}" for called, _ in instruction.stack[-1:]])
         parts.append(f"{f'{name} = ' if assigned else ''}{text}  {_place(span)}{within}")
     parts += effect_texts(instruction.effects)
@@ -158,48 +170,3 @@ def _lined_up(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
     width = max(short, default=0)
     for text, behind in rows:
         yield f"{text:{width}}   {behind}" if behind else text
-
-
-def document(trace: Trace) -> dict[str, Any]:
-    """A trace as data for JSON: the same facts as the text."""
-    return {
-        "inputs": [_value_document(value) for value in trace.inputs],
-        "constants": [_value_document(value) for value in trace.constants],
-        "instructions": [_instruction_document(each) for each in trace.instructions],
-        "outputs": [value.number for value in trace.outputs],
-        "effects": _effects_document(trace.effects),
-        "breaks": [
-            {"code": each.code, "reason": each.reason, "hint": each.hint} for each in trace.breaks
-        ],
-    }
-
-
-def _value_document(value: Value | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    return {
-        "number": value.number,
-        "type": type_text(value),
-        "shape": None if value.shape is None else list(value.shape),
-        "name": value.name,
-    }
-
-
-def _instruction_document(instruction: Instruction) -> dict[str, Any]:
-    span = instruction.span
-    return {
-        "text": call_text(instruction),
-        "op": op_name(instruction.op),
-        "inputs": [operand_text(each) for each in instruction.inputs],
-        "params": {name: operand_text(each) for name, each in instruction.params.items()},
-        "outputs": [_value_document(each) for each in instruction.outputs],
-        "source": None if span is None else span.text,
-        "line": None if span is None else span.line,
-        "column": None if span is None else span.column,
-        "stack": [name for name, _ in instruction.stack],
-        "effects": _effects_document(instruction.effects),
-    }
-
-
-def _effects_document(effects: Effects | Mapping[Any, Any]) -> dict[str, list[int]]:
-    return {effect.value: [value.number for value in values] for effect, values in effects.items()}

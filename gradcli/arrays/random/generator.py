@@ -132,8 +132,12 @@ class Generator:
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
     def _check_drawing(self) -> None:
+        """Raise what a draw is refused with; a recorder is told of one that is not."""
         if self.refusal is not None:
             raise self.refusal()
+        recorder = active.state.recorder
+        if recorder is not None:
+            recorder.drawn(self)
 
     # --- numbers ------------------------------------------------------------------------------
 

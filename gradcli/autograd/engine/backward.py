@@ -227,7 +227,7 @@ def grad(
             results.append(gradient)
         elif gradient is not None:
             seen = given.find(gradient)
-            results.append(Tensor(copied_as_it_lies(gradient)) if seen is None else seen)
+            results.append(_handed_out(gradient) if seen is None else seen)
         elif materialize_grads:
             results.append(Tensor(np.zeros_like(tensor.array)[()]))
         elif allow_unused:
@@ -240,6 +240,14 @@ def grad(
                 help="pass allow_unused=True to get None for it",
             )
     return tuple(results)
+
+
+def _handed_out(gradient: Any) -> Tensor:
+    """A gradient as `grad()` returns it, a copy; a recorder is told."""
+    result = Tensor(copied_as_it_lies(gradient))
+    if active.state.recorder is not None:
+        active.state.recorder.returned(gradient, result)
+    return result
 
 
 def _batched_grad(

@@ -30,7 +30,7 @@ from gradcli.autograd.engine.accumulate import (
     is_fresh,
     settle,
 )
-from gradcli.autograd.engine.compiled import run_unrolled
+from gradcli.autograd.engine.compiled import run_compiled
 from gradcli.autograd.engine.identity_map import GivenTensors
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
 from gradcli.autograd.tensor import Tensor, meta_of
@@ -85,7 +85,7 @@ def run_backward(
             and (not accumulate if targets is not None else not create_graph)
         ):
             root, _, gradient = roots[0]
-            found = run_unrolled(root, gradient, keep_graph, create_graph, targets, state)
+            found = run_compiled(root, gradient, keep_graph, create_graph, targets, state)
             if found is not None:
                 return found
         this = _Pass(state, keep_graph, create_graph, targets, accumulate, given)

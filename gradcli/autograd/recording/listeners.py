@@ -23,6 +23,12 @@ class Listener:
     def __init__(self) -> None:
         self.former: Any = None
 
+    @property
+    def recorder(self) -> Any:
+        """What records, behind all that listen; None for nothing."""
+        former = self.former
+        return former.recorder if isinstance(former, Listener) else former
+
     def install(self) -> None:
         """Begin to listen."""
         state = active.state
@@ -80,6 +86,21 @@ class Listener:
         if self.former is not None:
             self.former.looked(check, operands)
 
+    def drawn(self, generator: Any) -> None:
+        """Random numbers are about to be drawn."""
+        if self.former is not None:
+            self.former.drawn(generator)
+
+    def shown(self, values: tuple[Any, ...]) -> None:
+        """Values that the program prints."""
+        if self.former is not None:
+            self.former.shown(values)
+
+    def returned(self, gradient: Any, tensor: Any) -> None:
+        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+        if self.former is not None:
+            self.former.returned(gradient, tensor)
+
     def wrapped(self, tensor: Any) -> None:
         """A number that a node saved, as the tensor that a recorded pass takes."""
         if self.former is not None:
@@ -98,35 +119,3 @@ class Listener:
         """A gradient that was added to a leaf's `.grad`."""
         if self.former is not None:
             self.former.leaf(node, old, incoming, new)
-
-    # --- what a recorder tells ----------------------------------------------------------------
-
-    @property
-    def events(self) -> Any:
-        """The recorder's events."""
-        return self.former.events
-
-    @property
-    def operations(self) -> Any:
-        """The recorder's operations."""
-        return self.former.operations
-
-    @property
-    def passes(self) -> Any:
-        """The recorder's backward passes."""
-        return self.former.passes
-
-    @property
-    def writes(self) -> Any:
-        """What the recorder saw written in place."""
-        return self.former.writes
-
-    @property
-    def ran(self) -> Any:
-        """The nodes that the recorder saw run."""
-        return self.former.ran
-
-    @property
-    def constants(self) -> Any:
-        """The operands without an edge that the recorder kept."""
-        return {} if self.former is None else self.former.constants

@@ -1,7 +1,8 @@
 """Recording: what a run did, kept as data for traces and explanations.
 
 A session's `state.recorder` is None until somebody asks. Then the generated code of the ops reports
-every call, also those that leave the graph, and the engine every step of a backward pass.
+every call, also those that leave the graph, and the engine every step of a backward pass. Who asks
+for the calls too takes a `TraceRecorder`.
 """
 
 from __future__ import annotations
@@ -13,45 +14,9 @@ from weakref import WeakKeyDictionary, WeakSet
 from gradcli.arrays.storage import own
 from gradcli.autograd.node import freed
 from gradcli.autograd.tensor import Tensor
-from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import AccumulateGrad, Node
-    from gradcli.errors import Span
-
-
-class Operation:
-    """One call of an op.
-
-    Attributes:
-        op: the entry of the catalogue.
-        given: its operands and arguments by parameter, as the program gave them.
-        output: the tensor that came out, or the tuple of them.
-        node: the node that it made, None if it left the graph.
-        grad_enabled: whether gradients were on.
-        place: the source text of the call, None outside a program.
-        stack: the functions of the program that were open, outermost first.
-    """
-
-    __slots__ = ("given", "grad_enabled", "node", "op", "output", "place", "stack")
-
-    def __init__(
-        self,
-        op: Any,
-        given: dict[str, Any],
-        output: Any,
-        node: Node | None,
-        grad_enabled: bool,
-        place: Span | None,
-        stack: tuple[tuple[str, Span | None], ...],
-    ) -> None:
-        self.op = op
-        self.given = given
-        self.output = output
-        self.node = node
-        self.grad_enabled = grad_enabled
-        self.place = place
-        self.stack = stack
 
 
 class Step:
@@ -101,23 +66,6 @@ class Arrival:
         self.new = new
 
 
-class Pass:
-    """The beginning of a backward pass.
-
-    Attributes:
-        roots: the nodes and output numbers that it starts from.
-        accumulate: whether it writes to `.grad`, which `torch.autograd.grad` does not.
-        place: the source text of the call, None where the command line asked for it.
-    """
-
-    __slots__ = ("accumulate", "place", "roots")
-
-    def __init__(self, roots: list[tuple[Node, int]], accumulate: bool, place: Span | None) -> None:
-        self.roots = roots
-        self.accumulate = accumulate
-        self.place = place
-
-
 Event = Step | Accumulation | Arrival
 
 
@@ -128,9 +76,6 @@ class Recorder:
     graph does not: the nodes that a backward pass ran, and the operands that have no edge.
 
     Attributes:
-        operations: every call of an op, in order; None to keep none.
-        writes: with the operations, what was written in place: the tensor and the result.
-        passes: with the operations, the beginning of every backward pass, in order.
         events: every event of the backward passes, in order; None to keep none.
         ran: the nodes that a backward pass ran.
         constants: for a node, the operands that gradients do not flow to, by the number of the
@@ -145,22 +90,14 @@ class Recorder:
         "constants",
         "events",
         "keeps",
-        "operations",
-        "passes",
         "ran",
-        "writes",
     )
 
-    def __init__(
-        self, *, operations: bool = True, events: bool = True, keeps: bool = False
-    ) -> None:
+    def __init__(self, *, events: bool = True, keeps: bool = False) -> None:
         self.keeps = keeps
         self._freeing = False
         self._would_be_freed: WeakSet[Node] = WeakSet()
-        self.operations: list[Operation] | None = [] if operations else None
         self.events: list[Event] | None = [] if events else None
-        self.passes: list[Pass] = []
-        self.writes: list[tuple[Tensor, Tensor]] = []
         self.ran: WeakSet[Node] = WeakSet()
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
 
@@ -175,15 +112,9 @@ class Recorder:
                 for number, operand in enumerate(operands)
                 if number < len(node.next_nodes) and node.next_nodes[number] is None
             }
-        if self.operations is not None:
-            state = active.state
-            enabled, place, stack = state.grad_enabled, state.place, tuple(state.stack)
-            self.operations.append(Operation(op, given, out, node, enabled, place, stack))
 
     def write(self, tensor: Tensor, result: Tensor) -> None:
         """A result that was written over a tensor's value."""
-        if self.operations is not None:
-            self.writes.append((tensor, result))
 
     def overwritten(self, tensor: Tensor, array: Any) -> None:
         """An array, or a number, that was written over a tensor's value."""
@@ -194,14 +125,20 @@ class Recorder:
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
         """Values that something beside an op depended on, which no explanation asks for."""
 
+    def drawn(self, generator: Any) -> None:
+        """Random numbers are about to be drawn."""
+
+    def shown(self, values: tuple[Any, ...]) -> None:
+        """Values that the program prints."""
+
+    def returned(self, gradient: Any, tensor: Tensor) -> None:
+        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+
     def wrapped(self, tensor: Tensor) -> None:
         """A number that a node saved, as a tensor."""
 
     def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
         """A backward pass begins at the roots: node, output number and gradient of each."""
-        if self.operations is not None:
-            nodes = [(node, output_nr) for node, output_nr, _ in roots]
-            self.passes.append(Pass(nodes, accumulate, active.state.place))
 
     def begin_backward(self, keep_graph: bool) -> bool:
         """A backward pass begins: whether it is to keep what the nodes saved."""

@@ -133,7 +133,7 @@ def recorded(
     from gradcli.explain.recorded_run import Recorded
 
     session = run.session
-    recorder, followed = session.state.recorder, session.interpreter.followed
+    recorder, followed = session.recorder, session.interpreter.followed
     assert followed is not None
     name, output = None, None
     if differentiates and not recorder.passes:

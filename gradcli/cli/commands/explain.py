@@ -55,6 +55,7 @@ def explained(
     options: Options,
     show: Callable[[Run, Result], str],
     begin: Callable[[Run], None] | None = None,
+    show_rest: Callable[[Run], str] | None = None,
 ) -> int:
     """Run a program, differentiate its output, and print what a command makes of the run.
 
@@ -66,6 +67,7 @@ def explained(
         options: what the command line asks for.
         show: the text to print.
         begin: called before the program runs.
+        show_rest: the text to print where there is no gradient; None where that is an error.
 
     Returns:
         The exit code.
@@ -81,10 +83,13 @@ def explained(
                 begin(run)
             value = run.execute(statements, arguments)
             result = run.result(value)
-            if result is None or result.graph.root is None:
+            if result is not None and result.graph.root is not None:
+                with run.within_memory():
+                    text = show(run, result)
+            elif show_rest is not None:
+                text = show_rest(run)
+            else:
                 raise _no_graph(result, statements)
-            with run.within_memory():
-                text = show(run, result)
             terminal.write(text)
     except GradcliError as error:
         explain_missing(error, statements, arguments, f"gradcli {command} …")
@@ -222,9 +227,9 @@ def _widened(
     if widening.ties:
         from gradcli.explain.ledger.kinks import ties as ties_of
 
-        recorder = run.session.state.recorder
+        recorder = run.session.recorder
         assert recorder is not None
-        ties = ties_of(result.graph, result.events, recorder.operations or ())
+        ties = ties_of(result.graph, result.events, recorder.made)
     if leaf is not None:
         from gradcli.explain.ledger.paths import paths_to
 
@@ -235,6 +240,31 @@ def _widened(
         names = {n: each for n, each in run.session.values.items() if type(each) is Tensor}
         saved = saved_values(result.graph, result.events, names)
     return ties, paths, saved
+
+
+def trace(
+    terminal: Terminal, program: Program, arguments: Sequence[Argument], options: Options
+) -> int:
+    """`gradcli explain --ir`: the trace of the run and of its backward pass."""
+
+    def text(run: Run) -> str:
+        from gradcli.autograd.recording.trace_recorder import TraceRecorder
+
+        recorder = run.session.recorder
+        assert isinstance(recorder, TraceRecorder)
+        found = recorder.named()
+        if options.json:
+            from gradcli.render.result_json import text as json_text
+            from gradcli.render.trace_json import trace_document
+
+            return json_text(trace_document(found))
+        from gradcli.trace.printer import text_of
+
+        return f"{text_of(found)}\n"
+
+    return explained(
+        terminal, "explain", program, arguments, options, lambda run, _: text(run), None, text
+    )
 
 
 TARGETS = ("gradcli", "latex", "numpy", "torch")
@@ -273,26 +303,26 @@ def derive(
         with run.session.running():
             return written(_derived(run, result), result)
 
-    return explained(terminal, "derive", program, arguments, options, text, _begin_tape)
+    return explained(terminal, "derive", program, arguments, options, text, _record_values)
 
 
-def _begin_tape(run: Run) -> None:
-    """Let a run be recorded step by step."""
-    from gradcli.explain.tape import Tape
+def _record_values(run: Run) -> None:
+    """Let a run be recorded with the elements of all its values."""
+    from gradcli.autograd.recording.trace_recorder import TraceRecorder
 
     state = run.session.interpreter.state
-    state.recorder = Tape()
+    state.recorder = TraceRecorder(keeps=True, arrays=True)
     # A deferred array has no value to note down yet.
     state.defer_from = 1 << 62
 
 
 def _derived(run: Run, result: Result) -> Derivation:
+    from gradcli.autograd.recording.trace_recorder import TraceRecorder
     from gradcli.explain.derive.derive import derive as derived
-    from gradcli.explain.tape import Tape
 
-    tape = run.session.state.recorder
-    assert isinstance(tape, Tape)
-    return derived(result, tape, run_program)
+    recorder = run.session.recorder
+    assert isinstance(recorder, TraceRecorder)
+    return derived(result, recorder, run_program)
 
 
 def explained_tensor(run: Run, event: Explained) -> str:
@@ -319,7 +349,7 @@ def explained_tensor(run: Run, event: Explained) -> str:
     options = Options(of=name, dtype=run.options.dtype, limits=run.options.limits)
     again = Run(run.terminal, options, "all")
     again.muted = True
-    _begin_tape(again)
+    _record_values(again)
     given = [] if run.bindings is None else list(run.bindings.bindings.values())
     statements = again.session.parse(run.transcript.program(), "program")
     with again.limited():

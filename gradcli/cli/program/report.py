@@ -52,7 +52,7 @@ def result_of(
     name, output = found
     graph = session.graph(output)
     wanted = _wanted(session, options, inputs, graph)
-    recorder = session.state.recorder
+    recorder = session.recorder
     assert recorder is not None
     seed = None
     first_event = 0
@@ -239,11 +239,12 @@ def _show_trace(terminal: Terminal, options: Options, result: Result) -> None:
 
 def picture_text(session: Session, format: str, result: Result) -> str:
     """The backward graph with values and gradients, for Mermaid or Graphviz."""
+    from gradcli.autograd.recording.trace_recorder import TraceRecorder
     from gradcli.explain.ledger.annotated_graph import AnnotatedGraph
 
-    recorder = session.state.recorder
-    operations = () if recorder is None else recorder.operations or ()
-    annotated = AnnotatedGraph(result.graph, result.events, operations)
+    recorder = session.recorder
+    calls = recorder.made if isinstance(recorder, TraceRecorder) else None
+    annotated = AnnotatedGraph(result.graph, result.events, calls)
     if format == "dot":
         from gradcli.render.graph.dot import dot
 

@@ -58,7 +58,7 @@ class Executed:
 
         assert self.output is not None
         root = self.output.grad_fn
-        if root is not None and root not in self.run.session.state.recorder.ran:
+        if root is not None and root not in self.run.session.recorder.ran:
             self.run.session.backward(self.output, Tensor(seed))
         return {
             name: np.zeros_like(leaf.array) if leaf.grad is None else np.asarray(leaf.grad.array)

@@ -121,18 +121,19 @@ def _mask(run: Recorded, birth: Birth) -> Mask | None:
     if birth.incoming is not None and birth.incoming != 0:
         return None
     if birth.phase == BACKWARD:
-        made = [o.output for o in run.recorder.operations or () if o.node is birth.node]
+        call = None if birth.node is None else run.recorder.made.get(birth.node)
+        made = [] if call is None else [call.output]
     else:
         made = [birth.output]
     waiting = [id(each) for each in made]
     seen = set(waiting)
     for key in waiting:
         for step in run.flow.onward.get(key, ()):
-            operation = step.operation
-            if operation is None:
+            call = step.call
+            if call is None:
                 continue
-            if operation.op.name in ("where", "masked_fill") and operation.place is not None:
-                return Mask(operation.place)
+            if call.op.name in ("where", "masked_fill") and call.span is not None:
+                return Mask(call.span)
             if step.target not in seen:
                 seen.add(step.target)
                 waiting.append(step.target)

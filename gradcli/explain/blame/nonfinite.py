@@ -109,7 +109,7 @@ class Watch(Listener):
         arrived: the leaves whose gradient is not finite.
     """
 
-    __slots__ = ("_calls", "_given", "_known", "arrived", "births")
+    __slots__ = ("_given", "_known", "arrived", "births")
 
     def __init__(self) -> None:
         super().__init__()
@@ -118,7 +118,6 @@ class Watch(Listener):
         # Tensors by identity, kept so that the numbers stay theirs.
         self._known: dict[int, Tensor] = {}
         self._given: dict[int, Tensor] = {}
-        self._calls: dict[Node, tuple[Any, dict[str, Any]]] = {}
 
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
         """A call of an op: see whether what it gave is finite."""
@@ -127,9 +126,6 @@ class Watch(Listener):
         first = outputs[0] if outputs else None
         if type(first) is not Tensor:
             return
-        node = first.grad_fn
-        if node is not None:
-            self._calls[node] = op, given
         tensors = [each for each in _flat(given) if type(each) is Tensor]
         for tensor in tensors:
             self._meet(tensor)
@@ -185,7 +181,8 @@ class Watch(Listener):
             array = _array(gradient)
             if array is None or is_finite(array) or node.next_nodes[number] is None:
                 continue
-            op, given = self._calls.get(node, (None, {}))
+            call = self.recorder.made.get(node)
+            op, given = (None, {}) if call is None else (call.op, call.given)
             array = _held(array)
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.engine.backward import grad
+from gradcli.autograd.instructions import source_of
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.program import Derivation, derivation
 from gradcli.explain.result import Result
 from gradcli.explain.symbols.text import text_of
-from gradcli.explain.tape import Tape
 from gradcli.state import active
 
 Program = Callable[[str, dict[str, Any]], dict[str, Any]]
@@ -22,30 +23,30 @@ Program = Callable[[str, dict[str, Any]], dict[str, Any]]
 _CLOSE = {"float16": 1e-2, "bfloat16": 1e-1, "float64": 1e-9, "complex128": 1e-9}
 
 
-def derive(result: Result, tape: Tape, run: Program) -> Derivation:
+def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
     """The formulas of the gradients of a result, checked by running them.
 
     Args:
         result: the run; what its nodes saved is still there.
-        tape: the tape of the run.
+        recorder: what recorded the run, with the elements of its values.
         run: runs a program.
 
     Raises:
         GradcliError: E413 where an op has no formula, or where the formulas give other numbers.
     """
     wanted = _wanted(result)
-    forward = len(tape.values)
-    inputs = {name: tape.find(tensor) for name, tensor in wanted.items()}
-    for name, tensor in _named(tape).items():
-        inputs.setdefault(name, tape.find(tensor))
+    forward = len(recorder.values)
+    inputs = {name: source_of(recorder.find(tensor)) for name, tensor in wanted.items()}
+    for name, tensor in _named(recorder).items():
+        inputs.setdefault(name, source_of(recorder.find(tensor)))
     seed = result.seed
     if seed is not None:
         seed = Tensor(np.array(seed.array)[()])
-        inputs["seed"] = tape.find(seed)
-        forward = max(forward, len(tape.values))
+        inputs["seed"] = source_of(recorder.find(seed))
+        forward = max(forward, len(recorder.values))
     state = active.state
-    before = state.recorder, state.defer_from, tape.keeps
-    state.recorder, state.defer_from, tape.keeps = tape, 1 << 62, False
+    before = state.recorder, state.defer_from, recorder.keeps
+    state.recorder, state.defer_from, recorder.keeps = recorder, 1 << 62, False
     try:
         tensors = list(wanted.values())
         found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
@@ -58,13 +59,13 @@ def derive(result: Result, tape: Tape, run: Program) -> Derivation:
             help="derive the gradient of a program that ends before the change",
         ) from error
     finally:
-        state.recorder, state.defer_from, tape.keeps = before
+        state.recorder, state.defer_from, recorder.keeps = before
     gradients = {
-        name: tape.find(gradient)
+        name: recorder.find(gradient)
         for name, gradient in zip(wanted, found, strict=True)
         if gradient is not None
     }
-    made = derivation(tape, inputs, gradients, forward)
+    made = derivation(recorder, inputs, gradients, forward)
     _check(made, run)
     return made
 
@@ -81,12 +82,12 @@ def _wanted(result: Result) -> dict[str, Tensor]:
     return wanted
 
 
-def _named(tape: Tape) -> dict[str, Tensor]:
-    """The tensors with names that no step computed: what the formulas may take from outside."""
+def _named(recorder: TraceRecorder) -> dict[str, Tensor]:
+    """The tensors with names that no instruction made: what the formulas may take from outside."""
     return {
-        value.tensor.name: value.tensor
-        for value in tape.values
-        if value.call is None and value.tensor.name and value.array.ndim
+        tensor.name: tensor
+        for value, tensor in zip(recorder.values, recorder.tensors, strict=True)
+        if value.maker is None and tensor is not None and tensor.name and value.array.ndim
     }
 
 

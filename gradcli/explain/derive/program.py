@@ -14,13 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import of_array
+from gradcli.autograd.instructions import Call as OpCall
+from gradcli.autograd.instructions import source_of
+from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.simplify import Simplification
 from gradcli.explain.derive.spellings import Unwritten, dtype_argument
 from gradcli.explain.derive.written_instructions import written
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
-from gradcli.explain.tape import Step, Tape, Value, values_in
+from gradcli.trace.ir import Value, values_in
 
 _LONGEST = 60
 """A formula that would be longer than this is not put into another one."""
@@ -73,23 +77,23 @@ class Derivation:
 
 
 def derivation(
-    tape: Tape,
+    recorder: TraceRecorder,
     inputs: dict[str, Value],
     gradients: dict[str, Value],
     forward: int,
 ) -> Derivation:
-    """The formulas of gradients on a tape.
+    """The formulas of gradients in a trace.
 
     Args:
-        tape: the tape of the run and of a backward pass that recorded a graph.
+        recorder: what recorded the run and a backward pass that recorded a graph.
         inputs: what the formulas may start from, by name.
         gradients: the gradient of each input.
-        forward: how many values the tape had before the backward pass.
+        forward: how many values there were before the backward pass.
 
     Raises:
         GradcliError: E413 where an op on the way has no expression in the language.
     """
-    return _Writer(tape, inputs, forward).derivation(gradients)
+    return _Writer(recorder, inputs, forward).derivation(gradients)
 
 
 def without_expression(op: str) -> GradcliError:
@@ -101,11 +105,29 @@ def without_expression(op: str) -> GradcliError:
     )
 
 
+def _call_of(value: Value) -> OpCall | None:
+    """The call that made a value, None for one that came from outside or from a backward pass."""
+    return value.maker if isinstance(value.maker, OpCall) else None
+
+
+def _operands_of(call: OpCall) -> dict[str, Any]:
+    """The operands and arguments of a call."""
+    if call.op.name == "_index_put_impl":
+        # Rules hand it zeros of their own to write into, which are overwritten by now.
+        return {**call.operands, "self": None}
+    return call.operands
+
+
+def _values_of(call: OpCall) -> list[Value]:
+    """The values that a call reads."""
+    return [source_of(value) for value in values_in(_operands_of(call).values())]
+
+
 class _Writer:
     """One derivation being written."""
 
-    def __init__(self, tape: Tape, inputs: dict[str, Value], forward: int) -> None:
-        self.tape = tape
+    def __init__(self, recorder: TraceRecorder, inputs: dict[str, Value], forward: int) -> None:
+        self.recorder = recorder
         self.inputs = inputs
         self.forward = forward
         self.names = {value.number: name for name, value in inputs.items()}
@@ -118,14 +140,14 @@ class _Writer:
         self.varying: dict[int, bool] = {value.number: True for value in inputs.values()}
         self.numbers = {
             float(each)
-            for value in tape.values[:forward]
-            if value.call is not None
-            for each in value.call.given.values()
+            for value in recorder.values[:forward]
+            if isinstance(value.maker, OpCall)
+            for each in value.maker.operands.values()
             if type(each) in (int, float)
         }
 
     def derivation(self, gradients: dict[str, Value]) -> Derivation:
-        for value in self._in_order(list(gradients.values())):
+        for value in self._in_order([source_of(each) for each in gradients.values()]):
             self._write(value)
         wanted = {name: self._symbol(value) for name, value in gradients.items()}
         return _Layout(self, wanted, gradients).derivation()
@@ -140,21 +162,22 @@ class _Writer:
             value = stack.pop()
             if value.number not in needed and value.number not in self.known:
                 needed.add(value.number)
-                if value.call is not None:
-                    stack += value.call.operands
+                call = _call_of(value)
+                if call is not None:
+                    stack += _values_of(call)
                 elif value.number >= self.forward:
                     alike = self._alike(value)
                     if alike is not None:
                         self.alike[value.number] = alike
                         stack.append(alike)
-        return [self.tape.values[number] for number in sorted(needed)]
+        return [self.recorder.values[number] for number in sorted(needed)]
 
     def _alike(self, value: Value) -> Value | None:
         """The value of the forward pass that an op saved aside under another identity."""
         array = value.array
         if array.size < 2 or (array == array.reshape(-1)[0]).all():
             return None
-        for each in self.tape.values[: self.forward]:
+        for each in self.recorder.values[: self.forward]:
             other = each.array
             if other.dtype == array.dtype and np.array_equal(other, array):
                 return each
@@ -166,17 +189,17 @@ class _Writer:
             self.known[value.number] = self.known[alike.number]
             self.varying[value.number] = self.varying[alike.number]
             return
-        step = value.call
-        varies = step is not None and any(self.varying[v.number] for v in step.operands)
+        call = _call_of(value)
+        varies = call is not None and any(self.varying[v.number] for v in _values_of(call))
         self.varying[value.number] = varies
-        if step is None and value.number >= self.forward and not self._is_number(value):
+        if call is None and value.number >= self.forward and not self._is_number(value):
             # What an op computed aside and saved depends on the inputs in a way that is not told.
             raise without_expression(self._consumer(value))
         if not varies:
             self.known[value.number] = self._constant(value)
             return
-        assert step is not None
-        self.known[value.number] = self._formula(value, step)
+        assert call is not None
+        self.known[value.number] = self._formula(value, call)
 
     def _is_number(self, value: Value) -> bool:
         """Whether a value is a number of the program, or a count, or zeros or ones of a rule."""
@@ -188,19 +211,20 @@ class _Writer:
         return bool((array == 0).all() or (array == 1).all())
 
     def _consumer(self, value: Value) -> str:
-        for each in self.tape.values:
-            if each.call is not None and any(v is value for v in each.call.operands):
-                return each.call.op.name
+        for each in self.recorder.values:
+            call = _call_of(each)
+            if call is not None and any(v is value for v in _values_of(call)):
+                return str(call.op.name)
         return "this"
 
     # --- one value -------------------------------------------------------------------------------
 
-    def _formula(self, value: Value, step: Step) -> Symbol:
-        given = {name: self._given(each) for name, each in step.given.items()}
+    def _formula(self, value: Value, call: OpCall) -> Symbol:
+        given = {name: self._given(each) for name, each in _operands_of(call).items()}
         try:
-            formula = written(step, given, value.output_nr)
+            formula = written(call, given, call.outputs.index(value))
         except Unwritten:
-            raise without_expression(step.op.name) from None
+            raise without_expression(call.op.name) from None
         formula = self.simplification.of(self._sized(formula), value.array)
         if isinstance(formula, (Name, Constant)):
             return formula
@@ -233,7 +257,7 @@ class _Writer:
         return given
 
     def _symbol(self, value: Value) -> Symbol:
-        return self.known[value.number]
+        return self.known[source_of(value).number]
 
     def _constant(self, value: Value) -> Symbol:
         """A value that no input changes: a number where all its elements are alike."""
@@ -244,14 +268,15 @@ class _Writer:
                 f"a constant of {array.size:,} elements is too long to be written down",
                 help="bind it to a name behind the program",
             )
-        name = value.tensor.name
-        if value.call is None and name and name not in self.arrays and array.ndim != 0:
+        tensor = self.recorder.tensors[value.number]
+        name = None if tensor is None else tensor.name
+        if _call_of(value) is None and name and name not in self.arrays and array.ndim != 0:
             self.arrays[name] = array
             self.inputs[name] = value
             return Name(name)
         if array.ndim == 0:
             return Constant(_plain(shortest(array)))
-        kind = () if array.dtype.kind in "ib" else dtype_argument(value.tensor.dtype.name)
+        kind = () if array.dtype.kind in "ib" else dtype_argument(of_array(array).name)
         flat = array.reshape(-1)
         if array.size and (flat == flat[0]).all():
             number = _plain(shortest(flat[0]))
@@ -366,11 +391,12 @@ class _Layout:
 
     def _program_name(self, name: str) -> str | None:
         """The variable that the program gave a value of its own."""
-        value = self.writer.tape.values[int(name[1:])]
-        node = value.tensor.grad_fn
-        if value.number >= self.writer.forward or value.call is None:
+        value = self.writer.recorder.values[int(name[1:])]
+        tensor = self.writer.recorder.tensors[value.number]
+        if value.number >= self.writer.forward or _call_of(value) is None or tensor is None:
             return None
-        return value.tensor.name or (None if node is None else node.assigned)
+        node = tensor.grad_fn
+        return tensor.name or (None if node is None else node.assigned)
 
     def _free(self, wanted: str) -> str:
         """A name that nothing has yet."""

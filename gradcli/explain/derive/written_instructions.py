@@ -1,4 +1,4 @@
-"""Steps of a tape written in the language: which function or method computes them.
+"""Calls in a trace written in the language: which function or method computes them.
 
 Ops that the language has under another name than their entry's are in `gradcli.explain.derive.spellings`;
 the others have the name of their entry, or are opened up: their forward function is read with
@@ -11,40 +11,40 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.autograd.instructions import Call as OpCall
 from gradcli.errors import GradcliError
 from gradcli.explain.derive.spellings import SEVERAL, WRITERS, Given, Unwritten
 from gradcli.explain.symbols.notation import call_of, in_language, shown
 from gradcli.explain.symbols.reading import Reading
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol, Unreadable, lifted
-from gradcli.explain.tape import Step
 from gradcli.ops.definition.op import registry
 
 _GRADIENTS = ("_backward", "_backward_data")
 """How the ops are called that compute gradients alone."""
 
 
-def written(step: Step, given: Given, output_nr: int) -> Symbol:
-    """The expression of an output of a step.
+def written(call: OpCall, given: Given, output_nr: int) -> Symbol:
+    """The expression of an output of a call.
 
     Args:
-        step: the step.
+        step: the call.
         given: its operands as symbols, and its arguments.
         output_nr: which output.
 
     Raises:
         Unwritten: there is none.
     """
-    name = step.op.name
-    array = step.outputs[output_nr].array
+    name = call.op.name
+    array = call.made[output_nr].array
     shape = tuple(array.shape)
     if name in SEVERAL:
         return SEVERAL[name](given, output_nr)
-    if len(step.outputs) > 1:
+    if len(call.outputs) > 1:
         raise Unwritten(name)
     writer = WRITERS.get(name)
     if writer is not None:
         return writer({**given, "": array.dtype.name}, shape)
-    return _by_entry(step, given)
+    return _by_entry(call, given)
 
 
 def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
@@ -72,18 +72,18 @@ def opened(formula: Symbol, shape: tuple[int, ...], dtype: str) -> Symbol:
         return formula
 
 
-def _by_entry(step: Step, given: Given) -> Symbol:
-    """A step as a call of its entry, or as the formula that its forward function is."""
-    op, arguments = step.op, [_argument(value) for value in given.values()]
+def _by_entry(call: OpCall, given: Given) -> Symbol:
+    """A call as a call of its entry, or as the formula that its forward function is."""
+    op, arguments = call.op, [_argument(value) for value in given.values()]
     tensors = [value for name, value in given.items() if name in (*op.tensors, *op.lists)]
     rest = [value for name, value in given.items() if name not in (*op.tensors, *op.lists)]
     if all(value is None for value in rest):
         known = shown(op.name, tensors)
         if known is not None:
             return known
-        call = call_of(op.name, tensors)
-        if in_language(call):
-            return call
+        named = call_of(op.name, tensors)
+        if in_language(named):
+            return named
     if not (op.pointwise or op.name.endswith(_GRADIENTS)):
         raise Unwritten(op.name)
     try:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gradcli.autograd.graph import Graph, GraphNode
+from gradcli.autograd.instructions import Call
 from gradcli.autograd.node import Node
-from gradcli.autograd.recording.recorder import Arrival, Event, Operation, Step
+from gradcli.autograd.recording.recorder import Arrival, Event, Step
 from gradcli.explain.ledger.ledger import last_pass
 
 
@@ -21,15 +22,15 @@ class AnnotatedGraph:
     __slots__ = ("_gradients", "_passed", "_values", "graph")
 
     def __init__(
-        self, graph: Graph, events: Sequence[Event] = (), operations: Sequence[Operation] = ()
+        self, graph: Graph, events: Sequence[Event] = (), calls: Mapping[Node, Call] | None = None
     ) -> None:
         self.graph = graph
         self._values: dict[Node, Any] = {}
         self._gradients: dict[Node, Any] = {}
         self._passed: dict[tuple[Node, int], Any] = {}
-        for operation in operations:
-            if operation.node is not None and type(operation.output) is not tuple:
-                self._values[operation.node] = operation.output.array
+        for node, call in (calls or {}).items():
+            if type(call.output) is not tuple:
+                self._values[node] = call.output.array
         for event in last_pass(graph, events):
             if isinstance(event, Step):
                 if len(event.grads) == 1:

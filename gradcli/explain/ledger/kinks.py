@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.graph import Graph, GraphNode
-from gradcli.autograd.recording.recorder import Event, Operation, Step
+from gradcli.autograd.instructions import Call
+from gradcli.autograd.node import Node
+from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
 
@@ -51,35 +53,34 @@ class Tie:
         self.others = others
 
 
-def ties(graph: Graph, events: Sequence[Event], operations: Sequence[Operation]) -> list[Tie]:
+def ties(graph: Graph, events: Sequence[Event], calls: Mapping[Node, Call]) -> list[Tie]:
     """Every element on a kink or a tie, in the order of the backward pass.
 
     Args:
         graph: the graph.
         events: the events of the backward pass.
-        operations: the calls of the run, with their operands.
+        calls: the call that made each node.
     """
-    called = {each.node: each for each in operations if each.node is not None}
     found: list[Tie] = []
     for event in last_pass(graph, events):
-        node, operation = graph.find(event.node), called.get(event.node)
-        if isinstance(event, Step) and node is not None and operation is not None:
-            look = _KINKS.get(operation.op.name)
+        node, call = graph.find(event.node), calls.get(event.node)
+        if isinstance(event, Step) and node is not None and call is not None:
+            look = _KINKS.get(call.op.name)
             if look is not None:
-                found += list(look(node, operation, event))[:_MOST]
+                found += list(look(node, call, event))[:_MOST]
     return found
 
 
 _EVENLY = "equal elements share the gradient evenly"
 
-Look = Callable[[GraphNode, Operation, Step], Iterator[Tie]]
+Look = Callable[[GraphNode, Call, Step], Iterator[Tie]]
 
 
 def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slopes: Any) -> Look:
     """An elementwise function of `self` with a kink at given values, and the slopes beside it."""
 
-    def look(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
-        given = operation.given
+    def look(node: GraphNode, call: Call, step: Step) -> Iterator[Tie]:
+        given = call.given
         array = _array(given["self"])
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
         if grad is None or passed is None:
@@ -95,9 +96,9 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
     return look
 
 
-def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
+def _equal(node: GraphNode, call: Call, step: Step) -> Iterator[Tie]:
     """`maximum` and `minimum`: the gradient is halved where both are equal."""
-    left, right = (_array(operation.given[name]) for name in ("self", "other"))
+    left, right = (_array(call.given[name]) for name in ("self", "other"))
     grad = forced(step.grads[0])
     for index in np.argwhere(np.equal(left, right)):
         place = tuple(map(int, index))
@@ -114,18 +115,18 @@ def _equal(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
 def _largest(is_split: bool) -> Look:
     """A maximum or minimum over elements, of which several are equal."""
 
-    def look(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
-        array, output = _array(operation.given["self"]), operation.output
+    def look(node: GraphNode, call: Call, step: Step) -> Iterator[Tie]:
+        array, output = _array(call.given["self"]), call.output
         result = _array(output[0] if isinstance(output, tuple) else output)
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
         if grad is None or passed is None or not array.ndim:
             return
-        axes = operation.given.get("dims", operation.given.get("dim"))
+        axes = call.given.get("dims", call.given.get("dim"))
         axes = tuple(range(array.ndim)) if axes is None or axes == () else axes
         axes = (axes,) if isinstance(axes, int) else tuple(axes)
-        splits = is_split or (operation.op.name in ("max", "min") and "dim" not in operation.given)
+        splits = is_split or (call.op.name in ("max", "min") and "dim" not in call.given)
         words = _EVENLY if splits else "one of the equal elements gets the whole gradient"
-        if not operation.given.get("keepdim"):
+        if not call.given.get("keepdim"):
             places = tuple(sorted(axis % array.ndim for axis in axes))
             result, grad = np.expand_dims(result, places), np.expand_dims(grad, places)
         equal = array == result
@@ -141,13 +142,13 @@ def _largest(is_split: bool) -> Look:
     return look
 
 
-def _sorted(node: GraphNode, operation: Operation, step: Step) -> Iterator[Tie]:
+def _sorted(node: GraphNode, call: Call, step: Step) -> Iterator[Tie]:
     """Equal elements next to each other in sorted order, each with the gradient of its place."""
-    array, values = _array(operation.given["self"]), _array(operation.output[0])
+    array, values = _array(call.given["self"]), _array(call.output[0])
     grad, passed = forced(step.grads[0]), forced(step.gradients[0])
     if grad is None or passed is None or not array.ndim:
         return
-    axis = operation.given.get("dim", -1)
+    axis = call.given.get("dim", -1)
     rows, ordered = np.moveaxis(array, axis, -1), np.moveaxis(values, axis, -1)
     gradients = np.moveaxis(grad, axis, -1)
     for index in np.argwhere((rows[..., :, None] == ordered[..., None, :]).sum(-1) > 1):

@@ -44,7 +44,7 @@ class Cut:
 
 def cut_of(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]) -> Cut:
     """What ends the gradient at a step that carries none."""
-    if flow.operation is not None:
+    if flow.call is not None:
         return _operation_cut(flow, values, program)
     if flow.evaluation is not None:
         return _language_cut(flow, values)
@@ -52,9 +52,9 @@ def cut_of(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]
 
 
 def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[tree.Statement]) -> Cut:
-    operation = flow.operation
-    assert operation is not None
-    op, place = operation.op, operation.place
+    call = flow.call
+    assert call is not None
+    op, place = call.op, call.span
     source = values.get(flow.source)
     called = op.name.partition(".")[0].strip("_") or "the operation"
     if not op.node_name:
@@ -71,15 +71,15 @@ def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[tree.St
             f"{called}() takes `{flow.operand}` as it is: no gradient flows to it",
             "only what is selected or weighted gets a gradient, not what selects",
         )
-    if not operation.grad_enabled:
-        return _no_grad_cut(operation, program)
+    if not call.grad_enabled:
+        return _no_grad_cut(call, program)
     if source.meta is not None and source.meta.loose and source.grad_fn is None:
         return Cut(
             place,
             "what goes in is a view that was made where nothing was recorded",
             "take the view where gradients are on, after its base requires grad",
         )
-    if operation.node is None or not _had_edge(flow):
+    if call.node is None or not _had_edge(flow):
         return Cut(
             place,
             "when this ran, what goes in did not require grad yet",
@@ -89,17 +89,17 @@ def _operation_cut(flow: Flow, values: dict[int, Any], program: Sequence[tree.St
 
 
 def _had_edge(flow: Flow) -> bool:
-    operation = flow.operation
-    assert operation is not None
-    assert operation.node is not None
-    inputs = operation.op.inputs
+    call = flow.call
+    assert call is not None
+    assert call.node is not None
+    inputs = call.op.inputs
     if flow.operand not in inputs:
         return True
-    return operation.node.next_nodes[inputs.index(flow.operand)] is not None
+    return call.node.next_nodes[inputs.index(flow.operand)] is not None
 
 
-def _no_grad_cut(operation: Any, program: Sequence[tree.Statement]) -> Cut:
-    places = [operation.place, *(place for _, place in operation.stack)]
+def _no_grad_cut(call: Any, program: Sequence[tree.Statement]) -> Cut:
+    places = [call.span, *(place for _, place in call.stack)]
     mode = "no_grad()"
     labels: tuple[Label, ...] = ()
     for place in places:
@@ -109,7 +109,7 @@ def _no_grad_cut(operation: Any, program: Sequence[tree.Statement]) -> Cut:
             labels = (Label(around, "gradients are off from here"),)
             break
     return Cut(
-        operation.place,
+        call.span,
         f"this runs under {mode}, and nothing is recorded",
         "move it out of the block",
         labels,

@@ -101,7 +101,7 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
     if not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
         cut = Cut(place, f"this makes {tensor.dtype}", "write `2.` for `2`, or call `.float()`")
         return Why(question, False, "dtype", f"{tensor.dtype} carries no gradient", [cut])
-    made = [f.operation for f in flow.back.get(id(tensor), ()) if f.operation is not None]
+    made = [f.call for f in flow.back.get(id(tensor), ()) if f.call is not None]
     if made:
         inputs = sorted(
             {
@@ -111,7 +111,7 @@ def without_grad(run: Recorded, question: str, name: str, tensor: Tensor) -> Why
             }
         )
         shown = ", ".join(inputs) or "nothing with a name"
-        cut = Cut(made[0].place, f"computed from {shown}", _ask(inputs))
+        cut = Cut(made[0].span, f"computed from {shown}", _ask(inputs))
         reason = f"nothing that it is computed from requires grad: {shown}"
         return Why(question, False, "constant", reason, [cut])
     cut = Cut(place, "nobody asked for a gradient here", _ask([name]))
@@ -292,7 +292,7 @@ class _Gradients:
             return None
         if self.run.recorder.passes:
             cut = Cut(
-                self.run.recorder.passes[-1].place,
+                self.run.recorder.passes[-1].span,
                 "grad() returns the gradients and leaves every .grad alone",
                 "use what it returns, or call `backward()`",
             )
@@ -375,7 +375,7 @@ class _Gradients:
             reason = f"a node between {output} and {self.name} returned no gradient"
             return self._none("undefined", reason, cuts)
         cut = Cut(
-            self.passes[-1].place,
+            self.passes[-1].span,
             f"this pass writes to the tensors in `inputs=`, and not to {self.name}",
             f"add `{self.name}` to `inputs`, or leave `inputs` out",
         )

@@ -86,6 +86,8 @@ def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Calla
 def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
     separator = _text_or(sep, " ", "sep")
     line_end = _text_or(end, "\n", "end")
+    if active.state.recorder is not None:
+        active.state.recorder.shown(values)
     active.state.emit(Printed(separator.join([text(value) for value in values]) + line_end))
 
 

@@ -1,0 +1,119 @@
+"""Instructions on tensors: calls of ops, writes, backward passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gradcli.autograd.node import Node
+from gradcli.autograd.tensor import Tensor
+from gradcli.state import active
+from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Operand, Value
+
+ALIAS = Inline("{0}", "alias")
+"""A tensor that shows what another one holds, made where no op ran: `.data`, an unpacked save."""
+
+WRITE = Inline("{1}", "write")
+"""A tensor that is written to, whose value is the first input where it is known, holds a result
+from then on.
+"""
+
+_RUN_BACKWARD = Inline("backward({0})", "backward")
+
+
+class Call(Instruction):
+    """An instruction that calls an op or a custom function.
+
+    Attributes:
+        given: its operands and arguments by parameter, as the program gave them.
+        output: the tensor that came out, or the tuple of them.
+        node: the node that it made, None if it left the graph.
+        grad_enabled: whether gradients were on.
+    """
+
+    __slots__ = ("given", "grad_enabled", "node", "output")
+
+    def __init__(
+        self,
+        op: Any,
+        given: dict[str, Any],
+        output: Any,
+        node: Node | None,
+        operands: dict[str, Operand],
+        outputs: Sequence[Value | None],
+        effects: Effects,
+    ) -> None:
+        named = {*getattr(op, "tensors", op.inputs), *op.lists}
+        params = {name: value for name, value in operands.items() if name not in named}
+        inputs = [value for name, value in operands.items() if name in named]
+        state = active.state
+        super().__init__(
+            op,
+            inputs,
+            outputs,
+            params=params,
+            span=state.place,
+            stack=tuple(state.stack),
+            effects=effects,
+        )
+        self.given = given
+        self.output = output
+        self.node = node
+        self.grad_enabled = state.grad_enabled
+
+    @property
+    def operands(self) -> dict[str, Operand]:
+        """Its operands and arguments by parameter, tensors as values."""
+        values = iter(self.inputs)
+        return {n: self.params[n] if n in self.params else next(values) for n in self.given}
+
+
+class Write(Instruction):
+    """An instruction that makes a result the new value of a tensor."""
+
+    __slots__ = ("result", "tensor")
+
+    def __init__(
+        self, tensor: Tensor, result: Tensor, before: Value | None, value: Value, after: Value
+    ) -> None:
+        state = active.state
+        super().__init__(
+            WRITE,
+            [value] if before is None else [before, value],
+            [after],
+            span=state.place,
+            stack=tuple(state.stack),
+            effects={Effect.WRITES: (after if before is None else before,)},
+        )
+        self.tensor = tensor
+        self.result = result
+
+
+class BackwardPass(Instruction):
+    """The beginning of a backward pass; its outputs are the gradients that it begins with.
+
+    Attributes:
+        roots: the nodes and output numbers that it starts from.
+        accumulate: whether it writes to `.grad`, which `torch.autograd.grad` does not.
+    """
+
+    __slots__ = ("accumulate", "roots")
+
+    def __init__(
+        self,
+        roots: list[tuple[Node, int]],
+        accumulate: bool,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Value],
+    ) -> None:
+        state = active.state
+        super().__init__(_RUN_BACKWARD, inputs, outputs, span=state.place, stack=tuple(state.stack))
+        self.roots = roots
+        self.accumulate = accumulate
+
+
+def source_of(value: Value) -> Value:
+    """The value that another one is under other names: behind aliases and writes."""
+    while value.maker is not None and value.maker.op in (ALIAS, WRITE):
+        value = value.maker.inputs[-1]
+    return value

@@ -1,0 +1,321 @@
+"""The trace of a backward pass: what the engine does for one graph, as instructions.
+
+The values are nodes and gradients. First the nodes are found from the root, edge by edge; guards
+check that the graph at hand is the one that the trace is of, and that nobody listens to it. Then
+each node runs, and its gradients arrive where they go: fitted to the shape there, and added to what
+is there already. A gradient may be None in one pass and an array in the next, so each instruction
+does nothing with None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from gradcli.arrays.fusion.lazy import DEFERRED
+from gradcli.arrays.gpu.array import ARRAYS
+from gradcli.autograd.engine import accumulate
+from gradcli.autograd.engine.accumulate import WORTH_STEALING, fit, is_fresh, settle
+from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted, reachable
+from gradcli.autograd.tensor import meta_of
+from gradcli.trace.codegen import Code
+from gradcli.trace.guards import Guard, Kind
+from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Trace, Value
+from gradcli.trace.passes import FREE
+
+_LARGEST = 256
+"""Nodes of the largest graph that is compiled."""
+
+
+class PassTrace:
+    """A backward pass being written down as a trace.
+
+    Args:
+        nodes: the nodes of the graph, leaves apart, as they run.
+        recorded: whether a graph of the gradients is recorded.
+        targets: the nodes whose gradients are asked for, None where leaves take them.
+
+    Attributes:
+        trace: the trace.
+        reached: the nodes that run, and the leaves whose gradients are wanted.
+    """
+
+    def __init__(self, nodes: list[Node], recorded: bool, targets: list[Node] | None) -> None:
+        self.trace = Trace()
+        self.nodes = nodes
+        self.recorded = recorded
+        self.targets = targets
+        following = dict.fromkeys([to for node in nodes for to in node.next_nodes if to])
+        self.leaves = [node for node in following if node not in set(nodes)]
+        self.reached = set(self.leaves if targets is None else targets)
+        for node in reversed(nodes):
+            if not self.reached.isdisjoint(node.next_nodes):
+                self.reached.add(node)
+        # How many edges lead to a node from nodes that run, and how many are settled so far.
+        self._edges: dict[Node, int] = {}
+        for node in self.reached:
+            for to in self._followed(node):
+                self._edges[to] = self._edges.get(to, 0) + 1
+        self._settled = dict.fromkeys([*nodes, *self.leaves], 0)
+        self._values: dict[Node, Value] = {}
+        self._gradients: dict[Node, Value] = {}
+        self._shared: list[tuple[Value, Value]] = []
+        self._former: Value | None = None
+
+    def reaches_targets(self) -> bool:
+        """Whether there is a leaf, and each target is one."""
+        wanted = self.leaves if self.targets is None else self.targets
+        return self.nodes[0] in self.reached and set(wanted) <= set(self.leaves)
+
+    def _followed(self, node: Node) -> Iterator[Node]:
+        """What the gradients of a node flow to."""
+        for following in node.next_nodes:
+            if following in self.reached:
+                yield following
+
+    def write(self) -> None:
+        """Write the pass down."""
+        root = self.nodes[0]
+        self._values[root] = self.trace.value(None, "node")
+        self._gradients[root] = self._gradient_of(root)
+        self.trace.inputs = [self._values[root], self._gradients[root]]
+        self._guard(Kind.MODE, "recorded", self.recorded)
+        self._guard(Kind.VALUE, "targets is None", self.targets is None)
+        if self.targets is not None:
+            self._guard(Kind.VALUE, "len(targets)", len(self.targets))
+        for node in self.nodes:
+            self._find_following(node)
+        self._guard_order()
+        place = self._add(Inline("state.place", "place"), [], [self.trace.value(None, "span")])
+        for node in self.nodes:
+            if node in self.reached:
+                self._run(node, place.made[0])
+        self.trace.outputs = [self._gradients[target] for target in self.targets or ()]
+
+    def _add(
+        self,
+        op: Inline,
+        inputs: Sequence[Any],
+        outputs: Sequence[Value | None] = (),
+        node: Node | None = None,
+        effects: Effects | None = None,
+    ) -> Instruction:
+        span = None if node is None else node.place
+        return self.trace.add(Instruction(op, inputs, outputs, span=span, effects=effects))
+
+    def _gradient_of(self, node: Node) -> Value:
+        shape, dtype = node.metadata[0]
+        return self.trace.value(tuple(shape), dtype)
+
+    # --- is it this graph? ----------------------------------------------------------------------
+
+    def _guard(self, kind: Kind, text: str, expected: Any, *inputs: Value) -> None:
+        self.trace.guards.append(Guard(kind, Inline(text), expected, inputs=inputs))
+
+    def _find_following(self, node: Node) -> None:
+        """Load what a node's edges lead to, and guard it."""
+        value = self._values[node]
+        self._guard(Kind.IDENTITY, "{0}.__class__", type(node), value)
+        self._guard(Kind.IDENTITY, "{0}.extra", None, value)
+        if node.op.lists:
+            self._guard(Kind.VALUE, "len({0}.next_nodes)", len(node.next_nodes), value)
+        edges, new = [], []
+        for following in node.next_nodes:
+            edge = self.trace.value(None, "node")
+            edges.append(edge)
+            if following is None or following in self._values:
+                self._guard(Kind.IDENTITY, "{0}", self._values.get(following), edge)  # type: ignore[arg-type]
+            else:
+                self._values[following] = edge
+                new.append(following)
+        self._add(Inline(f"{_outputs(len(edges))}= {{0}}.next_nodes", "edges"), [value], edges)
+        for leaf in new:
+            if leaf in self.leaves:
+                self._guard_leaf(self._values[leaf])
+
+    def _guard_leaf(self, leaf: Value) -> None:
+        self._guard(Kind.IDENTITY, "{0}.__class__", AccumulateGrad, leaf)
+        self._guard(Kind.IDENTITY, "{0}.extra", None, leaf)
+        meta = self.trace.value(None, "meta")
+        load = Inline("{0}.variable.meta or meta_of({0}.variable)", "meta")
+        self._add(load, [leaf], [meta])
+        self._guard(Kind.VALUE, "{0}.hooks or {0}.accumulated_hooks", False, meta)
+
+    def _guard_order(self) -> None:
+        """That no node is another one as well, that they run in this order, and that the targets
+        are those asked for.
+        """
+        nodes = [self._values[node] for node in self.nodes]
+        if len(nodes) > 1:
+            order = " > ".join([f"{{{n}}}.sequence_nr" for n in range(len(nodes))])
+            self._guard(Kind.VALUE, order, True, *nodes)
+        for number, target in enumerate(self.targets or ()):
+            self._guard(Kind.IDENTITY, f"targets[{number}][0]", self._values[target])
+        leaves = [self._values[leaf] for leaf in self.leaves]
+        if len(leaves) > 1:
+            distinct = ", ".join([f"{{{n}}}" for n in range(len(leaves))])
+            self._guard(Kind.VALUE, f"len({{{{{distinct}}}}})", len(leaves), *leaves)
+
+    # --- then run it ----------------------------------------------------------------------------
+
+    def _run(self, node: Node, place: Value) -> None:
+        """A node's own step; where no gradient reached it, its edges are settled nevertheless."""
+        value, grad = self._values[node], self._gradients[node]
+        gradients = self.trace.value(None, "gradients")
+        if self._former is not None:  # so that those of one node live no longer than its step
+            self._shared.append((gradients, self._former))
+        self._former = gradients
+        parts = [self._gradient_of(to) if to in self.reached else None for to in node.next_nodes]
+        run = self._step(node, len(parts))
+        self._add(run, [value, grad, place], [gradients, *parts], node)
+        for part, following in zip(parts, node.next_nodes, strict=True):
+            if part is not None and following is not None:
+                self._arrive(node, part, following)
+        if self.targets is None:  # what targets get is returned
+            for leaf in dict.fromkeys(self._followed(node)):
+                if leaf in self.leaves and self._settled[leaf] == self._edges[leaf]:
+                    total = self._gradients[leaf]
+                    inputs = [self._values[leaf], total, grad, gradients]
+                    self._add(_SETTLE, inputs, (), None, {Effect.GRAD: (self._values[leaf],)})
+                    self._add(FREE, [total])
+        self._add(FREE, [grad])
+
+    def _step(self, node: Node, count: int) -> Inline:
+        """What runs a node: it takes the node, its gradient and the place of the pass."""
+        run = "run_recorded" if self.recorded else "run"
+        parts = "".join([f"{{out{number + 1}}}, " for number in range(count)])
+        lines = [
+            "state.place = {0}.place",
+            f"{{out0}} = {{0}}.{run}({{1}}, keep)",
+            "{0}.ran_at = {2}",
+        ]
+        if node.op.lists or node.op.joint is not None:
+            lines += [
+                f"if len({{out0}}) != {count}:",
+                "    raise miscounted({0}, len({out0}))",
+            ]
+        lines.append(f"{parts}= {{out0}}")
+        if node is not self.nodes[0]:
+            nothing = "".join([f"{{out{number + 1}}} = " for number in range(count)])
+            lines = [
+                "if {1} is not None:",
+                *[f"    {line}" for line in lines],
+                "else:",
+                f"    {{0}}.pass_over([None], {self.recorded}, keep)",
+                "    {out0} = ()",
+                f"    {nothing}None",
+            ]
+        return Inline("\n".join(lines), "run")
+
+    def _arrive(self, node: Node, part: Value, following: Node) -> None:
+        """A gradient of a node arrives where it goes."""
+        self._settled[following] += 1
+        lines = ["if {1} is not None:", *[f"    {line}" for line in self._fitting(following)]]
+        inputs = [self._values[node], part, self._values[following]]
+        total = self._gradient_of(following)
+        earlier = self._gradients.get(following)
+        if earlier is None:
+            lines.append("{out0} = {1}")
+            self._shared.append((total, part))
+        else:
+            inputs.append(earlier)
+            lines = [
+                "{out0} = {3}",
+                *lines,
+                "    {out0} = {1} if {3} is None else plus({3}, {1})",
+                "    {1} = None",
+            ]
+            self._shared.append((total, earlier))
+        self._gradients[following] = total
+        self._add(Inline("\n".join(lines), "arrive"), inputs, [total])
+
+    def _fitting(self, following: Node) -> list[str]:
+        """What fits a gradient to where it goes."""
+        array = "{1}.array" if self.recorded else "{1}"
+        lines = [
+            "(shape, dtype), = {2}.metadata",
+            f"if {array}.shape != shape or {array}.dtype is not dtype:",
+            f"    {{1}} = fit({{0}}, {{1}}, {array}, shape, dtype)",
+        ]
+        if not (self.recorded or following.deferrable):
+            lines += ["if type({1}) in DEFERRED:", "    {1} = {1}.force()"]
+        if self.recorded or following.metadata is not _of_scalar(following):
+            return lines
+        quick = "if {2}.metadata is not scalar_metadata({1}.__class__):"
+        return [quick, *[f"    {line}" for line in lines]]
+
+    # --- as a function --------------------------------------------------------------------------
+
+    def compiled(self) -> Callable[..., Any]:
+        """The pass as a function; it returns None, and has done nothing, for another graph."""
+        code = Code(self.trace)
+        code.namespace |= _NAMES | {"plus": accumulate.add if self.recorded else accumulate.plus}
+        for value, other in self._shared:
+            code.share(value, other)
+        given = ", ".join(map(code.name, self.trace.inputs))
+        returned = ", ".join(map(code.name, self.trace.outputs))
+        return code.function(
+            f"run({given}, keep, recorded, targets, state, left_deferred)",
+            [*code.guarded(self.trace.inputs, "return None"), f"return [{returned}]"],
+            "compiled backward",
+        )
+
+
+def nodes_in_order(root: Node) -> list[Node] | None:
+    """The nodes of a graph, leaves apart, as they run; None if that is not known beforehand, or if
+    one is not made by an entry for a single output: some call what the program defines.
+    """
+    nodes = []
+    for node in reachable([root]):
+        if type(node) is AccumulateGrad:
+            continue
+        if not hasattr(type(node), "op") or node.multiple or node.refuses:
+            return None
+        nodes.append(node)
+        if len(nodes) > _LARGEST:
+            return None
+    nodes.sort(key=lambda node: -node.sequence_nr)
+    return nodes if nodes and nodes[0] is root else None
+
+
+def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrace | None:
+    """The pass from a root as a trace; None where it takes more than instructions can say."""
+    nodes = nodes_in_order(root)
+    if nodes is None:
+        return None
+    made = PassTrace(nodes, recorded, targets)
+    if not made.reaches_targets():
+        return None
+    made.write()
+    return made
+
+
+def _of_scalar(node: Node) -> Any:
+    """The metadata that all nodes of a NumPy scalar of a node's dtype share."""
+    return SCALAR_METADATA.get(node.metadata[0][1].type)
+
+
+def _outputs(count: int) -> str:
+    return "".join([f"{{out{number}}}, " for number in range(count)])
+
+
+_SETTLE = Inline(
+    "if {1} is not None:\n"
+    "    settle({0}, {1}, (type({1}) in ARRAYS and {1}.nbytes >= WORTH_STEALING"
+    " and is_fresh({1}, {2}, {3}, {0}, True)), left_deferred)",
+    "settle",
+)
+"""A leaf takes the gradient that arrived."""
+
+_NAMES: dict[str, Any] = {
+    "ARRAYS": ARRAYS,
+    "DEFERRED": DEFERRED,
+    "WORTH_STEALING": WORTH_STEALING,
+    "fit": fit,
+    "is_fresh": is_fresh,
+    "meta_of": meta_of,
+    "miscounted": miscounted,
+    "scalar_metadata": SCALAR_METADATA.get,
+    "settle": settle,
+}
+"""What the pieces of Python above refer to, beside the function's parameters."""

@@ -1,0 +1,439 @@
+"""The recorder that keeps a trace: every op, write, draw, look at a value and backward step of a
+run as an instruction on tensors.
+
+Each tensor is a value. One that is written to is another value from then on; one that nobody was
+seen to make is an alias where it shows what a known value holds, else it comes from outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gradcli.arrays.fusion.lazy import DEFERRED
+from gradcli.autograd.engine import accumulate as fitting
+from gradcli.autograd.instructions import ALIAS, BackwardPass, Call, Write
+from gradcli.autograd.node import FREED, AccumulateGrad, Node
+from gradcli.autograd.recording.recorder import Recorder
+from gradcli.autograd.tensor import Tensor
+from gradcli.state import active
+from gradcli.trace.ir import (
+    Effect,
+    Effects,
+    Inline,
+    Instruction,
+    Kernel,
+    Operand,
+    Trace,
+    Value,
+    values_in,
+)
+
+_ITEM = Inline("{0}.item()", "item")
+_PRINT = Inline("print({0})", "print")
+_DRAW = Inline("{0}.draw()", "draw")
+_UPDATE = Inline("{0}", "update")
+_ARRIVE = Inline("{0}.grad = {1}", "accumulate_grad")
+_HOOK = Inline("{0}", "hooks")
+_RETURN = Inline("{0}", "grad")
+
+Edge = tuple[Node, int]
+"""A node and the number of one of its outputs."""
+
+
+class TraceRecorder(Recorder):
+    """Keeps a trace of a run.
+
+    Attributes:
+        trace: what ran.
+        tensors: for each value the tensor that it stands for, None for a gradient that is an array.
+        made: the call that made each node.
+        arrays: whether each value keeps its elements, as they were when it came up.
+    """
+
+    __slots__ = (
+        "_alive",
+        "_arriving",
+        "_by_array",
+        "_by_edge",
+        "_by_tensor",
+        "_is_nested",
+        "_is_recorded",
+        "_of_pass",
+        "_since_step",
+        "arrays",
+        "made",
+        "tensors",
+        "trace",
+        "values",
+    )
+
+    def __init__(self, *, events: bool = True, keeps: bool = False, arrays: bool = False) -> None:
+        super().__init__(events=events, keeps=keeps)
+        self.arrays = arrays
+        self.trace = Trace()
+        self.values: list[Value] = []
+        self.tensors: list[Tensor | None] = []
+        self.made: dict[Node, Call] = {}
+        # The tables go by identity, which is that of another once an object is gone.
+        self._alive: list[Any] = []
+        # What a tensor held: its value and the version of its memory, from which on it is another.
+        self._by_tensor: dict[int, tuple[Value, int]] = {}
+        self._by_array: dict[int, tuple[Value, int]] = {}
+        self._by_edge: dict[Edge, Value] = {}
+        # The gradients of the last backward pass that are arrays, by identity too.
+        self._of_pass: dict[int, tuple[Value, Any]] = {}
+        # Gradients on their way: to which output of which node.
+        self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
+        self._since_step = 0
+        self._is_nested = self._is_recorded = False
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls of ops and custom functions, in order."""
+        return [each for each in self.trace.instructions if isinstance(each, Call)]
+
+    @property
+    def writes(self) -> list[Write]:
+        """What was written in place, in order."""
+        return [each for each in self.trace.instructions if isinstance(each, Write)]
+
+    @property
+    def passes(self) -> list[BackwardPass]:
+        """The backward passes, in order."""
+        return [each for each in self.trace.instructions if isinstance(each, BackwardPass)]
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def find(self, tensor: Tensor) -> Value:
+        """The value that a tensor holds; a new one where no instruction made it: an alias, one that
+        something beside the ops wrote, as an optimizer does, or one from outside.
+        """
+        version = _version(tensor)
+        found = self._by_tensor.get(id(tensor))
+        if found is not None and found[1] == version:
+            return found[0]
+        same = self._by_array.get(id(tensor.array))
+        known = same[0] if same is not None and same[1] == version else None
+        if known is None and found is None:
+            edge = _edge_of(tensor)
+            known = None if edge is None else self._by_edge.get(edge)
+        value = self._value(tensor)
+        if known is not None:
+            self._add(ALIAS, [known], [value])
+            return value
+        if found is not None:
+            update = Instruction(_UPDATE, [found[0]], [value], effects={Effect.WRITES: found[:1]})
+            self.trace.add(update)
+            return value
+        (self.trace.inputs if tensor.requires_grad else self.trace.constants).append(value)
+        return value
+
+    def _value(self, tensor: Tensor) -> Value:
+        """A new value for what a tensor holds now."""
+        array = np.array(tensor.array)[()] if self.arrays else None
+        value = self._number(tensor.array, tensor, array)
+        version = _version(tensor)
+        self._by_tensor[id(tensor)] = self._by_array[id(tensor.array)] = value, version
+        edge = _edge_of(tensor)
+        if edge is not None:
+            self._by_edge[edge] = value
+        return value
+
+    def _known(self, gradient: Any) -> Value | None:
+        """The value that a gradient shows, None where it is new."""
+        array = gradient.array if type(gradient) is Tensor else gradient
+        found = self._by_array.get(id(array))
+        return None if found is None else found[0]
+
+    def _gradient(self, gradient: Any) -> Value:
+        """The value of a gradient: that of the tensor, or a new one for an array."""
+        return self.find(gradient) if type(gradient) is Tensor else self._made(gradient)
+
+    def _made(self, gradient: Any) -> Value:
+        """A new value for a gradient."""
+        if type(gradient) is Tensor:
+            return self._value(gradient)
+        value = self._number(gradient, None, np.array(gradient)[()] if self.arrays else None)
+        self._by_array[id(gradient)] = value, 0
+        self._of_pass[id(gradient)] = value, gradient
+        return value
+
+    def _forget_gradients(self) -> None:
+        """Let go of the arrays of the last pass, but for those that a tensor holds."""
+        for key, (value, _) in self._of_pass.items():
+            if self._by_array[key][0] is value:
+                del self._by_array[key]
+        self._of_pass.clear()
+        self._arriving.clear()
+
+    def _number(self, array: Any, tensor: Tensor | None, kept: Any) -> Value:
+        shape = tuple(array.shape)
+        on_host = isinstance(array, (np.ndarray, np.generic))
+        device = "cpu" if on_host or tensor is None else str(tensor.device)
+        value = self.trace.value(shape, array.dtype, device=device, array=kept)
+        self.values.append(value)
+        self.tensors.append(tensor)
+        if tensor is not None:
+            self._alive += [tensor, array]
+        return value
+
+    def _read(self, given: Any) -> Operand:
+        if type(given) is Tensor:
+            return self.find(given)
+        if type(given) is list:
+            return [self._read(each) for each in given]
+        return tuple(map(self._read, given)) if type(given) is tuple else given
+
+    def _add(
+        self,
+        op: Any,
+        inputs: Sequence[Operand],
+        outputs: Sequence[Value | None] = (),
+        effects: Effects | None = None,
+        params: dict[str, Any] | None = None,
+    ) -> Instruction:
+        state = active.state
+        return self.trace.add(
+            Instruction(
+                op,
+                inputs,
+                outputs,
+                params=params,
+                span=state.place,
+                stack=tuple(state.stack),
+                effects=effects,
+            )
+        )
+
+    def named(self) -> Trace:
+        """The trace, its values with the names that the program gave them."""
+        results = {each.inputs[-1] for each in self.writes}  # the name is that of what they went to
+        for value, tensor in zip(self.values, self.tensors, strict=True):
+            if tensor is not None and value not in results:
+                node = tensor.grad_fn
+                value.name = tensor.name or (None if node is None else node.assigned)
+        return self.trace
+
+    # --- what it is told --------------------------------------------------------------------------
+
+    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+        """A call of an op; `out` is its output, or the tuple of several."""
+        super().operation(op, given, out)
+        operands = {name: self._read(value) for name, value in given.items()}
+        made = out if type(out) is tuple else (out,)  # a custom function may give anything
+        outputs = [self._value(each) if type(each) is Tensor else None for each in made]
+        first = out[0] if type(out) is tuple and out else out
+        node = first.grad_fn if type(first) is Tensor else None
+        effects: Effects = {}
+        recorded = self.trace.instructions
+        if recorded and recorded[-1].op is _DRAW and recorded[-1].span is active.state.place:
+            effects = recorded.pop().effects  # it drew for this call
+        call = Call(op, given, out, node, operands, outputs, effects)
+        self.trace.add(call)
+        if node is not None:
+            self.made[node] = call
+
+    def write(self, tensor: Tensor, result: Tensor) -> None:
+        """A tensor that was written to holds the value of the result."""
+        before = self._by_tensor.get(id(tensor))
+        value = self.find(result)
+        after = self._value(tensor)
+        known = None if before is None else before[0]
+        self.trace.add(Write(tensor, result, known, value, after))
+
+    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+        """Values that something beside an op depended on: a check of them that passed, or the
+        number that was taken out of an array.
+        """
+        known = [self._by_array.get(id(each)) for each in operands]
+        read = [each if v is None else v[0] for each, v in zip(operands, known, strict=True)]
+        values = tuple(values_in(read))
+        if check is None:
+            self._add(_ITEM, read, effects={Effect.READS: values})
+        else:
+            self._add(check, read, effects={Effect.CHECKS: values})
+
+    def drawn(self, generator: Any) -> None:
+        """Random numbers are drawn."""
+        last = self.trace.instructions[-1:]
+        if not last or last[0].op is not _DRAW or last[0].span is not active.state.place:
+            self._add(_DRAW, [str(generator.device)], effects={Effect.RANDOM: ()})
+
+    def shown(self, values: tuple[Any, ...]) -> None:
+        """Values that the program prints."""
+        read = self._read(values)
+        self._add(_PRINT, read, effects={Effect.SHOWS: tuple(values_in(read))})
+
+    def begin_backward(self, keep_graph: bool) -> bool:
+        """A backward pass begins: whether it is to keep what the nodes saved."""
+        self._is_nested = active.state.backward_pass is not None
+        return super().begin_backward(keep_graph)
+
+    def backward(self, roots: Sequence[tuple[Node, int, Any]], accumulate: bool) -> None:
+        """A backward pass begins at the roots: node, output number and gradient of each."""
+        if not self._is_nested:
+            self._forget_gradients()
+        seeds, inputs = [], []
+        for node, output_nr, gradient in roots:
+            edge = self._edge(node, output_nr)
+            if edge is not None:
+                inputs.append(edge)
+            seed = self._known(gradient)
+            if seed is None:
+                seed = self._made(gradient)
+                seeds.append(seed)
+            else:
+                inputs.append(seed)  # the program gave it
+            self._arriving.setdefault((node, output_nr), []).append((seed, gradient))
+        self._is_recorded = any(type(gradient) is Tensor for _, _, gradient in roots)
+        nodes = [(node, output_nr) for node, output_nr, _ in roots]
+        self.trace.add(BackwardPass(nodes, accumulate, inputs, seeds))
+        self._since_step = len(self.trace.instructions)
+
+    def _edge(self, node: Node, output_nr: int) -> Value | None:
+        """The value that a node made."""
+        if isinstance(node, AccumulateGrad):
+            return self.find(node.variable)
+        return self._by_edge.get((node, output_nr))
+
+    def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
+        """A node that ran: its gradient(s) in, what its rules gave, and what was passed on."""
+        super().step(node, grads, gradients, fitted)
+        arrived = grads if isinstance(grads, list) else [grads]
+        if all(each is None for each in arrived):
+            return
+        self._is_recorded = any(type(each) is Tensor for each in arrived)
+        if self._is_recorded:
+            self._mark_ops(node)
+            passed = [None if each is None else self._gradient(each) for each in fitted]
+        else:
+            passed = self._fit(self._add_step(node, arrived, gradients), gradients, fitted)
+        self._since_step = len(self.trace.instructions)
+        for number, value in enumerate(passed):
+            following = node.next_nodes[number]
+            if value is not None and following is not None:
+                edge = following, node.input_nrs[number]
+                self._arriving.setdefault(edge, []).append((value, fitted[number]))
+
+    def _mark_ops(self, node: Node) -> bool:
+        """The ops since the last step are this node's, which worked with tensors; whether there are
+        some.
+        """
+        inside = self.trace.instructions[self._since_step :]
+        for instruction in inside:
+            instruction.stack = (*instruction.stack, (node.node_name, node.place))
+        return bool(inside)
+
+    def _add_step(self, node: Node, arrived: list[Any], gradients: Any) -> list[Value | None]:
+        """Add what a node did to arrays; the values of its gradients. Those of a custom function
+        may be known already, as ops made them.
+        """
+        inputs = [
+            None if gradient is None else self._arrived(node, number, gradient)
+            for number, gradient in enumerate(arrived)
+        ]
+        by_ops = not hasattr(type(node), "op") and self._mark_ops(node)
+        values: list[Value | None] = []
+        outputs: list[Value | None] = []
+        for gradient, to in zip(gradients, node.next_nodes, strict=True):
+            unwanted = gradient is None or to is None
+            known = self._known(gradient) if by_ops and not unwanted else None
+            outputs.append(None if unwanted or known is not None else self._made(gradient))
+            values.append(outputs[-1] if known is None else known)
+        if not by_ops or any(value is not None for value in outputs):
+            saved = {name: value for name, value in self._saved(node).items() if value is not None}
+            self._add(type(node), inputs, outputs, params=saved)
+        return values
+
+    def _fit(
+        self, values: Sequence[Value | None], gradients: Any, fitted: Any
+    ) -> list[Value | None]:
+        """Add what sums gradients to the shapes that they belong to; what is passed on then."""
+        passed = list(values)
+        for number, (gradient, fit) in enumerate(zip(gradients, fitted, strict=True)):
+            made = values[number]
+            if made is not None and fit is not gradient:
+                passed[number] = self._gradient(fit)
+                shape = tuple(fit.shape)
+                self._add(Kernel("sum_to_size", fitting.sum_to), [made, shape], [passed[number]])
+        return passed
+
+    def _arrived(self, node: Node, output_nr: int, gradient: Any) -> Value:
+        """The value of a gradient that arrived at a node."""
+        waiting = self._arriving.pop((node, output_nr), [])
+        if not waiting:
+            return self._gradient(gradient)
+        value, array = waiting[-1]
+        if array is gradient or type(array) in DEFERRED:
+            return value
+        changed = self._known(gradient)
+        if changed is None:
+            changed = self._made(gradient)
+            self._add(_HOOK, [value], [changed])
+        return changed
+
+    def _saved(self, node: Node) -> dict[str, Value | None]:
+        """The values that a node saved, by their names, as far as they are known."""
+        found: dict[str, Value | None] = {}
+        for slot in type(node).__slots__:
+            if slot.startswith("saved_"):
+                saved = getattr(node, slot, FREED)
+                array = saved.array if type(saved) is Tensor else saved
+                known = self._by_array.get(id(array))
+                found[slot.removeprefix("saved_")] = None if known is None else known[0]
+        return found
+
+    def accumulation(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
+        """A gradient that was added to another one waiting at its node."""
+        super().accumulation(node, old, incoming, total)
+        for edge, waiting in self._arriving.items():
+            if edge[0] is node and len(waiting) > 1:
+                value = self._gradient(total)
+                if type(total) is not Tensor:
+                    both = [each for each, _ in waiting[:2]]
+                    self._add(Kernel("add", fitting.plus), both, [value])
+                waiting[:2] = [(value, total)]
+                self._since_step = len(self.trace.instructions)
+                return
+
+    def leaf(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
+        """A gradient that was added to a leaf's `.grad`."""
+        super().leaf(node, old, incoming, new)
+        variable = node.variable
+        leaf, value = self.find(variable), self._arrived(node, 0, incoming)
+        outputs: list[Value] = []
+        inputs = [leaf, value]
+        gradient = variable.grad
+        if gradient is not None:
+            if self._is_recorded:
+                inputs = [leaf, self.find(gradient)]  # ops made it
+            else:
+                before = self._by_tensor.get(id(gradient))
+                inputs += () if before is None else before[:1]
+                outputs = [self._value(gradient)]
+        self._add(_ARRIVE, inputs, outputs, {Effect.GRAD: (leaf,)})
+        self._since_step = len(self.trace.instructions)
+
+    def returned(self, gradient: Any, tensor: Tensor) -> None:
+        """A gradient that a backward pass returns, an array, and the tensor that has a copy."""
+        known = self._known(gradient)
+        if known is not None:
+            self._add(_RETURN, [known], [self._value(tensor)])
+
+
+def _edge_of(tensor: Tensor) -> Edge | None:
+    """The node and output number that a gradient of a tensor flows to, as far as there is a node:
+    to look must not make one.
+    """
+    if tensor.grad_fn is not None:
+        return tensor.grad_fn, tensor.output_nr
+    meta = tensor.meta
+    node = None if meta is None or meta.accumulator is None else meta.accumulator()
+    return None if node is None else (node, 0)
+
+
+def _version(tensor: Tensor) -> int:
+    return 0 if tensor.storage is None else tensor.storage.version
