@@ -145,13 +145,15 @@ def _check_named(walk: Capture, place: Location, value: Tensor) -> None:
         raise GraphBreak(
             "B06", f"`{place.name}`, by which the loop goes on, is a tensor", "use its item()"
         )
-    if walk.plan.leaves and value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
+    if not walk.plan.leaves or (isinstance(place, OwnName) and place.name in walk.plan.anew):
+        return
+    if value.grad_fn is not None and holds_values(value.grad_fn, walk.since):
         raise GraphBreak(
             "B06",
             f"the graph of {_name(place)} outlives the iteration: no backward pass has freed it",
             "compute what needs no gradient under `torch.no_grad()`",
         )
-    if walk.plan.leaves and value.grad_fn is None and value.grad is not None:
+    if value.grad_fn is None and value.grad is not None:
         raise GraphBreak("B06", f"{_name(place)} is a new leaf with a gradient in every iteration")
 
 

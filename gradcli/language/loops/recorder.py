@@ -36,13 +36,13 @@ class Recorder(Listener):
     """
 
     __slots__ = (
+        "_has_drawn",
         "builder",
         "escaped",
         "gradients",
         "muted",
         "on_break",
         "outside",
-        "stands",
         "taken",
         "write_count",
     )
@@ -59,7 +59,7 @@ class Recorder(Listener):
         self.taken: list[Any] | None = None
         self.write_count = 0
         self.escaped: list[Tensor] = []
-        self.stands = self._standing()
+        self._has_drawn = False
 
     # --- what a recorder is told ----------------------------------------------------------------
 
@@ -231,14 +231,13 @@ class Recorder(Listener):
 
     # --- random numbers -------------------------------------------------------------------------
 
+    def drawn(self, generator: Any) -> None:
+        self._has_drawn = True
+
     def drew(self) -> bool:
         """Whether random numbers were drawn since this was last asked."""
-        before, self.stands = self.stands, self._standing()
-        return before != self.stands
-
-    def _standing(self) -> list[Any]:
-        generators = active.state.generators.values()
-        return [each.snapshot() for each in generators if hasattr(each, "snapshot")]
+        before, self._has_drawn = self._has_drawn, False
+        return before
 
     # --- checks of values -----------------------------------------------------------------------
 
