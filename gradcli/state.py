@@ -59,7 +59,8 @@ class State:
         duals: the levels of forward mode, None while no program asked for one.
         emit: receives what a program shows (text, traces) as it runs.
         generators: random generators by device, made when first used.
-        sources: the memory that plans read, by the `id` of its array; None before the first.
+        pending_readers: the lazy arrays that a write barrier has to serve, as they read memory, by
+            the `id` of its array; None before the first.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
         transforms: how many transforms of `torch.func` are running their function.
@@ -81,12 +82,12 @@ class State:
         "lazy_sums",
         "limits",
         "object_ids",
+        "pending_readers",
         "place",
         "print_options",
         "printed",
         "recorder",
         "sequence_nr",
-        "sources",
         "stack",
         "steps",
         "transforms",
@@ -108,7 +109,7 @@ class State:
         self.default_dtype = "float32"
         self.lazy_from = LAZY_FROM
         self.lazy_sums: WeakSet[Any] = WeakSet()
-        self.sources: WeakValueDictionary[int, Any] | None = None
+        self.pending_readers: WeakValueDictionary[int, Any] | None = None
         self.print_options = PrintOptions()
         self.backward_pass: Any = None
         self.batch: Any = None

@@ -52,11 +52,11 @@ def test_three_readings(case: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     inside: Any = tuple(slice(p, p + n) for p, n in zip(padding, sizes, strict=True))
     of_input = of_around[(..., *inside)]
 
-    found = convolution.correlated(input, weight, windows, groups, counts)
+    found = convolution.convolve(input, weight, windows, groups, counts)
     np.testing.assert_allclose(found, output, atol=1e-12)
-    found = convolution.spread(grad, weight, windows, groups, sizes)
+    found = convolution.input_gradient(grad, weight, windows, groups, sizes)
     np.testing.assert_allclose(found, of_input, atol=1e-12)
-    found = convolution.paired(input, grad, windows, groups)
+    found = convolution.weight_gradient(input, grad, windows, groups)
     np.testing.assert_allclose(found, of_weight, atol=1e-12)
 
 
@@ -91,9 +91,9 @@ def test_float32_stays_near_the_truth() -> None:
         grad = generator.standard_normal((samples, 6, size, size), np.float32)
         counts = (size, size)
         calls: Any = (
-            (convolution.correlated, (input, weight), (windows, 1, counts), 36),
-            (convolution.spread, (grad, weight), (windows, 1, counts), 54),
-            (convolution.paired, (input, grad), (windows, 1), samples * size * size),
+            (convolution.convolve, (input, weight), (windows, 1, counts), 36),
+            (convolution.input_gradient, (grad, weight), (windows, 1, counts), 54),
+            (convolution.weight_gradient, (input, grad), (windows, 1), samples * size * size),
         )
         for function, operands, settings, terms in calls:
             found = function(*operands, *settings)

@@ -41,7 +41,7 @@ def test_a_recorder_sees_the_call_and_the_step() -> None:
     call = next(each for each in recorder.calls if each.op.name == "Cube")
     assert call.op.node_name == "CubeBackward"
     assert call.op.inputs == ("0",)
-    assert call.given == {"0": values["x"], "1": 2}
+    assert call.arguments == {"0": values["x"], "1": 2}
     assert call.output is values["y"]
     assert call.span is not None
     assert call.span.text == "Cube.apply(x, 2)"

@@ -42,7 +42,7 @@ def test_operations_outside_the_graph_are_recorded() -> None:
     assert inside.stack[0][0] == "f"
     assert inside.span is not None
     assert inside.span.text == "t.detach() * 2"
-    assert inside.given["other"] == 2
+    assert inside.arguments["other"] == 2
     assert inside.output.array.tolist() == [2, 4]
     assert inside.output.grad_fn is None
 

@@ -29,7 +29,7 @@ def reflected(values: Any, reflection: Reflection) -> Any:
     return -values if negated else values
 
 
-class Mirrors:
+class LazyConjugation:
     """All memory that shows the memory of one storage.
 
     Attributes:
@@ -80,7 +80,7 @@ class Mirrors:
         steps = [step // array.itemsize for step in array.strides]
         return window(memory, array.shape, steps, offset // array.itemsize)
 
-    def follow(self) -> None:
+    def repeat_write(self) -> None:
         """Repeat a write to one of the memories in the others."""
         for reflection, memory in self.memory.items():
             if not _same(memory, self._known[reflection]):

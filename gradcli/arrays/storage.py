@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.state import active
 
 if TYPE_CHECKING:
-    from gradcli.arrays.lazy_conjugation import Mirrors
+    from gradcli.arrays.lazy_conjugation import LazyConjugation
     from gradcli.errors import Span
 
 
@@ -25,22 +25,23 @@ class Storage:
     Attributes:
         version: how many writes there were.
         place: the source text of the last one, None outside a program.
-        mirrors: the memory that shows this one conjugated or negated, None while there is none.
+        lazy_conjugation: the memory that shows this one conjugated or negated, None while there is
+            none.
     """
 
-    __slots__ = ("mirrors", "place", "version")
+    __slots__ = ("lazy_conjugation", "place", "version")
 
     def __init__(self) -> None:
         self.version = 0
-        self.mirrors: Mirrors | None = None
+        self.lazy_conjugation: LazyConjugation | None = None
         self.place: Span | None = None
 
     def count_write(self) -> None:
         """Take note of a write."""
         self.version += 1
         self.place = active.state.place
-        if self.mirrors is not None:
-            self.mirrors.follow()
+        if self.lazy_conjugation is not None:
+            self.lazy_conjugation.repeat_write()
 
 
 class InferenceStorage(Storage):

@@ -1,1 +1,1 @@
-"""Tensors, the graph behind them, and the engine that runs it backward. Defines no op."""
+"""Tensors, the graph behind them, and the engine that runs it backward. No op is defined here."""

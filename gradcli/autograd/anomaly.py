@@ -1,4 +1,6 @@
-"""Anomaly detection: a backward pass that meets a NaN stops and says which operation made it."""
+"""Anomaly detection: a backward pass that meets a NaN stops and reports the operation that made
+it.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from gradcli.state import active
 
 
 class AnomalyListener(Listener):
-    """Looks at what each node returns.
+    """Checks the gradients that each node returns.
 
     Attributes:
-        check_nan: whether a NaN is an error; without that it only listens.
+        check_nan: whether a NaN is an error; if not, nothing is checked.
     """
 
     __slots__ = ("check_nan",)
@@ -61,7 +63,7 @@ def _anomaly(node: Node, number: int, grads: Any) -> GradcliError:
 
 
 def _installed() -> AnomalyListener | None:
-    """The listener that is at work, None while anomaly detection is off."""
+    """The installed listener, None while anomaly detection is off."""
     current = active.state.recorder
     while isinstance(current, Listener):
         if isinstance(current, AnomalyListener):

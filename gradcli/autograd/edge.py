@@ -43,7 +43,7 @@ class GradientEdge(tuple[Any, ...]):
     __str__ = __repr__
 
     def tensor(self) -> Tensor:
-        """A tensor with this history and no values, for what only looks at histories."""
+        """A tensor with this history and no values, for code that reads only the history."""
         shape, dtype = self.node.metadata[self.output_nr]
         return with_history(np.zeros(shape, dtype)[()], self.node, self.output_nr)
 

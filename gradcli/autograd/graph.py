@@ -18,9 +18,9 @@ class Edge:
     """Where the gradient of one input of an operation flows.
 
     Attributes:
-        node: the node that the input came from, None where no gradient is wanted.
+        node: the node that made the input, None where no gradient is wanted.
         output_nr: which output of that node it was.
-        constant: the operand where there is no node, if it was recorded; None otherwise.
+        constant: the operand where there is no node, if a recorder kept it; None otherwise.
     """
 
     __slots__ = ("constant", "node", "output_nr")
@@ -35,10 +35,9 @@ class GraphNode:
     """A node of a graph.
 
     Attributes:
-        id: its number in the graph, from 1, in the order in which a reader meets the nodes who
-            follows the edges depth first.
+        id: its number in the graph, from 1, in depth-first order along the edges.
         node: the node itself.
-        edges: where the gradients of its inputs flow.
+        edges: for each input, where its gradient flows.
     """
 
     __slots__ = ("edges", "id", "node")
@@ -75,7 +74,7 @@ class GraphNode:
 
 
 class Graph:
-    """What a tensor was computed from.
+    """The graph of a tensor: the nodes that it was computed by.
 
     Attributes:
         tensor: the tensor.
@@ -108,5 +107,5 @@ class Graph:
         self.root = self.nodes[0] if self.nodes else None
 
     def find(self, node: Node) -> GraphNode | None:
-        """The entry of a node, None if it is no part of the graph."""
+        """The GraphNode of a node, None if it is not in the graph."""
         return self._by_node.get(node)

@@ -1,8 +1,8 @@
 """Hooks: functions of the program that a backward pass calls with gradients.
 
 Before a node runs, the hooks of its outputs' tensors are called, then the node's prehooks; after it
-the node's hooks. Each may return a gradient to go on with instead. A leaf's hooks are called when
-its gradient arrives, and those for after accumulation when its `.grad` is written.
+has run, the node's hooks. Each may return a gradient that replaces the former. A leaf's hooks are
+called when its gradient arrives, its post-accumulate hooks when its `.grad` is written.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def register_post_accumulate_grad_hook(
     Example:
         tensor(1., requires_grad=True).register_post_accumulate_grad_hook(lambda grad: grad * 2)
     """
-    gradient_edge(tensor)  # brings it up to date
+    gradient_edge(tensor)  # replays a stale view's history
     if not tensor.requires_grad or tensor.grad_fn is not None:
         raise GradcliError(
             "E402", "register_post_accumulate_grad_hook() needs a leaf that requires grad"
@@ -54,7 +54,7 @@ def register_post_accumulate_grad_hook(
 
 
 def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
-    """The gradient that a tensor's hooks leave; an array stays an array, a tensor a tensor.
+    """The gradient after a tensor's hooks; an array stays an array, a tensor a tensor.
 
     Raises E410 where a hook returns what cannot stand for the gradient.
     """
@@ -66,8 +66,8 @@ def call_tensor_hooks(hooks: Hooks, gradient: Any) -> Any:
 
 
 def call_prehooks(hooks: Hooks, grads: Any, numbers: tuple[int, ...] | None) -> Any:
-    """The gradients of a node's outputs that its prehooks leave: one, or the list of several, of
-    which the hooks see those with the numbers.
+    """The gradients of a node's outputs after its prehooks: one, or a list of several; the hooks
+    receive those whose numbers are listed.
     """
     current = _seen(grads, numbers)
     for hook in list(hooks.values()):
@@ -88,7 +88,7 @@ def call_node_hooks(
     grads: Any,
     numbers: tuple[int, ...] | None = None,
 ) -> tuple[Any, ...]:
-    """The gradients of a node's inputs that its hooks leave."""
+    """The gradients of a node's inputs after its hooks."""
     outputs = tuple(_tensor(gradient) for gradient in _seen(grads, numbers))
     current = list(gradients)
     for hook in list(hooks.values()):
@@ -97,18 +97,18 @@ def call_node_hooks(
 
 
 def _seen(grads: Any, numbers: tuple[int, ...] | None) -> list[Any]:
-    """The gradients of a node's outputs that carry any: an output of indices does not."""
+    """The gradients of the outputs that carry gradients, which an output of indices does not."""
     if not isinstance(grads, list):
         return [grads]
     return grads if numbers is None else [grads[number] for number in numbers]
 
 
 def _tensor(gradient: Any) -> Tensor | None:
-    """A gradient as hooks see it: a tensor that they may write to."""
+    """A gradient as a tensor for hooks, which may write to it."""
     if gradient is None or isinstance(gradient, Tensor):
         return gradient
     this = active.state.backward_pass
-    shown: Tensor = Tensor(own(gradient)) if this is None else this.given.shown(gradient)
+    shown: Tensor = Tensor(own(gradient)) if this is None else this.identity_map.shown(gradient)
     return shown
 
 
@@ -120,7 +120,7 @@ def _replaced_all(
     given = tuple(_tensor(gradient) for gradient in current)
     returned = hook(*arguments(given))
     if returned is None:
-        # What the hook wrote to stays written.
+        # What the hook wrote stays.
         return [_replaced(old, seen, seen) for old, seen in zip(current, given, strict=True)]
     if not isinstance(returned, tuple):
         raise GradcliError(
@@ -136,7 +136,7 @@ def _replaced_all(
 
 
 def check_no_result(returned: Any) -> None:
-    """Raise E410 for what a hook returned that is called when a gradient was accumulated."""
+    """Raise E410 where a post-accumulate hook returned anything but None."""
     if returned is not None:
         raise GradcliError(
             "E410",
@@ -147,7 +147,7 @@ def check_no_result(returned: Any) -> None:
 
 
 def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
-    """The gradient after a hook: the new one, checked against the one that the hook was given."""
+    """The gradient after a hook: its result, checked against the gradient that it received."""
     if new is None:
         return None
     if not isinstance(new, Tensor):
@@ -171,5 +171,5 @@ def _replaced(gradient: Any, given: Tensor | None, new: Any) -> Any:
     if isinstance(gradient, Tensor):
         return new
     if new.requires_grad:
-        active.state.backward_pass.given.add(new)
+        active.state.backward_pass.identity_map.add(new)
     return new.array

@@ -1,6 +1,6 @@
 """Nodes of the backward graph.
 
-A node is made by an operation as it runs. Its `next_functions` are the nodes that made the
+An operation makes a node as it runs. The node's `next_functions` are the nodes that made the
 operation's inputs; a leaf that requires grad is represented by its `AccumulateGrad`.
 """
 
@@ -25,13 +25,13 @@ Metadata = tuple[tuple[tuple[int, ...], Any], ...]
 SCALAR_METADATA: dict[type, Metadata] = {
     kind: (((), np.dtype(kind)),) for kind in (np.float32, np.float64, np.float16)
 }
-"""The metadata of one 0-dim output, by the type of its NumPy scalar: shared, so that the engine
-knows a fitting gradient by identity.
+"""The metadata of a single 0-dim output, by the type of its NumPy scalar: shared, so that the
+engine finds by identity that a gradient has the right size and dtype.
 """
 
 
 class _Freed:
-    """What stands in a node for a value that a backward pass has freed."""
+    """Stands in a node for a value that a backward pass has freed."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ Hooks = dict[int, Callable[..., Any]]
 
 
 class RemovableHandle:
-    """What registering a hook returns: `remove()` takes the hook away."""
+    """What registering a hook returns: `remove()` removes the hook."""
 
     __slots__ = ("hooks", "key")
 
@@ -59,7 +59,7 @@ class RemovableHandle:
         hooks[self.key] = hook if callable(hook) else _failing(hook)
 
     def remove(self) -> None:
-        """Take the hook away; nothing happens if it is gone already."""
+        """Remove the hook; nothing happens if it is removed already."""
         self.hooks.pop(self.key, None)
 
     def __enter__(self) -> RemovableHandle:
@@ -70,7 +70,7 @@ class RemovableHandle:
 
 
 def _failing(hook: Any) -> Callable[..., Any]:
-    """What stands for a hook that is no function: PyTorch takes it, and calling it fails."""
+    """Stands for a hook that is no function: PyTorch accepts it, and calling it fails."""
 
     def fail(*args: Any, **kwargs: Any) -> Any:
         raise GradcliError("E202", f"a hook must be a function, not {type(hook).__name__}")
@@ -79,16 +79,18 @@ def _failing(hook: Any) -> Callable[..., Any]:
 
 
 class NodeExtra:
-    """What few nodes have: a printed number, hooks, and outputs whose gradients are retained.
+    """The attributes that few nodes have: a printed number, hooks, and outputs whose gradients are
+    retained.
 
     Attributes:
-        printed_number: by which the node is told apart in print, 0 until it is asked for.
+        printed_number: identifies the node in print, 0 until it is first printed.
         retained: the tensors that keep the gradient of an output, by its number.
         tensor_hooks: called with the gradient of an output, by its number.
-        prehooks: called with the gradients of the outputs before the node runs.
-        hooks: called with the gradients of the inputs after it ran.
-        remarks: what the program noted in `grad_fn.metadata`.
-        renewed: of a node that wrote to a view, what the view's history then began with.
+        prehooks: called with the gradients of the outputs, before the node runs.
+        hooks: called with the gradients of the inputs, after it ran.
+        remarks: the dict `grad_fn.metadata` of the program.
+        renewed: for a node that wrote to a view, the first node of the view's history after the
+            write.
     """
 
     __slots__ = (
@@ -112,7 +114,7 @@ class NodeExtra:
 
 
 def printed_number(holder: Node) -> int:
-    """The small number by which a node is told apart in print, given when it is first asked for."""
+    """The small number that identifies a node in print, assigned when it is first asked for."""
     extra = extra_of(holder)
     if not extra.printed_number:
         state = active.state
@@ -132,23 +134,26 @@ class Node:
     """One step of the backward graph.
 
     Attributes:
-        next_nodes: the node that each input came from, None where no gradient is wanted.
-        input_nrs: for each input, which output of that node it was.
+        next_nodes: for each input, the node that made it, None where no gradient is wanted.
+        input_nrs: for each input, which output of that node it is.
         metadata: shape and NumPy dtype of each output of the forward operation.
-        sequence_nr: counts nodes in the order they were made; the engine runs the largest first.
-        place: the source text of the operation, None outside a program.
-        ran_at: the source text of the backward pass that ran the node last; not set before one did.
+        sequence_nr: counts nodes in the order in which they were made; the engine runs the largest
+            first.
+        place: the span of the operation in the source, None outside a program.
+        ran_at: the span of the last backward pass that ran the node; not set before the first.
         assigned: the variable that the output was assigned to first, None if it has no name.
         extra: hooks and the like, None while there are none.
-        multiple: whether the operation returns several outputs, be it in a list of one.
-        outputs: the numbers of the outputs that carry gradients, None for all; hooks see no others.
-        reads_lazy: whether it takes gradients that are lazy arrays.
-        fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
-        op: the entry of the catalogue that the class is made from; not set for other classes.
-        leaves_complex: whether a real input's gradient may come out complex, which is an error; of
-            any other node's the real part is taken.
-        refuses: whether the operation has no derivative: the node raises when it runs, which it
-            does before all others that are ready.
+        multiple: whether the operation returns a tuple or list of outputs, even a list of one.
+        outputs: the numbers of the outputs that carry gradients, None for all; hooks receive no
+            others.
+        reads_lazy: whether its rules accept lazy arrays as gradients.
+        fresh: whether each of its gradients is its incoming gradient, or an array that it allocated
+            and does not share.
+        op: the op that the class was generated from; not set for other classes.
+        leaves_complex: whether a complex gradient of a real input is an error; for other nodes its
+            real part is taken.
+        refuses: whether the operation has no derivative: the node raises when it runs, and it runs
+            before all others that are ready.
     """
 
     __slots__ = (
@@ -172,7 +177,7 @@ class Node:
     assigned: str | None
     extra: NodeExtra | None
 
-    op: ClassVar[Any]  # only where the class is made from an entry
+    op: ClassVar[Any]  # only where the class is generated from an op
     node_name: ClassVar[str] = "Node"
     multiple: bool = False
     outputs: ClassVar[tuple[int, ...] | None] = None
@@ -195,12 +200,12 @@ class Node:
         raise NotImplementedError
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
-        """The same with tensors for arrays, recording a graph of the gradients."""
+        """The same with tensors instead of arrays; records a graph of the gradients."""
         raise NotImplementedError
 
     def pass_over(self, grads: list[None], recorded: bool, keep: bool) -> tuple[Any, ...]:
-        """The gradients of the inputs where none of the outputs got one: none either. Saved values
-        are freed unless `keep`; raises E403 where they already were.
+        """The gradients of the inputs, all None, where no gradient arrived for any output. Saved
+        values are freed unless `keep`; raises E403 where they already were.
         """
         if self.refuses:
             return self.run(grads, keep)
@@ -213,8 +218,8 @@ class Node:
         return (None,) * len(self.next_nodes)
 
     def save_result_storage(self, output_nr: int, storage: Any, array: Any) -> None:
-        """Take note of the storage that the output just got, and of the memory that it has now: a
-        saved result must see writes to it.
+        """Note the storage and the memory that an output has got after the node was made: the
+        version of a saved result is checked there.
         """
 
     @property
@@ -224,7 +229,7 @@ class Node:
 
     def name(self) -> str:
         """The node's name, as `grad_fn.name()` gives it: with PyTorch's namespace for the nodes
-        that PyTorch writes by hand, whose names hold no overload's number.
+        that are written by hand in PyTorch; their names have no overload number.
         """
         if any(map(str.isdecimal, self.node_name)):
             return self.node_name
@@ -254,7 +259,7 @@ _NEVER_FREED = 1 << 62
 
 
 class AccumulateGrad(Node):
-    """Where a gradient arrives at a leaf: the engine adds it to `variable.grad`."""
+    """The node of a leaf: the engine adds the gradient that arrives to `variable.grad`."""
 
     __slots__ = ("variable",)
 
@@ -275,7 +280,7 @@ class AccumulateGrad(Node):
 
 
 def reachable(ends: Iterable[Node | None]) -> Iterator[Node]:
-    """The nodes of the graphs that end in some nodes, these among them, each once."""
+    """The nodes that edges lead to from the given nodes, including these, each once."""
     stack = [node for node in ends if node is not None]
     seen: set[Node] = set()
     while stack:
@@ -287,7 +292,7 @@ def reachable(ends: Iterable[Node | None]) -> Iterator[Node]:
 
 
 def freed(node: Node) -> GradcliError:
-    """The error of a backward pass through a node whose saved values are gone."""
+    """The error of a backward pass through a node whose saved values were freed."""
     return GradcliError(
         "E403",
         f"the values that {node.node_name} saved were freed by an earlier backward pass",
@@ -308,7 +313,7 @@ def miscounted(node: Node, count: int) -> GradcliError:
 
 
 def _labels(*places: tuple[Span | None, str]) -> tuple[Label, ...]:
-    """Labels for the places that are known."""
+    """Labels for the spans that are known."""
     return tuple([Label(place, text) for place, text in places if place is not None])
 
 

@@ -15,7 +15,9 @@ Unpack = Callable[[Any], Tensor]
 
 
 class Packed:
-    """What stands in a node for a saved tensor: what `pack` made of it, and how to undo that."""
+    """A saved tensor in a node after a pack hook: the packed value, and the function that unpacks
+    it.
+    """
 
     __slots__ = ("unpack", "value")
 
@@ -24,7 +26,7 @@ class Packed:
         self.unpack = unpack
 
     def tensor(self, node: Node | None, output_nr: int) -> Tensor:
-        """The tensor again, in the graph where it was; raises E202 for what is no tensor."""
+        """The unpacked tensor with its history; raises E202 for what is no tensor."""
         found = self.unpack(self.value)
         if not isinstance(found, Tensor):
             raise GradcliError(
@@ -34,11 +36,11 @@ class Packed:
 
 
 class SavedTensor:
-    """What a node keeps of one tensor.
+    """One tensor that a node saved.
 
     Attributes:
-        kept: gives that; None where the node saved no tensor, `FREED` where it did.
-        has_hooks: whether that was packed.
+        kept: returns the tensor; None where the node saved none, `FREED` where a pass freed it.
+        has_hooks: whether it was packed.
         pack: packs it.
     """
 
@@ -88,7 +90,7 @@ def _refused(message: str) -> GradcliError:
 
 
 def unrecorded(pack: Pack) -> Pack:
-    """A packing function whose computations leave the graph."""
+    """A pack hook whose computations are not recorded."""
 
     def packed(tensor: Tensor) -> Any:
         with NoGrad():
@@ -98,7 +100,7 @@ def unrecorded(pack: Pack) -> Pack:
 
 
 def _unchanging(pack: Pack) -> Pack:
-    """A packing function that sees the value alone, and may not write to it."""
+    """A pack hook that receives the value without its history, and must not write to it."""
     recorded_nowhere = unrecorded(pack)
 
     def packed(tensor: Tensor) -> Any:

@@ -1,7 +1,7 @@
 """Tensor: a value that may carry a gradient.
 
-The arithmetic of tensors and their methods are installed by `gradcli.ops`; here is what a tensor is
-made of, how it aliases other tensors, and Python's own protocols.
+The arithmetic of tensors and their methods are installed by `gradcli.ops`. This module has a
+tensor's parts, how it aliases other tensors, and Python's own protocols.
 """
 
 from __future__ import annotations
@@ -27,35 +27,37 @@ if TYPE_CHECKING:
 
 
 def not_installed(*args: Any) -> Any:
-    """What stands for a function of `gradcli.ops` until that is imported."""
+    """Stands for a function of `gradcli.ops` until that is imported."""
     raise RuntimeError("gradcli.ops.load has to be imported before tensors are used")
 
 
 iterate: Callable[[Tensor], Any] = not_installed
-"""Cuts a tensor along its first dimension; installed by gradcli.ops."""
+"""Splits a tensor along its first dimension; installed by gradcli.ops."""
 
 regenerate: Callable[[Tensor], None] = not_installed
-"""Rebuilds the history of a view whose base was written to; installed by autograd.inplace."""
+"""Replays the history of a view whose base was written to; installed by autograd.inplace."""
 
 
 class TensorMeta:
-    """What few tensors have: a gradient, a name, hooks, the base they are a view of.
+    """The attributes that few tensors have: a gradient, a name, hooks, the base that they are a
+    view of.
 
     Attributes:
         grad: the gradient accumulated in a leaf, or retained.
         name: the variable that a tensor without grad_fn was assigned to first.
         accumulator: the leaf's AccumulateGrad, held weakly: graphs own it.
         base: the tensor that this one is a view of.
-        creation: how a view was made, where that restricts writing to it: "" (freely), "no_grad",
-            "multi_output" or "custom_function".
+        creation: how a view was made, where that restricts writing to it: "" (no restriction),
+            "no_grad", "multi_output" or "custom_function".
         attr_version: the storage's version when the view's grad_fn was last made.
-        loose: whether a view without grad_fn requires grad for no other reason than that its base
-            does: operations on it are recorded, and no gradient flows to it.
+        loose: whether a view without grad_fn requires grad only because its base does: operations
+            on it are recorded, and no gradient flows to it.
         retains_grad: whether the gradient of a non-leaf is kept.
         is_parameter: whether it is an `nn.Parameter`.
-        persistent: of an `nn.Buffer`, whether a module's state has it; None for what is none.
+        persistent: for an `nn.Buffer`, whether a module's state_dict has it; None for other
+            tensors.
         hooks: functions called with a leaf's gradient when it arrives.
-        accumulated_hooks: functions called with the leaf when its gradient was accumulated.
+        accumulated_hooks: functions called with the leaf after its gradient was accumulated.
     """
 
     __slots__ = (
@@ -92,12 +94,12 @@ class Tensor:
     """A value and its place in the graph.
 
     Attributes:
-        array: an ndarray, or a NumPy scalar for a 0-dim tensor that nobody aliased yet.
+        array: an ndarray, or a NumPy scalar for a 0-dim tensor without aliases.
         requires_grad: whether gradients are wanted: a leaf's flag, True for all that has a grad_fn.
         grad_fn: the node that made it, None for a leaf.
         output_nr: which output of that node it is.
-        storage: what aliases share, None while there are none.
-        meta: what few tensors have, None while there is nothing.
+        storage: shared by all aliases, None while there are none.
+        meta: further attributes, None while it has none of them.
 
     Code that reads `grad_fn` or `requires_grad` of a tensor with a storage calls `refresh` first: a
     write to its base may have changed them.
@@ -206,7 +208,7 @@ class Tensor:
         return self._taken()
 
     def _taken(self) -> Any:
-        """The one element. A recorder is told, as what runs may depend on it."""
+        """The one element; the read is reported to the recorder, as what runs may depend on it."""
         look(None, self.array)
         return self.array.item()
 
@@ -220,7 +222,7 @@ class Tensor:
         if self.storage is not None:
             try:
                 refresh(self)
-            except GradcliError:  # its history cannot follow a write; its value can
+            except GradcliError:  # a write's history cannot be replayed; its value is there
                 return ("grad_fn=<Invalid>",)
         if self.grad_fn is not None:
             shown: tuple[str, ...] = (f"grad_fn=<{self.grad_fn.node_name}>",)
@@ -314,8 +316,8 @@ class Tensor:
 
 
 def refuse_batched(what: str, *tensors: Any) -> None:
-    """Raise E204 where a function asks for the values of an example of `vmap`: PyTorch computes all
-    examples at once.
+    """Raise E204 where a function needs the values of one example inside `vmap`: PyTorch computes
+    all examples at once.
     """
     batch = active.state.batch
     if batch is not None and batch.holds(tensors):
@@ -335,9 +337,7 @@ def meta_of(tensor: Tensor) -> TensorMeta:
 
 
 def storage_of(tensor: Tensor) -> Storage:
-    """The tensor's storage, made if there is none; afterwards its array can be aliased and written
-    to.
-    """
+    """The tensor's storage, made if there is none; its array can be aliased and written to then."""
     if tensor.storage is None:
         tensor.storage = Storage()
         array = forced(tensor.array)
@@ -348,7 +348,7 @@ def storage_of(tensor: Tensor) -> Storage:
 
 
 def mark_inference(tensor: Tensor) -> None:
-    """Make it a tensor of `torch.inference_mode()`: none that a graph could hold."""
+    """Make it an inference tensor, which no graph can save."""
     tensor.array = np.asarray(forced(tensor.array))
     tensor.storage = InferenceStorage()
 
@@ -396,8 +396,8 @@ def gradient_edge(tensor: Tensor) -> tuple[Node | None, int]:
 
 
 def join_graph(node: Node, inputs: Iterable[Tensor], outputs: Iterable[Tensor]) -> None:
-    """Give a node that no entry of the catalogue made its edges, which lead where the inputs'
-    gradients go, and the rest of what every node has.
+    """Fill in a node that does not belong to an op: its edges, to the nodes that the inputs'
+    gradients flow to, and the other attributes of every node.
     """
     state = active.state
     edges = [gradient_edge(tensor) for tensor in inputs]
@@ -412,7 +412,7 @@ def join_graph(node: Node, inputs: Iterable[Tensor], outputs: Iterable[Tensor]) 
 
 
 def with_history(array: Any, node: Node | None, output_nr: int = 0) -> Tensor:
-    """A tensor of an array that came out of a node."""
+    """A tensor of an array that a node's operation made."""
     tensor = Tensor(array, node is not None)
     if node is not None:
         if isinstance(node, AccumulateGrad):
@@ -423,8 +423,8 @@ def with_history(array: Any, node: Node | None, output_nr: int = 0) -> Tensor:
 
 
 def in_place_of(array: Any, node: Node | None, output_nr: int) -> Tensor:
-    """A tensor that stands in the graph where another one does, with a value of its own: what flows
-    to it arrives at the node, also where that is a leaf's.
+    """A tensor with its own value and another tensor's position in the graph: its gradient arrives
+    at the node, also where that is a leaf's.
     """
     if not isinstance(node, AccumulateGrad):
         return with_history(array, node, output_nr)
@@ -434,7 +434,7 @@ def in_place_of(array: Any, node: Node | None, output_nr: int) -> Tensor:
 
 
 def alias(tensor: Tensor) -> Tensor:
-    """A tensor on the same memory and version, outside the graph: what `detach` returns."""
+    """A tensor on the same memory and version, outside the graph, as `detach` returns it."""
     storage = storage_of(tensor)
     result = Tensor(tensor.array)
     result.storage = storage

@@ -197,7 +197,7 @@ def _reached(
 def _operands(call: Call) -> Iterator[tuple[str, Any, int | None]]:
     """The operands of an operation: parameter, value, and the number of the edge if it has one."""
     op = call.op
-    for name, value in call.given.items():
+    for name, value in call.arguments.items():
         if type(value) is Tensor:
             yield name, value, op.inputs.index(name) if name in op.inputs else None
         elif isinstance(value, (list, tuple)):

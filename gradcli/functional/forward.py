@@ -173,7 +173,7 @@ def _transposed(node: Node, found: list[tuple[int, Tensor]]) -> list[Tensor | No
             following = node.next_nodes[number]
             assert following is not None
             shape, dtype = following.metadata[node.input_nrs[number]]
-            fitted = accumulate.fit(node, gradient, gradient.array, shape, dtype)
+            fitted = accumulate.sum_to_size(node, gradient, gradient.array, shape, dtype)
             pairs.append((fitted, tangent))
     if not pairs:
         return [None] * len(seeds)

@@ -194,8 +194,8 @@ class Optimizer(Extensible):
                 storage.version += self.update(parameter.array, gradient, state, group)
                 if not state:
                     del self.state[parameter]  # plain gradient descent remembers nothing
-                if storage.mirrors is not None:
-                    storage.mirrors.follow()
+                if storage.lazy_conjugation is not None:
+                    storage.lazy_conjugation.repeat_write()
         return loss
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:

@@ -231,8 +231,8 @@ class TraceBuilder:
         return self.stand_for(wanted, result)
 
 
-def _effects(given: dict[str, Iterable[Value]]) -> dict[Effect, tuple[Value, ...]]:
-    return {Effect(name): tuple(values) for name, values in given.items()}
+def _effects(named: dict[str, Iterable[Value]]) -> dict[Effect, tuple[Value, ...]]:
+    return {Effect(name): tuple(values) for name, values in named.items()}
 
 
 def _result_of(function: Callable[..., Any], operands: Sequence[Operand]) -> Any:

@@ -51,24 +51,24 @@ def ufuncs_of(
     """What a function does to arrays, as ufuncs, which are not added to the trace; empty where that
     cannot be seen.
     """
-    sources: dict[int, Any] = {}
-    given = []
+    values: dict[int, Any] = {}
+    arguments = []
     for operand in operands:
         if isinstance(operand, Value):
             array = type(operand.array) is np.ndarray
-            given.append(Source(operand.array) if array else operand.array)
-            sources[id(given[-1])] = operand
+            arguments.append(Source(operand.array) if array else operand.array)
+            values[id(arguments[-1])] = operand
         elif type(operand) is np.ndarray and not operand.ndim:  # a number that was promoted
-            given.append(operand[()])
-            sources[id(given[-1])] = operand
+            arguments.append(operand[()])
+            values[id(arguments[-1])] = operand
         else:
-            given.append(operand)
+            arguments.append(operand)
     try:
-        result = function(*given)
+        result = function(*arguments)
     except (GradcliError, TypeError, ValueError, AttributeError):
         return []
     steps: list[_Step] = []
-    if _collect(result, sources, steps, {}) is None:
+    if _collect(result, values, steps, {}) is None:
         return []
     made: list[Value] = []
     found = []
@@ -81,29 +81,29 @@ def ufuncs_of(
 
 
 def _collect(
-    array: Any, sources: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
+    array: Any, values: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
 ) -> Any:
     """Add the steps that compute a lazy array; how the last of them is referred to."""
-    if id(array) in sources:
-        return sources[id(array)]
+    if id(array) in values:
+        return values[id(array)]
     if id(array) in known:
         return known[id(array)]
     if type(array) is Constant:
         return array.number
     if type(array) is not Pointwise or array.value is not None or len(steps) > _MOST:
         return None
-    kernel, given = array.kernel, array.operands
-    if kernel is choose_tile and type(given[1]) is int and given[1] == 0:
-        kernel, given = zeroed, (given[0], given[2])
-    if kernel is np.maximum and type(given[0]) is int and given[0] == 0:
-        kernel, given = positive_part, given[1:]
+    kernel, arguments = array.kernel, array.operands
+    if kernel is choose_tile and type(arguments[1]) is int and arguments[1] == 0:
+        kernel, arguments = zeroed, (arguments[0], arguments[2])
+    if kernel is np.maximum and type(arguments[0]) is int and arguments[0] == 0:
+        kernel, arguments = positive_part, arguments[1:]
     if kernel not in (zeroed, positive_part) and not isinstance(kernel, np.ufunc):
         return None
     operands = []
-    for operand in given:
+    for operand in arguments:
         found = operand
         if type(operand) in LAZY or isinstance(operand, np.generic):
-            found = _collect(operand, sources, steps, known)
+            found = _collect(operand, values, steps, known)
         if found is None:
             return None
         operands.append(found)

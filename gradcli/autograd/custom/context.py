@@ -1,4 +1,4 @@
-"""The node of a custom function, which is the context `ctx` of its methods too."""
+"""The node of a custom function, which is also the context `ctx` of its methods."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Saved:
     Attributes:
         value: the tensor; for an output of the node, its array, so that the node does not hold
             itself alive.
-        storage: what tells the version, None while nothing shares the memory.
+        storage: the storage that counts the versions, None while nothing shares the memory.
         version: the version that was saved.
         output_nr: which output of the node it is, -1 for none.
     """
@@ -37,20 +37,20 @@ class Saved:
 
     @property
     def found(self) -> int:
-        """The version that the memory is at now."""
+        """The version of the memory now."""
         if self.output_nr < 0:
             return int(self.value.version)
         return self.version if self.storage is None else self.storage.version
 
     @property
     def place(self) -> Span | None:
-        """The place of the last write to the memory."""
+        """The span of the last write to the memory."""
         storage = self.value.storage if self.output_nr < 0 else self.storage
         return None if storage is None else storage.place
 
 
 class PackedSaved(Packed):
-    """The same in a custom function's context; `edge` is where the tensor's gradient flows to."""
+    """A tensor that a context saved and a hook packed; `edge` is where its gradient flows to."""
 
     __slots__ = ("edge",)
 
@@ -69,8 +69,8 @@ class FunctionNode(Node):
         input_metadata: shape and NumPy dtype of each tensor among the arguments.
         output_nrs: for each result of forward, which output it is, -1 for what is no tensor.
         to_save, dirty, non_differentiable: the tensors that forward named.
-        saved: what `saved_tensors` gives, `FREED` after it was freed.
-        saved_forward: what it gives in `jvp`, None for the same.
+        saved: what `saved_tensors` returns, `FREED` after it was freed.
+        saved_forward: what it returns in `jvp`, None for the same.
         materialize: whether backward gets zeros for a gradient that is undefined.
         attributes: what the program's methods set on `ctx`.
     """
@@ -196,8 +196,8 @@ class FunctionNode(Node):
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
-        """What the program's methods stored on `ctx`, or what stands for its saved tensors; raises
-        AttributeError.
+        """An attribute that the program's methods stored on `ctx`, or a raw saved tensor; raises
+        AttributeError where there is none.
         """
         if name == "_raw_saved_tensors":
             if self.saved is FREED:
@@ -230,7 +230,7 @@ class FunctionNode(Node):
     # --- forward ------------------------------------------------------------------------------
 
     def finish(self, args: Sequence[Any], results: tuple[Any, ...], recorded: bool) -> list[Any]:
-        """Take what forward returned for the function's outputs, and save what it asked for."""
+        """Make the function's outputs of what forward returned, and save what it asked for."""
         state = active.state
         if recorded:
             state.sequence_nr += 1
@@ -272,7 +272,7 @@ class FunctionNode(Node):
                 )
 
     def _output(self, value: Tensor, number: int, inputs: list[Tensor], recorded: bool) -> Tensor:
-        """One result of forward with its place in the graph."""
+        """One result of forward, with its history."""
         is_input = any(value is given for given in inputs)
         is_dirty = any(value is given for given in self.dirty)
         differentiable = (
@@ -298,8 +298,8 @@ class FunctionNode(Node):
         return value
 
     def _mark_views(self, outputs: list[Any]) -> None:
-        """Outputs that show the memory of another tensor cannot be changed in place: the write
-        would go past this function's backward.
+        """Mark outputs that show the memory of another tensor: they cannot be changed in place, as
+        the write would bypass this function's backward.
         """
         for value in outputs:
             if isinstance(value, Tensor) and value.grad_fn is self and value.base is not None:
@@ -329,23 +329,23 @@ class FunctionNode(Node):
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         several = grads if isinstance(grads, list) else [grads]
-        given = active.state.backward_pass.given
-        arrived = [None if array is None else given.shown(array) for array in several]
+        identity_map = active.state.backward_pass.identity_map
+        arrived = [None if array is None else identity_map.shown(array) for array in several]
         gradients = self._gradients(arrived, keep)
         for gradient in gradients:
             if gradient is not None and gradient.requires_grad:
-                given.add(gradient)
+                identity_map.add(gradient)
         return tuple([None if g is None else g.array for g in gradients])
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         return tuple(self._gradients(grads if isinstance(grads, list) else [grads], keep))
 
     def pass_over(self, grads: list[None], recorded: bool, keep: bool) -> tuple[Any, ...]:
-        """The program's backward runs all the same."""
+        """Run the program's backward, which runs even without a gradient."""
         return (self.run_recorded if recorded else self.run)(grads, keep)
 
     def _gradients(self, grads: list[Tensor | None], keep: bool) -> list[Tensor | None]:
-        """What the program's backward gives for the tensors among the arguments."""
+        """The gradients that the program's backward returns for the tensors among the arguments."""
         beside = next((gradient.array for gradient in grads if gradient is not None), None)
         given = [
             self._zeros(number, beside) if gradient is None and self.materialize else gradient
@@ -357,8 +357,8 @@ class FunctionNode(Node):
         return self._checked(returned if isinstance(returned, tuple) else (returned,))
 
     def jvp(self, tangents: dict[int, Tensor]) -> list[Tensor | None]:
-        """What the program's `jvp` gives for the tangents of some of the tensors among the
-        arguments, which are numbered by their edges.
+        """The tangents that the program's `jvp` returns, for tangents of some of the tensors among
+        the arguments, by the numbers of their edges.
         """
         edges = iter(enumerate(self.input_metadata))
         given = [self._tangent(tangents, *next(edges)) if yes else None for yes in self.is_tensor]
@@ -374,7 +374,7 @@ class FunctionNode(Node):
         return list(returned) if isinstance(returned, tuple) else [returned]
 
     def _tangent(self, tangents: dict[int, Tensor], number: int, metadata: Any) -> Tensor | None:
-        """The tangent of an argument; zeros for one that does not move."""
+        """The tangent of an argument; zeros where it has none."""
         if number in tangents or not self.materialize:
             return tangents.get(number)
         beside = next(iter(tangents.values())).array

@@ -17,13 +17,13 @@ from gradcli.state import active
 
 
 class FunctionCall:
-    """What a recorder is told of a custom function in place of an op.
+    """A call of a custom function, reported to recorders in place of an op.
 
     Attributes:
         name: the function's name.
         node_name: its node's.
         inputs: the parameters that are tensors; parameters are named by their numbers.
-        node: the node of the call, which is in no graph where nothing was recorded.
+        node: the node of the call, which is in no graph where grad mode was off.
     """
 
     __slots__ = ("inputs", "name", "node", "node_name")
@@ -103,7 +103,7 @@ class Function:
 
     @classmethod
     def _check_vmap(cls) -> None:
-        """Raise E204 unless the function says how it runs inside `vmap`."""
+        """Raise E204 unless the function defines how it runs inside `vmap`."""
         generated = False
         for each in cls.__mro__:
             names = getattr(each.__dict__.get("language_class"), "names", {})
@@ -184,7 +184,7 @@ def node_class_of(function: type[Function]) -> type[FunctionNode]:
 
 
 class Error(Node):
-    """The node of a gradient that `once_differentiable` lets nobody differentiate."""
+    """The node of a gradient that cannot be differentiated, because of `once_differentiable`."""
 
     __slots__ = ()
 

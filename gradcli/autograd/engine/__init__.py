@@ -1,1 +1,1 @@
-"""The backward pass: the engine, accumulation, the compiled pass."""
+"""The backward pass: the engine, accumulation, the compiled backward."""

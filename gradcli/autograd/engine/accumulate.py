@@ -1,4 +1,4 @@
-"""What the engine does to gradients: fits them to the inputs that they belong to, and adds them up.
+"""Accumulation: gradients are summed to their inputs' sizes, cast, added, and stored in `.grad`.
 
 Gradients are arrays, or tensors where a graph of them is recorded.
 """
@@ -22,16 +22,17 @@ from gradcli.errors import GradcliError
 
 # Installed by gradcli.ops.
 add: Callable[[Any, Any], Any] = not_installed
-plus: Callable[[Any, Any], Any] = not_installed
+add_arrays: Callable[[Any, Any], Any] = not_installed
 sum_to: Callable[[Any, tuple[int, ...]], Any] = not_installed
 cast: Callable[[Any, Any], Any] = not_installed
 copy: Callable[[Tensor], Tensor] = not_installed
 clone: Callable[[Tensor], Tensor] = not_installed
 
 
-def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-    """A gradient summed to its input's shape and cast to its dtype; raises E410 where it cannot
-    be."""
+def sum_to_size(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    """A gradient summed to its input's shape and cast to its dtype. Raises E410 where summing
+    cannot give that shape, and for a complex gradient of a real input that must not have one.
+    """
     if array.shape != shape:
         try:
             gradient = sum_to(gradient, shape)
@@ -53,9 +54,7 @@ def fit(node: Node, gradient: Any, array: Any, shape: tuple[int, ...], dtype: An
 
 
 def kept(gradient: Any, leaf: Any) -> Any:
-    """A gradient as a leaf keeps it: nobody else sees its memory, which is laid out as the leaf's
-    array is.
-    """
+    """A copy of a gradient for a leaf's `.grad`: memory of its own, with the leaf's strides."""
     if type(gradient) in ARRAYS:
         return gradient.copy() if leaf.flags.c_contiguous else copied_to_leaf(gradient, leaf)
     return own(gradient)
@@ -68,7 +67,7 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
     meta = meta_of(variable)
     old = meta.grad
     if old is not None:
-        old.array = forced(old.array)  # nobody may have asked for it so far
+        old.array = forced(old.array)  # it may still be lazy
     before = None if recorder is None or old is None else own(old.array)
     if old is None:
         if create_graph:
@@ -80,7 +79,7 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         meta.grad = add(old, gradient)
         new = meta.grad.array
     else:
-        new = forced(plus(old.array, gradient))
+        new = forced(add_arrays(old.array, gradient))
         if isinstance(old.array, np.ndarray):
             assign(old.array, new)
             new = old.array
@@ -92,13 +91,15 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
 
 
-def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_lazy: list[Tensor]) -> None:
-    """Give a leaf that nobody listens to its gradient, in a pass that records nothing. `fresh`
-    memory, which nobody else sees, need not be copied. A gradient that stays lazy is noted,
-    unless it is one op away from memory: whoever reads it may as well do that op.
+def accumulate_array(
+    leaf: AccumulateGrad, gradient: Any, fresh: bool, left_lazy: list[Tensor]
+) -> None:
+    """Add an array to the `.grad` of a leaf without hooks, in a pass that records nothing. `fresh`
+    memory has no other owner and is not copied. A gradient that stays lazy is added to `left_lazy`,
+    unless a single op computes it: its first reader can run that op.
     """
     variable = leaf.variable
-    if not variable.requires_grad:  # it may have been told so after the graph was made
+    if not variable.requires_grad:  # `requires_grad_(False)` after the graph was made
         return
     meta = variable.meta or meta_of(variable)
     taken = meta.grad
@@ -111,8 +112,8 @@ def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_lazy: list[Ten
 
 
 def computed(left_lazy: list[Tensor], gradients: list[Any]) -> list[Any]:
-    """Compute the lazy arrays of leaves' gradients, and those among the gradients that a pass
-    returns, all in one go; the latter computed.
+    """The gradients that a pass returns, computed. The lazy gradients of leaves are computed along
+    with them.
     """
     lazy = [each for each in gradients if type(each) in LAZY]
     if not (left_lazy or lazy):
@@ -124,17 +125,18 @@ def computed(left_lazy: list[Tensor], gradients: list[Any]) -> list[Any]:
 
 
 WORTH_STEALING = 1 << 15
-"""Bytes from which on a copy costs more than finding out that none is needed."""
+"""Bytes from which on copying a gradient costs more than checking whether it can be stolen."""
 
 
 def is_fresh(
     gradient: Any, grads: Any, gradients: Sequence[Any], leaf: AccumulateGrad, unseen: bool
 ) -> bool:
-    """Whether a leaf may have a gradient's memory for its own: it lies as the leaf does, is not
-    what came in, was passed on once, and nobody else has it.
+    """Whether a leaf may steal a gradient's memory: it has the leaf's strides, is not the node's
+    incoming gradient, goes to one input only, and has no other owner.
 
-    That is so where a rule made it, and for a view, while gradients are `unseen` by hooks, where
-    nobody else refers to the memory all of which it shows: as PyTorch does, this counts.
+    This holds for an array that a rule allocated. It holds for a view too, if gradients are
+    `unseen` by hooks, the view covers all of its memory, and nothing else refers to that memory:
+    references are counted, as PyTorch does.
     """
     if (
         gradient is grads
@@ -147,6 +149,6 @@ def is_fresh(
         return True
     if not unseen or type(base) is not np.ndarray or base.nbytes != gradient.nbytes:
         return False
-    came_in = getattr(grads, "base", None) is base  # what came in is a view of it too
+    came_in = getattr(grads, "base", None) is base  # the incoming gradient is a view of it too
     del base
     return getrefcount(gradient.base) == (3 if came_in else 2)

@@ -1,4 +1,4 @@
-"""`backward` and `grad`: where a program enters the engine."""
+"""`backward` and `grad`: the entry points of the engine."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def _several(value: Any, what: str) -> list[Any]:
     )
 
 
-def _seed(output: Tensor, gradient: Any, create_graph: bool, given: IdentityMap) -> Any:
-    """The gradient that an output's backward pass starts from, in the output's dtype; an array
-    unless `create_graph`, which is then noted as that of the given tensor.
+def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
+    """The gradient that an output's backward pass starts from, in the output's dtype; a tensor
+    under `create_graph`, else an array, whose tensor the identity map then knows.
     """
     array = output.array
     if gradient is None:
@@ -82,7 +82,7 @@ def _seed(output: Tensor, gradient: Any, create_graph: bool, given: IdentityMap)
     if create_graph:
         return gradient
     gradient.array = forced(gradient.array)
-    given.add(gradient)
+    identity_map.add(gradient)
     return gradient.array
 
 
@@ -91,7 +91,7 @@ def _ones(shape: tuple[int, ...]) -> str:
 
 
 def _roots(
-    outputs: list[Any], gradients: list[Any] | None, create_graph: bool, given: IdentityMap
+    outputs: list[Any], gradients: list[Any] | None, create_graph: bool, identity_map: IdentityMap
 ) -> list[Root]:
     roots: list[Root] = []
     for number, output in enumerate(outputs):
@@ -101,11 +101,11 @@ def _roots(
                 f"only tensors can be differentiated, not {type(output).__name__}",
                 raises="AssertionError",
             )
-        if gradients is not None and number >= len(gradients):  # PyTorch overlooks it if too many
+        if gradients is not None and number >= len(gradients):  # PyTorch ignores surplus ones
             raise GradcliError(
                 "E406", f"{len(gradients)} seeds were given for {len(outputs)} outputs"
             )
-        seed = _seed(output, gradients[number] if gradients else None, create_graph, given)
+        seed = _seed(output, gradients[number] if gradients else None, create_graph, identity_map)
         node, output_nr = gradient_edge(output)
         duals = active.state.duals
         if node is None or (duals is not None and duals.hides_history(output)):
@@ -152,13 +152,13 @@ def backward(
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    given = IdentityMap()
+    identity_map = IdentityMap()
     if inputs is None:
         run_backward(
-            _roots(outputs, seeds, create_graph, given),
+            _roots(outputs, seeds, create_graph, identity_map),
             keep_graph=keep,
             create_graph=create_graph,
-            given=given,
+            identity_map=identity_map,
         )
         return
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
@@ -168,11 +168,11 @@ def backward(
     for tensor in wanted:
         retain_grad(tensor)
     run_backward(
-        _roots(outputs, seeds, create_graph, given),
+        _roots(outputs, seeds, create_graph, identity_map),
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,
-        given=given,
+        identity_map=identity_map,
     )
 
 
@@ -216,8 +216,8 @@ def grad(
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    given = IdentityMap()
-    roots = _roots(outs, seeds, create_graph, given)
+    identity_map = IdentityMap()
+    roots = _roots(outs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     found = run_backward(
         roots,
@@ -225,7 +225,7 @@ def grad(
         create_graph=create_graph,
         targets=targets,
         accumulate=False,
-        given=given,
+        identity_map=identity_map,
     )
     return tuple(
         [
@@ -233,23 +233,23 @@ def grad(
             if gradient is None
             else gradient
             if create_graph
-            else _taken(gradient, given)
+            else _taken(gradient, identity_map)
             for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True))
         ]
     )
 
 
-def _taken(gradient: Any, given: IdentityMap) -> Tensor:
-    """An array that a pass gave, as a tensor: the seed itself where it is one."""
-    seen = given.find(gradient)
+def _taken(gradient: Any, identity_map: IdentityMap) -> Tensor:
+    """An array that a pass returned, as a tensor: the seed itself where it is the seed's."""
+    seen = identity_map.find(gradient)
     return _handed_out(gradient) if seen is None else seen
 
 
 def _without_path(
     number: int, tensor: Tensor, allow_unused: bool | None, materialize_grads: bool
 ) -> Tensor | None:
-    """What stands for the gradient of an input that is not in the graph; raises E407 where that is
-    not allowed.
+    """The gradient of an input that is not in the graph: None or zeros, as the arguments ask;
+    raises E407 where neither is allowed.
     """
     if materialize_grads:
         return Tensor(np.zeros_like(tensor.array)[()])
@@ -264,7 +264,7 @@ def _without_path(
 
 
 def _handed_out(gradient: Any) -> Tensor:
-    """A gradient as `grad()` returns it, a copy; a recorder is told."""
+    """A gradient as `grad()` returns it, a copy; reported to the recorder."""
     result = Tensor(copied_as_it_lies(gradient))
     if active.state.recorder is not None:
         active.state.recorder.returned(gradient, result)
@@ -310,7 +310,7 @@ def _targets(inputs: list[Any]) -> list[Target]:
             )
         node, output_nr = gradient_edge(tensor)
         if node is None and tensor.requires_grad:
-            node = AccumulateGrad(tensor)  # nothing leads to a loose view's
+            node = AccumulateGrad(tensor)  # a loose view has no node in the graph
         if node is None:
             raise GradcliError("E402", f"the input at index {number} does not require grad")
         targets.append((node, output_nr))

@@ -1,10 +1,11 @@
 """Compiled backward: passes that run again and again, as straight-line Python.
 
-A statement that runs again and again mostly differentiates the same graph again: nodes of the same
+A statement in a loop mostly differentiates the same graph in every iteration: nodes of the same
 classes with the same edges, made in the same order. Once it has done so often enough, a function is
-generated from the trace of the pass that is the engine's pass over that graph, without a heap,
-counts and buffers. Its guards check that the graph at hand is such a one, and that nobody listens
-to it; if not, nothing has happened and the engine, which knows everything, takes over.
+generated from the trace of the pass: it does what the engine does for that graph, without heap,
+counts and buffers. Its guards check that a graph has this form, and that no hook and no recorder is
+attached to it. Where a guard fails, nothing has been changed yet and the engine, which handles
+every graph, runs the pass.
 """
 
 from __future__ import annotations
@@ -28,10 +29,12 @@ None if the graph was not the one that the pass is for.
 """
 
 _AFTER = 64
-"""Passes of a statement after which one is compiled: that costs as much as it then saves."""
+"""Passes of a statement after which its pass is compiled: compiling costs about what that many
+compiled passes save.
+"""
 
 _SITES = 256
-"""Statements that are remembered."""
+"""Statements whose passes are counted."""
 
 
 class _Site:
@@ -46,18 +49,18 @@ class _Site:
 
 
 _sites: dict[int, _Site] = {}
-"""By the identity of their place in the source."""
+"""The sites, by the identity of their spans."""
 
 
 def run_compiled(
     root: Node, gradient: Any, keep: bool, recorded: bool, targets: Targets, state: State
 ) -> list[Any] | None:
-    """Run a pass from one root as compiled: either one that gives leaves their gradients
-    and records nothing, or one that collects those of the targets.
+    """Run the compiled pass from one root: either one that accumulates into leaves and records
+    nothing, or one that collects the gradients of the targets.
 
     Returns:
-        The gradients of the targets; None where no pass is compiled for this graph, and nothing has
-        happened.
+        The gradients of the targets; None where no pass is compiled for this graph; nothing has
+        been changed then.
     """
     place = state.place
     site = _sites.get(id(place))
@@ -78,13 +81,13 @@ def run_compiled(
     found = site.compiled(root, gradient, keep, recorded, targets, state, left_lazy)
     if found is not None:
         return computed(left_lazy, found)
-    site.compiled = None  # another graph; if that is the rule now, it gets its turn
+    site.compiled = None  # another graph; it is compiled once it has come up often enough
     site.wait = site.due = 2 * site.wait
     return None
 
 
 def _compiled(root: Node, recorded: bool, targets: Targets) -> Pass | None:
-    """The pass over the graph of a root; None where it takes more than a trace can say."""
+    """The pass over the graph of a root; None where a trace cannot express it."""
     from gradcli.autograd.engine.pass_trace import trace_of  # lazy: start-up: few get here
 
     found = trace_of(root, recorded, None if targets is None else [node for node, _ in targets])

@@ -1,10 +1,10 @@
-"""The backward engine.
+"""The backward engine: runs the nodes of a graph and passes their gradients on.
 
-It works as PyTorch's does, so traces and last bits agree: every node waits until all gradients that
-flow into it have arrived; of the nodes that are ready, the one made last runs first; an
-AccumulateGrad runs as soon as it is ready, several in the order in which they became so. A node's
-gradients are checked, summed to the shape of the input that they belong to and cast to its dtype
-here, once, so that the rules need not.
+It works as PyTorch's does, so the order of steps and the last bits agree. A node is ready when all
+gradients that flow into it have arrived; of the ready nodes the one made last runs first. An
+AccumulateGrad runs as soon as it is ready, several in the order in which they became ready. A
+node's gradients are checked, summed to the sizes of their inputs and cast to their dtypes here,
+once, so that the rules need not do it.
 
 Gradients travel as arrays. Only where a graph of the gradients is wanted (`create_graph`) do they
 travel as tensors.
@@ -21,14 +21,14 @@ from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import hooks
-from gradcli.autograd.engine import accumulate as fitting
+from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.engine.accumulate import (
     WORTH_STEALING,
+    accumulate_array,
     accumulate_grad,
     computed,
-    fit,
     is_fresh,
-    settle,
+    sum_to_size,
 )
 from gradcli.autograd.engine.compiled import run_compiled
 from gradcli.autograd.engine.identity_map import IdentityMap
@@ -40,7 +40,9 @@ from gradcli.state import State, active
 _SEQUENCE = attrgetter("sequence_nr")
 
 _SOONEST = 1 << 62
-"""More than any sequence number: nodes that refuse to run do so first, in the order they came."""
+"""More than any sequence number: nodes that raise when they run come first, in the order in which
+they became ready.
+"""
 
 Root = tuple[Node, int, Any]
 Target = tuple[Node, int]
@@ -53,7 +55,7 @@ def run_backward(
     create_graph: bool,
     targets: Sequence[Target] | None = None,
     accumulate: bool = True,
-    given: IdentityMap,
+    identity_map: IdentityMap,
 ) -> list[Any]:
     """Run the graph backward from its roots.
 
@@ -64,7 +66,8 @@ def run_backward(
         create_graph: record a graph of the gradients.
         targets: run only what leads to these `(node, output number)`, and collect their gradients.
         accumulate: add to `.grad` of the leaves that are reached; with `targets`, of the targets.
-        given: knows the tensors of seeds that are arrays, and is told of those that appear.
+        identity_map: knows the tensors whose arrays travel as gradients: those of the seeds, and
+            those that hooks and custom functions return.
 
     Returns:
         The gradient of each target, None where none arrived; an empty list without targets.
@@ -88,7 +91,7 @@ def run_backward(
             found = run_compiled(root, gradient, keep_graph, create_graph, targets, state)
             if found is not None:
                 return found
-        this = _Pass(state, keep_graph, create_graph, targets, accumulate, given)
+        this = _Pass(state, keep_graph, create_graph, targets, accumulate, identity_map)
         state.backward_pass = this
         return this.run(roots)
     except GradcliError as error:
@@ -105,16 +108,17 @@ class _Pass:
     """One run of the engine.
 
     Attributes:
-        waiting: for each node, how many edges to it have not been settled yet.
-        plain: whether a leaf without hooks has but to take what arrives.
-        unseen: whether nobody but rules has seen a gradient so far, neither a hook nor who asked.
+        waiting: for each node, how many edges have not delivered their gradient yet.
+        plain: whether a leaf without hooks can take an arriving array as it is: nothing is
+            recorded.
+        unseen: whether only rules have seen gradients so far: no hook, `retain_grad` or target.
         wanted: the nodes of the targets.
-        needed: with targets, the nodes that run: those that lead to one, and of targets whose
-            gradients are accumulated their own.
+        needed: with targets, the nodes that run: those that lead to a target, and the targets' own
+            nodes where their gradients are accumulated.
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
-        buffers: the gradients that arrived at nodes which wait for more.
+        buffers: the gradients at nodes that wait for more of them.
         lazy: the gradients of leaves whose arrays are lazy.
-        given: the tensors that stand for some of the arrays.
+        identity_map: the tensors that stand for some of the arrays.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
 
@@ -125,7 +129,7 @@ class _Pass:
         create_graph: bool,
         targets: Sequence[Target] | None,
         accumulate: bool,
-        given: IdentityMap,
+        identity_map: IdentityMap,
     ) -> None:
         self.state = state
         self.recorder = state.recorder
@@ -134,7 +138,7 @@ class _Pass:
         )
         self.create_graph = create_graph
         self.accumulate = accumulate
-        self.given = given
+        self.identity_map = identity_map
         self.targets = targets
         self.plain = targets is None and not create_graph and state.recorder is None
         self.unseen = self.plain
@@ -199,7 +203,7 @@ class _Pass:
         return needed | self.wanted
 
     def _pass_by(self, root: Node, output_nr: int, gradient: Any) -> None:
-        """Call the hooks of a tensor that is the only root and leads to no target: PyTorch does."""
+        """Call the hooks of a sole root that leads to no target, as PyTorch does."""
         if isinstance(root, AccumulateGrad):
             hooks.call_tensor_hooks(meta_of(root.variable).hooks, gradient)
         elif root.extra is not None:
@@ -207,7 +211,7 @@ class _Pass:
             self._serve_extra(root, self.buffers.pop(root))
 
     def will_run(self, node: Node) -> bool:
-        """Whether the node is one of those that this run goes through.
+        """Whether this pass runs the node.
 
         Raises E204 for a leaf whose gradient is collected and not accumulated, as PyTorch does.
         """
@@ -230,8 +234,8 @@ class _Pass:
         """Run the nodes that are ready until there are none.
 
         One loop over local names, as it runs once for every node of every backward pass. A gradient
-        whose node waits for nothing else goes to the heap with it and never sees a buffer; while
-        it is alone it does not go there either.
+        whose node waits for no other goes onto the heap with its node and needs no buffer; where
+        that node is the only one that is ready, it runs next without the heap.
         """
         state, recorder, keep, recorded = self.state, self.recorder, self.keep, self.create_graph
         waiting, buffers, ready = self.waiting, self.buffers, self.ready
@@ -271,7 +275,7 @@ class _Pass:
                     array = gradient.array if recorded else gradient
                     shape, dtype = metadata[output_nr]
                     if array.shape != shape or array.dtype is not dtype:
-                        gradient = fit(node, gradient, array, shape, dtype)
+                        gradient = sum_to_size(node, gradient, array, shape, dtype)
                     if type(gradient) in LAZY and not following.reads_lazy:
                         gradient = gradient.force()
                 left = waiting[following] - 1
@@ -310,7 +314,7 @@ class _Pass:
                     self._arrive(leaf, gradient, fresh)
 
     def _receive(self, node: Node, output_nr: int, gradient: Any) -> None:
-        """Put a gradient into the buffer of the node that it flows to, adding to what is there."""
+        """Add a gradient to the buffer of the node that it flows to."""
         if not node.multiple:
             old = self.buffers.get(node)
             self.buffers[node] = gradient if old is None else self._sum(node, old, gradient)
@@ -322,13 +326,15 @@ class _Pass:
         buffer[output_nr] = gradient if old is None else self._sum(node, old, gradient)
 
     def _sum(self, node: Node, old: Any, incoming: Any) -> Any:
-        total = (fitting.add if self.create_graph else fitting.plus)(old, incoming)
+        total = (accumulation.add if self.create_graph else accumulation.add_arrays)(old, incoming)
         if self.recorder is not None:
             self.recorder.accumulation(node, old, incoming, total)
         return total
 
     def _fitted(self, node: Node, gradients: Sequence[Any]) -> list[Any]:
-        """A node's gradients as they are passed on; those that are not stay what they are."""
+        """A node's gradients, each summed to the size of its input and cast; those that are not
+        passed on are left unchanged.
+        """
         fitted, reached = [], self.reached
         for following, output_nr, gradient in zip(
             node.next_nodes, node.input_nrs, gradients, strict=True
@@ -339,26 +345,26 @@ class _Pass:
                 and (reached is None or following in reached)
             ):
                 array = gradient.array if self.create_graph else gradient
-                gradient = fit(node, gradient, array, *following.metadata[output_nr])
+                gradient = sum_to_size(node, gradient, array, *following.metadata[output_nr])
             fitted.append(gradient)
         return fitted
 
     def _make_ready(self, node: Node, gradient: Any) -> None:
-        """A leaf gets its gradient at once; any other node waits for those made after it."""
+        """Accumulate at once where the node is a leaf's; put any other node on the heap."""
         if isinstance(node, AccumulateGrad):
             self._arrive(node, gradient)
         else:
             heappush(self.ready, (-node.sequence_nr, node, gradient))
 
     def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
-        """Hand a leaf its gradient, None where none arrived. `fresh` memory, that nobody else sees,
-        need not be copied.
+        """Accumulate a leaf's gradient, None where none arrived. `fresh` memory has no other owner
+        and is not copied.
         """
         variable = leaf.variable
         meta = variable.meta or meta_of(variable)
         if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:
             if gradient is not None:
-                settle(leaf, gradient, fresh, self.lazy)
+                accumulate_array(leaf, gradient, fresh, self.lazy)
             return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
@@ -370,7 +376,7 @@ class _Pass:
                 return
         if leaf.extra is not None and leaf.extra.prehooks:
             gradient = hooks.call_prehooks(leaf.extra.prehooks, gradient, None)
-        # It may have been told otherwise after the graph was made.
+        # `requires_grad_(False)` after the graph was made.
         if variable.requires_grad and gradient is not None:
             accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
             left = meta.grad
@@ -386,11 +392,11 @@ class _Pass:
     # --- what few nodes have --------------------------------------------------------------------
 
     def _before(self, node: Node, grads: Any) -> Any:
-        """What a node runs with, once hooks and those who asked for the gradient have seen it; None
-        where it does not run.
+        """The gradients that a node runs with, after hooks, `retain_grad` and targets; None where
+        it does not run.
         """
         asked, runs = node in self.wanted, self.needed is None or node in self.needed
-        if asked and runs:  # PyTorch hands out what arrived; the hooks' gradient goes on
+        if asked and runs:  # PyTorch returns what arrived and passes on what the hooks made of it
             self._capture(node, grads)
         extra = node.extra
         if extra is not None:
@@ -401,12 +407,12 @@ class _Pass:
             return None
         if extra is not None and extra.prehooks:
             grads = hooks.call_prehooks(extra.prehooks, forced(grads), node.outputs)
-            if grads is None:  # a prehook took it away
+            if grads is None:  # a prehook removed it
                 grads = [None]
         return grads
 
     def _after(self, node: Node, grads: Any, gradients: Any) -> Any:
-        """A node's gradients, once hooks and the recorder have seen them."""
+        """A node's gradients after its hooks; reported to the recorder."""
         if node.extra is not None and node.extra.hooks:
             gradients = tuple(self._fitted(node, gradients))
             reached = self.reached
@@ -437,9 +443,11 @@ class _Pass:
                 old = tensor.grad
                 if old is not None:
                     new = gradient if self.create_graph else Tensor(gradient)
-                    new = fitting.add(old, new)
+                    new = accumulation.add(old, new)
                 else:
-                    new = fitting.clone(gradient) if self.create_graph else Tensor(own(gradient))
+                    new = (
+                        accumulation.clone(gradient) if self.create_graph else Tensor(own(gradient))
+                    )
                 meta_of(tensor).grad = new
         return grads
 

@@ -1,4 +1,4 @@
-"""The tensors that a program gave to a backward pass which records nothing."""
+"""The identity map: the program's tensors whose arrays travel through a backward pass."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 
 
 class IdentityMap:
-    """The tensors that a backward pass was given: its seeds, and those that require grad among what
-    hooks and custom functions return.
+    """The tensors of a pass that records nothing, by their arrays: its seeds, and the tensors that
+    require grad among those that hooks and custom functions return.
 
-    Gradients travel as arrays. Where the program gets to see one that is such a tensor's, it sees
-    that very tensor, history and all; where it is a view of one, a view.
+    Gradients travel as arrays. Where a hook receives an array of one of these tensors, it receives
+    that very tensor, with its history; for a view of the array, a view of the tensor.
     """
 
     __slots__ = ("_by_array", "_by_memory")
 
     def __init__(self) -> None:
-        # With the arrays, which a tensor may exchange: no other gets the identity of one.
+        # The arrays are kept alive, so that no other object gets the `id` of one.
         self._by_array: dict[int, tuple[Any, Tensor]] = {}
         self._by_memory: dict[int, Tensor] = {}
 
     def add(self, tensor: Tensor) -> None:
-        """Remember a tensor for when its array is seen."""
+        """Add a tensor under its array."""
         array = tensor.array
         self._by_array[id(array)] = array, tensor
         if type(array) is np.ndarray:
             self._by_memory.setdefault(id(_memory(array)), tensor)
 
     def find(self, array: Any) -> Tensor | None:
-        """The tensor whose array it is, or a view of the one whose memory it shows; None where
+        """The tensor of an array, or a view of the tensor whose memory the array shows; None where
         there is none.
         """
         if not self._by_array:
@@ -47,7 +47,7 @@ class IdentityMap:
         return None if tensor is None else _view(tensor, array)
 
     def shown(self, array: Any) -> Tensor:
-        """A gradient as the program sees it: a tensor that it may write to."""
+        """A gradient as a tensor for the program, which may write to it."""
         found = self.find(array)
         return Tensor(own(array)) if found is None else found
 
@@ -60,7 +60,7 @@ def _memory(array: Any) -> Any:
 
 
 def _view(tensor: Tensor, array: Any) -> Tensor:
-    """A view as it is made where nothing is recorded."""
+    """A view of a tensor, as views are made under `no_grad`."""
     view = alias(tensor)
     view.array = array
     view.requires_grad = tensor.requires_grad

@@ -1,10 +1,10 @@
 """The trace of a backward pass: what the engine does for one graph, as instructions.
 
-The values are nodes and gradients. First the nodes are found from the root, edge by edge; guards
-check that the graph at hand is the one that the trace is of, and that nobody listens to it. Then
-each node runs, and its gradients arrive where they go: fitted to the shape there, and added to what
-is there already. A gradient may be None in one pass and an array in the next, so each instruction
-does nothing with None.
+The values are nodes and gradients. First the nodes are loaded from the root, edge by edge; guards
+check that the graph has the form that was traced, and that no hook is attached to it. Then each
+node runs, and each of its gradients is summed to the size of its input and added to the gradients
+that are there already. A gradient may be None in one pass and an array in the next, so an
+instruction skips None.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from typing import Any
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.autograd.engine import accumulate
-from gradcli.autograd.engine.accumulate import WORTH_STEALING, fit, is_fresh, settle
+from gradcli.autograd.engine.accumulate import (
+    WORTH_STEALING,
+    accumulate_array,
+    is_fresh,
+    sum_to_size,
+)
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted, reachable
 from gradcli.autograd.tensor import meta_of
 from gradcli.trace.codegen import Code
@@ -28,12 +33,12 @@ _LARGEST = 256
 
 
 class PassTrace:
-    """A backward pass being written down as a trace.
+    """Records a backward pass as a trace.
 
     Args:
-        nodes: the nodes of the graph, leaves apart, as they run.
+        nodes: the nodes of the graph without leaves, in the order in which they run.
         recorded: whether a graph of the gradients is recorded.
-        targets: the nodes whose gradients are asked for, None where leaves take them.
+        targets: the nodes whose gradients are returned, None where leaves accumulate them.
 
     Attributes:
         trace: the trace.
@@ -45,18 +50,18 @@ class PassTrace:
         self.nodes = nodes
         self.recorded = recorded
         self.targets = targets
-        following = dict.fromkeys([to for node in nodes for to in node.next_nodes if to])
-        self.leaves = [node for node in following if node not in set(nodes)]
+        successors = dict.fromkeys([to for node in nodes for to in node.next_nodes if to])
+        self.leaves = [node for node in successors if node not in set(nodes)]
         self.reached = set(self.leaves if targets is None else targets)
         for node in reversed(nodes):
             if not self.reached.isdisjoint(node.next_nodes):
                 self.reached.add(node)
-        # How many edges lead to a node from nodes that run, and how many are settled so far.
+        # For each node: the edges to it from nodes that run, and how many of those have run so far.
         self._edges: dict[Node, int] = {}
         for node in self.reached:
-            for to in self._followed(node):
+            for to in self._successors(node):
                 self._edges[to] = self._edges.get(to, 0) + 1
-        self._settled = dict.fromkeys([*nodes, *self.leaves], 0)
+        self._arrived = dict.fromkeys([*nodes, *self.leaves], 0)
         self._values: dict[Node, Value] = {}
         self._gradients: dict[Node, Value] = {}
         self._shared: list[tuple[Value, Value]] = []
@@ -67,14 +72,14 @@ class PassTrace:
         wanted = self.leaves if self.targets is None else self.targets
         return self.nodes[0] in self.reached and set(wanted) <= set(self.leaves)
 
-    def _followed(self, node: Node) -> Iterator[Node]:
-        """What the gradients of a node flow to."""
-        for following in node.next_nodes:
-            if following in self.reached:
-                yield following
+    def _successors(self, node: Node) -> Iterator[Node]:
+        """The nodes that the gradients of a node flow to."""
+        for target in node.next_nodes:
+            if target in self.reached:
+                yield target
 
-    def write(self) -> None:
-        """Write the pass down."""
+    def record(self) -> None:
+        """Record the pass."""
         root = self.nodes[0]
         self._values[root] = self.trace.value(None, "node")
         self._gradients[root] = self._gradient_of(root)
@@ -84,7 +89,7 @@ class PassTrace:
         if self.targets is not None:
             self._guard(Kind.VALUE, "len(targets)", len(self.targets))
         for node in self.nodes:
-            self._find_following(node)
+            self._load_edges(node)
         self._guard_order()
         place = self._add(Inline("state.place", "place"), [], [self.trace.value(None, "span")])
         for node in self.nodes:
@@ -107,27 +112,27 @@ class PassTrace:
         shape, dtype = node.metadata[0]
         return self.trace.value(tuple(shape), dtype)
 
-    # --- is it this graph? ----------------------------------------------------------------------
+    # --- guards ---------------------------------------------------------------------------------
 
     def _guard(self, kind: Kind, text: str, expected: Any, *inputs: Value) -> None:
         self.trace.guards.append(Guard(kind, Inline(text), expected, inputs=inputs))
 
-    def _find_following(self, node: Node) -> None:
-        """Load what a node's edges lead to, and guard it."""
+    def _load_edges(self, node: Node) -> None:
+        """Load the nodes that a node's edges lead to, and guard them."""
         value = self._values[node]
         self._guard(Kind.IDENTITY, "{0}.__class__", type(node), value)
         self._guard(Kind.IDENTITY, "{0}.extra", None, value)
         if node.op.lists:
             self._guard(Kind.VALUE, "len({0}.next_nodes)", len(node.next_nodes), value)
         edges, new = [], []
-        for following in node.next_nodes:
+        for target in node.next_nodes:
             edge = self.trace.value(None, "node")
             edges.append(edge)
-            if following is None or following in self._values:
-                self._guard(Kind.IDENTITY, "{0}", self._values.get(following), edge)  # type: ignore[arg-type]
+            if target is None or target in self._values:
+                self._guard(Kind.IDENTITY, "{0}", self._values.get(target), edge)  # type: ignore[arg-type]
             else:
-                self._values[following] = edge
-                new.append(following)
+                self._values[target] = edge
+                new.append(target)
         self._add(Inline(f"{_outputs(len(edges))}= {{0}}.next_nodes", "edges"), [value], edges)
         for leaf in new:
             if leaf in self.leaves:
@@ -142,8 +147,8 @@ class PassTrace:
         self._guard(Kind.VALUE, "{0}.hooks or {0}.accumulated_hooks", False, meta)
 
     def _guard_order(self) -> None:
-        """That no node is another one as well, that they run in this order, and that the targets
-        are those asked for.
+        """Guard that the nodes are distinct, that they run in this order, and that the targets are
+        the same.
         """
         nodes = [self._values[node] for node in self.nodes]
         if len(nodes) > 1:
@@ -156,32 +161,36 @@ class PassTrace:
             distinct = ", ".join([f"{{{n}}}" for n in range(len(leaves))])
             self._guard(Kind.VALUE, f"len({{{{{distinct}}}}})", len(leaves), *leaves)
 
-    # --- then run it ----------------------------------------------------------------------------
+    # --- steps ----------------------------------------------------------------------------------
 
     def _run(self, node: Node, place: Value) -> None:
-        """A node's own step; where no gradient reached it, its edges are settled nevertheless."""
+        """Record a node's step and the arrival of its gradients; where no gradient reached the
+        node, its edges count as delivered all the same.
+        """
         value, grad = self._values[node], self._gradients[node]
         gradients = self.trace.value(None, "gradients")
-        if self._former is not None:  # so that those of one node live no longer than its step
+        if self._former is not None:  # a node's gradients live no longer than its step
             self._shared.append((gradients, self._former))
         self._former = gradients
         parts = [self._gradient_of(to) if to in self.reached else None for to in node.next_nodes]
         run = self._step(node, len(parts))
         self._add(run, [value, grad, place], [gradients, *parts], node)
-        for part, following in zip(parts, node.next_nodes, strict=True):
-            if part is not None and following is not None:
-                self._arrive(node, part, following)
-        if self.targets is None:  # what targets get is returned
-            for leaf in dict.fromkeys(self._followed(node)):
-                if leaf in self.leaves and self._settled[leaf] == self._edges[leaf]:
+        for part, target in zip(parts, node.next_nodes, strict=True):
+            if part is not None and target is not None:
+                self._arrive(node, part, target)
+        if self.targets is None:  # the gradients of targets are returned
+            for leaf in dict.fromkeys(self._successors(node)):
+                if leaf in self.leaves and self._arrived[leaf] == self._edges[leaf]:
                     total = self._gradients[leaf]
                     inputs = [self._values[leaf], total, grad, gradients]
-                    self._add(_SETTLE, inputs, (), None, {Effect.GRAD: (self._values[leaf],)})
+                    self._add(_ACCUMULATE, inputs, (), None, {Effect.GRAD: (self._values[leaf],)})
                     self._add(FREE, [total])
         self._add(FREE, [grad])
 
     def _step(self, node: Node, count: int) -> Inline:
-        """What runs a node: it takes the node, its gradient and the place of the pass."""
+        """The code that runs a node; its inputs are the node, its gradient and the span of the
+        pass.
+        """
         run = "run_recorded" if self.recorded else "run"
         parts = "".join([f"{{out{number + 1}}}, " for number in range(count)])
         lines = [
@@ -207,13 +216,13 @@ class PassTrace:
             ]
         return Inline("\n".join(lines), "run")
 
-    def _arrive(self, node: Node, part: Value, following: Node) -> None:
-        """A gradient of a node arrives where it goes."""
-        self._settled[following] += 1
-        lines = ["if {1} is not None:", *[f"    {line}" for line in self._fitting(following)]]
-        inputs = [self._values[node], part, self._values[following]]
-        total = self._gradient_of(following)
-        earlier = self._gradients.get(following)
+    def _arrive(self, node: Node, part: Value, target: Node) -> None:
+        """Record that a gradient arrives at the node that it flows to."""
+        self._arrived[target] += 1
+        lines = ["if {1} is not None:", *[f"    {line}" for line in self._sum_to_size(target)]]
+        inputs = [self._values[node], part, self._values[target]]
+        total = self._gradient_of(target)
+        earlier = self._gradients.get(target)
         if earlier is None:
             lines.append("{out0} = {1}")
             self._shared.append((total, part))
@@ -222,24 +231,24 @@ class PassTrace:
             lines = [
                 "{out0} = {3}",
                 *lines,
-                "    {out0} = {1} if {3} is None else plus({3}, {1})",
+                "    {out0} = {1} if {3} is None else add({3}, {1})",
                 "    {1} = None",
             ]
             self._shared.append((total, earlier))
-        self._gradients[following] = total
+        self._gradients[target] = total
         self._add(Inline("\n".join(lines), "arrive"), inputs, [total])
 
-    def _fitting(self, following: Node) -> list[str]:
-        """What fits a gradient to where it goes."""
+    def _sum_to_size(self, target: Node) -> list[str]:
+        """The code that sums a gradient to the size of its input and casts it."""
         array = "{1}.array" if self.recorded else "{1}"
         lines = [
             "(shape, dtype), = {2}.metadata",
             f"if {array}.shape != shape or {array}.dtype is not dtype:",
-            f"    {{1}} = fit({{0}}, {{1}}, {array}, shape, dtype)",
+            f"    {{1}} = sum_to_size({{0}}, {{1}}, {array}, shape, dtype)",
         ]
-        if not (self.recorded or following.reads_lazy):
+        if not (self.recorded or target.reads_lazy):
             lines += ["if type({1}) in LAZY:", "    {1} = {1}.force()"]
-        if self.recorded or following.metadata is not _of_scalar(following):
+        if self.recorded or target.metadata is not _of_scalar(target):
             return lines
         quick = "if {2}.metadata is not scalar_metadata({1}.__class__):"
         return [quick, *[f"    {line}" for line in lines]]
@@ -247,23 +256,26 @@ class PassTrace:
     # --- as a function --------------------------------------------------------------------------
 
     def compiled(self) -> Callable[..., Any]:
-        """The pass as a function; it returns None, and has done nothing, for another graph."""
+        """The pass as a function, which returns None, with nothing changed, where a guard fails."""
         code = Code(self.trace)
-        code.namespace |= _NAMES | {"plus": accumulate.add if self.recorded else accumulate.plus}
+        code.namespace |= _NAMES | {
+            "add": accumulate.add if self.recorded else accumulate.add_arrays
+        }
         for value, other in self._shared:
             code.share(value, other)
-        given = ", ".join(map(code.name, self.trace.inputs))
+        parameters = ", ".join(map(code.name, self.trace.inputs))
         returned = ", ".join(map(code.name, self.trace.outputs))
         return code.function(
-            f"run({given}, keep, recorded, targets, state, left_lazy)",
+            f"run({parameters}, keep, recorded, targets, state, left_lazy)",
             [*code.guarded(self.trace.inputs, "return None"), f"return [{returned}]"],
             "compiled backward",
         )
 
 
 def nodes_in_order(root: Node) -> list[Node] | None:
-    """The nodes of a graph, leaves apart, as they run; None if that is not known beforehand, or if
-    one is not made by an entry for a single output: some call what the program defines.
+    """The nodes of a graph without leaves, in the order in which they run; None for a graph that is
+    too large, and where a node is not that of an op with a single output: others may call the
+    program's functions.
     """
     nodes = []
     for node in reachable([root]):
@@ -279,14 +291,14 @@ def nodes_in_order(root: Node) -> list[Node] | None:
 
 
 def trace_of(root: Node, recorded: bool, targets: list[Node] | None) -> PassTrace | None:
-    """The pass from a root as a trace; None where it takes more than instructions can say."""
+    """The trace of the pass from a root; None where instructions cannot express it."""
     nodes = nodes_in_order(root)
     if nodes is None:
         return None
     made = PassTrace(nodes, recorded, targets)
     if not made.reaches_targets():
         return None
-    made.write()
+    made.record()
     return made
 
 
@@ -299,23 +311,23 @@ def _outputs(count: int) -> str:
     return "".join([f"{{out{number}}}, " for number in range(count)])
 
 
-_SETTLE = Inline(
+_ACCUMULATE = Inline(
     "if {1} is not None:\n"
-    "    settle({0}, {1}, (type({1}) in ARRAYS and {1}.nbytes >= WORTH_STEALING"
+    "    accumulate_array({0}, {1}, (type({1}) in ARRAYS and {1}.nbytes >= WORTH_STEALING"
     " and is_fresh({1}, {2}, {3}, {0}, True)), left_lazy)",
-    "settle",
+    "accumulate",
 )
-"""A leaf takes the gradient that arrived."""
+"""Adds the gradient that arrived to a leaf's `.grad`."""
 
 _NAMES: dict[str, Any] = {
     "ARRAYS": ARRAYS,
     "LAZY": LAZY,
     "WORTH_STEALING": WORTH_STEALING,
-    "fit": fit,
+    "sum_to_size": sum_to_size,
     "is_fresh": is_fresh,
     "meta_of": meta_of,
     "miscounted": miscounted,
     "scalar_metadata": SCALAR_METADATA.get,
-    "settle": settle,
+    "accumulate_array": accumulate_array,
 }
-"""What the pieces of Python above refer to, beside the function's parameters."""
+"""The names in the code above that are no parameters of the function."""

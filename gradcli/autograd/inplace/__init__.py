@@ -1,1 +1,1 @@
-"""Writes in place, aliasing, and views that are made again."""
+"""Writes in place, aliasing, and view replay."""

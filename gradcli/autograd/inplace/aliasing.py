@@ -1,4 +1,4 @@
-"""Tensors that lie in the same memory: which writes PyTorch refuses for that."""
+"""Aliasing: which writes PyTorch rejects because tensors share memory."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def check_apart(tensor: Tensor, *operands: Any) -> None:
 
 
 def check_memory(tensor: Tensor, *operands: Any) -> bool:
-    """Raise E405 where several elements of the tensor are one in memory, or where it shares a part
+    """Raise E405 where several elements of the tensor share an address, or where it shares a part
     of its memory with an operand.
 
-    Returns whether PyTorch lets a write pass that changes what it reads later on.
+    Returns whether the write may change elements that it reads later, which PyTorch allows.
     """
     array = tensor.array
     overlapping = False
@@ -42,8 +42,8 @@ def check_memory(tensor: Tensor, *operands: Any) -> bool:
 
 
 def check_places(array: Any) -> bool:
-    """Raise E405 where several elements of an array are one in memory by a stride of 0. Returns
-    whether some may be one otherwise, as in the windows of `unfold`.
+    """Raise E405 where a stride of 0 puts several elements of an array at one address. Returns
+    whether elements may share an address otherwise, as in the windows of `unfold`.
     """
     if array.ndim and array.size and 0 in array.strides:
         for stride, size in zip(array.strides, array.shape, strict=True):
@@ -57,9 +57,10 @@ def check_places(array: Any) -> bool:
 
 
 def _check_overlap(written: Any, read: Any, same: bool = True) -> bool:
-    """Raise E405 where an operand shows a part of the memory that is written, or all of it in
-    another order; in the same order too unless `same` may be. As in PyTorch, only arrays without
-    gaps are compared. Returns whether others may share memory, but for those in the same order.
+    """Raise E405 where an operand shows a part of the written memory, or all of it in another
+    order; in the same order too unless `same` allows that. As in PyTorch, only arrays without gaps
+    are compared. Returns whether arrays with gaps may share memory, unless they have the same
+    order.
     """
     if not (written.size and read.size):
         return False
@@ -85,7 +86,7 @@ def _steps(array: Any) -> list[tuple[int, int]]:
 
 
 def _without_gaps(array: Any) -> bool:
-    """Whether the elements fill a stretch of memory, each place once."""
+    """Whether the elements fill a range of memory, each address once."""
     expected = array.itemsize
     for stride, size in sorted(zip(array.strides, array.shape, strict=True)):
         if size != 1:

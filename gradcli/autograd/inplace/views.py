@@ -1,4 +1,4 @@
-"""Views made anew: where a view lies in its base, so that the same view can be made of another
+"""View replay: the geometry of a view in its base, so that the same view can be made of another
 value of the base.
 """
 
@@ -54,14 +54,15 @@ def storage_offset(tensor: Tensor) -> int:
 
     Example: tensor([0.5, 1., 2.]).storage_offset()
     """
-    return 0 if tensor.base is None else ViewPlace(tensor.base, tensor).geometry[2]
+    return 0 if tensor.base is None else ViewReplay(tensor.base, tensor).geometry[2]
 
 
-class ViewPlace:
-    """Where in its base's memory a view lies, and how it shows that.
+class ViewReplay:
+    """Makes a view again, of another value of its base.
 
     Attributes:
-        dtype: the view's: it may show complex numbers as real ones, or pairs as complex ones.
+        dtype: the view's dtype: it may show complex numbers as pairs of real ones, or pairs as
+            complex numbers.
         geometry: its shape, strides and offset.
         reflection: whether it shows the memory conjugated or negated.
     """
@@ -78,23 +79,23 @@ class ViewPlace:
     def __init__(self, base: Tensor, view: Tensor) -> None:
         array, self.reflection = view.array, PLAIN
         self._reflected_last = self._reflected_twice = False
-        mirrors = None if view.storage is None else view.storage.mirrors
-        if mirrors is not None:
-            of_base, of_view = mirrors.reflection(base.array), mirrors.reflection(array)
+        lazy = None if view.storage is None else view.storage.lazy_conjugation
+        if lazy is not None:
+            of_base, of_view = lazy.reflection(base.array), lazy.reflection(array)
             node = view.grad_fn
             if of_base == of_view:
                 self._reflected_twice = node is not None and node.node_name == "ConjBackward0"
             else:
                 self.reflection = (of_base[0] != of_view[0], of_base[1] != of_view[1])
-                array = mirrors.shown(array, of_base)
+                array = lazy.shown(array, of_base)
                 self._reflected_last = node is None or node.node_name in _REFLECTING
         self.dtype = array.dtype
         self.geometry = geometry(base.array, array)
         plain = self.dtype is base.array.dtype and self.reflection == PLAIN
         self._windows = 1 if plain else _windows_of(view.grad_fn)
 
-    def shown_in(self, base: Tensor) -> Tensor:
-        """The view at this place of a base, made by the steps that PyTorch makes it by."""
+    def replay(self, base: Tensor) -> Tensor:
+        """The view of a base, made by the same ops as in PyTorch."""
         kind, kind_of_base = self.dtype.kind, base.array.dtype.kind
         if kind == kind_of_base:
             if self._reflected_last:
@@ -109,7 +110,9 @@ class ViewPlace:
         return self._windowed(negated(pairs) if turned else pairs)
 
     def _windowed(self, whole: Tensor) -> Tensor:
-        """The view of what shows all of the base; PyTorch keeps each of the views in between."""
+        """The view of a tensor that shows all of the base, with as many nodes as PyTorch keeps for
+        the views in between.
+        """
         for _ in range(self._windows - 1):
             whole = as_strided(whole, *geometry(whole.array, whole.array))
         return as_strided(whole, *self.geometry)
@@ -130,8 +133,8 @@ class ViewPlace:
         return negated(tensor) if turned else tensor
 
     def reflect(self, memory: Any, dtype: Any) -> None:
-        """Conjugate or negate the bytes of a value of the base, of the given dtype, in place: what
-        the view shows is then the same place of it, plainly.
+        """Conjugate or negate the bytes of a value of the base, of the given dtype, in place: the
+        view then shows its part of them as they are.
         """
         if self.reflection != PLAIN:
             dtype = self.dtype if self.dtype.kind == "c" else dtype
@@ -140,7 +143,9 @@ class ViewPlace:
 
 
 def _windows_of(node: Node | None) -> int:
-    """How many views were taken since the memory is shown in another way: 1 where it is not."""
+    """How many views follow the last one that conjugates, negates or changes the dtype; 1 where
+    there is no such view.
+    """
     count = 0
     while node is not None and node.next_nodes:
         if node.node_name in _SHOWING_OTHERWISE:
@@ -154,4 +159,4 @@ _REFLECTING = frozenset({"ConjBackward0", "NegViewBackward0"})
 """The nodes of views that show memory conjugated or negated."""
 
 _SHOWING_OTHERWISE = _REFLECTING | {"ViewAsRealBackward0"}
-"""The nodes of views that show memory in another way than by strides."""
+"""The nodes of views that strides alone do not describe."""

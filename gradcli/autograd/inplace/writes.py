@@ -1,9 +1,9 @@
-"""Writing to tensors: what may be written, what a write does to histories, and views.
+"""Writes in place: which are allowed, and what they do to histories and views.
 
 A write to a tensor replaces its grad_fn by the writing node. A write to a view changes its base:
 the base's grad_fn becomes a `CopySlices`, which runs the writing node on the part of the gradient
-that the view shows, and every view of the base makes its grad_fn anew, an `AsStridedBackward0`,
-when it is next asked for.
+that the view shows, and every view of the base replays its grad_fn, as an `AsStridedBackward0`,
+when it is next read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
-from gradcli.autograd.inplace.views import ViewPlace, extent, shown
+from gradcli.autograd.inplace.views import ViewReplay, extent, shown
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import Tensor, gradient_edge, not_installed, refresh, storage_of
 from gradcli.errors import GradcliError
@@ -33,16 +33,18 @@ copied: Callable[[Tensor, Tensor], Tensor] = not_installed
 class CopySlices(Node):
     """The node of a base that was written to through a view.
 
-    Its first edge leads to the base's old history; the others are the writing node's. That runs on
-    the part of the gradient that the view shows, and its answer takes that part's place.
+    Its first edge leads to the base's old history; the others are the writing node's. That node
+    runs on the part of the gradient that the view shows, and its result replaces that part.
     """
 
-    __slots__ = ("base_strides", "place_of_view", "renewed", "writer")
+    __slots__ = ("base_strides", "renewed", "view_replay", "writer")
 
     node_name = "CopySlices"
 
     renewed: weakref.ref[Node] | None
-    """What the written view's history begins with since; it leads here, so it is not kept."""
+    """The first node of the written view's history since the write; a weak reference, as that node
+    leads here.
+    """
 
     def __init__(self, base: Tensor, view: Tensor, writer: Node) -> None:
         base_node, base_nr = gradient_edge(base)
@@ -57,13 +59,13 @@ class CopySlices(Node):
         self.extra = None
         self.writer: Node | None = writer
         self.renewed = None
-        self.place_of_view = ViewPlace(base, view)
+        self.view_replay = ViewReplay(base, view)
         self.base_strides = tuple(step // base.array.itemsize for step in base.array.strides)
 
     def _writer(self, keep: bool) -> Node:
-        """The writing node, let go unless `keep`; raises E403 where it already is.
+        """The writing node, released unless `keep`; raises E403 where it already was.
 
-        It keeps its saved values: in the graph of a gradient it may stand on its own too.
+        The node keeps its saved values: the graph of a gradient may hold it without this node.
         """
         writer = self.writer
         if writer is None:
@@ -73,31 +75,29 @@ class CopySlices(Node):
         return writer
 
     def _copied(self, grads: Any) -> tuple[Any, Any, Any]:
-        """A copy of the gradient that lies in memory as the base does, the view of its part, and
-        the memory.
-        """
+        """A copy of the gradient with the base's layout, the view of its part, and the memory."""
         shape, dtype = self.metadata[0]
         memory = module_of(grads).empty(extent(shape, self.base_strides) * dtype.itemsize, np.uint8)
         gradient = shown(memory, dtype, (shape, self.base_strides, 0))
         gradient[...] = grads
-        part = shown(memory, self.place_of_view.dtype, self.place_of_view.geometry)
-        # PyTorch lets an expanded view be filled, but not be written to by the gradient.
+        part = shown(memory, self.view_replay.dtype, self.view_replay.geometry)
+        # PyTorch allows filling an expanded view, but not writing the gradient into it.
         check_places(part)
         return gradient, part, memory
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)
-        self.place_of_view.reflect(memory, gradient.dtype)
+        self.view_replay.reflect(memory, gradient.dtype)
         first, *others = self._writer(keep).run(part.copy()[()], True)
         part[...] = 0 if first is None else first
-        self.place_of_view.reflect(memory, gradient.dtype)
+        self.view_replay.reflect(memory, gradient.dtype)
         return gradient, *others
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         # PyTorch's steps, so that the graph of the gradient has its nodes.
         gradient = Tensor(self._copied(grads.array)[0])
         write(gradient, copied(gradient, grads))
-        part = self.place_of_view.shown_in(gradient)
+        part = self.view_replay.replay(gradient)
         writer = self._writer(keep)
         extra_of(writer).renewed = self.renewed
         first, *others = writer.run_recorded(clone(part), True)
@@ -114,8 +114,8 @@ def base_array(tensor: Tensor) -> Any:
 
 
 def check_inplace(tensor: Tensor, *operands: Any) -> bool:
-    """Raise E405 where PyTorch refuses to write to the tensor what is computed from it and the
-    operands, of which those that are tensors count. Returns what `check_memory` does.
+    """Raise E405 where PyTorch rejects writing to the tensor a result computed from it and the
+    operands; operands that are no tensors are ignored. Returns what `check_memory` does.
     """
     overlapping = check_memory(tensor, *operands)
     check_graph(tensor)
@@ -123,15 +123,15 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
 
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
-    """Raise E405 where the tensor's place in the graph forbids a write, and outside the mode for a
-    tensor of inference mode. Memory may be shared, by the operands too.
+    """Raise E405 where the tensor's history forbids a write, and for an inference tensor outside
+    inference mode. Shared memory is allowed, with the operands too.
     """
     if not active.state.grad_enabled:
         return
     if tensor.requires_grad:
         _check_history(tensor)
     elif tensor.base is not None and tensor.base.requires_grad:
-        # Until someone asks for the history of such a view, PyTorch takes it for a leaf.
+        # Until the history of such a view is read, PyTorch treats it as a leaf.
         _check_creation(tensor, "is changed in place")
         raise GradcliError(
             "E405",
@@ -141,15 +141,15 @@ def check_graph(tensor: Tensor, *operands: Any) -> None:
 
 
 def check_distinct(tensor: Tensor, *operands: Any) -> None:
-    """`check_inplace` for writes that read an operand after they began: it must not share any
-    memory with the tensor, not even all of it.
+    """`check_inplace` for writes that read an operand after the first element is written: the
+    operand must not share any memory with the tensor, not even all of it.
     """
     check_apart(tensor, *operands)
     check_inplace(tensor)
 
 
 def _check_history(tensor: Tensor) -> None:
-    """Raise E405 where the tensor cannot take part in a history that is rewritten."""
+    """Raise E405 where a write cannot change the tensor's history."""
     base = tensor.base
     if base is not None:
         _check_creation(tensor, "is changed in place")
@@ -170,7 +170,7 @@ def _check_history(tensor: Tensor) -> None:
 
 
 def _check_creation(view: Tensor, what: str) -> None:
-    """Raise E405 where a view was made in a way that lets no history follow a write."""
+    """Raise E405 where a write to a view cannot be recorded because of how the view was made."""
     assert view.meta is not None
     creation = view.meta.creation
     if creation == "multi_output":
@@ -200,7 +200,7 @@ def _named(tensor: Tensor) -> str:
 
 
 def is_recorded(*tensors: Tensor) -> bool:
-    """Whether an operation on the tensors would be recorded, in the graph or for whoever asked."""
+    """Whether an operation on the tensors would be recorded, in the graph or by a recorder."""
     state = active.state
     if state.recorder is not None:
         return True
@@ -214,8 +214,8 @@ def is_recorded(*tensors: Tensor) -> bool:
 
 
 def overwrite(tensor: Tensor, array: Any) -> None:
-    """Write an array, or a number, of the tensor's dtype where nothing is recorded: what `write`
-    does, without a result in between. Raises E301 where the shape does not fit.
+    """Write an array or number of the tensor's dtype where nothing is recorded: `write` without a
+    result tensor. Raises E301 where the shape does not fit.
     """
     storage = storage_of(tensor)
     try:
@@ -250,7 +250,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
         if not tensor.requires_grad:
             _check_history(tensor)
         if tensor.base is not None and node.next_nodes[0] is not gradient_edge(tensor)[0]:
-            # Several nodes made the result: the write is one more, which CopySlices can take.
+            # Several nodes made the result: the write becomes a node, which CopySlices can hold.
             result = copied(tensor, result)
             node = result.grad_fn
             assert node is not None
@@ -268,7 +268,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
 
 
 def misshapen(tensor: Tensor, shape: Any) -> GradcliError:
-    """The error of a result whose shape is not that of the tensor it should be written to."""
+    """The error of a result whose shape is not that of the tensor that it is written to."""
     return GradcliError(
         "E301",
         f"the result has shape {tuple(shape)} and cannot be written to a tensor of shape"
@@ -277,7 +277,7 @@ def misshapen(tensor: Tensor, shape: Any) -> GradcliError:
 
 
 def unfit(dtype: dtypes.DType, tensor: Tensor) -> GradcliError:
-    """The error of a result whose dtype the tensor cannot take that it should be written to."""
+    """The error of a result whose dtype cannot be written to the tensor."""
     return GradcliError(
         "E203", f"the result is {dtype} and cannot be written to a tensor of {tensor.dtype}"
     )
@@ -311,7 +311,7 @@ def _keep_old_value(node: Any, tensor: Tensor) -> None:
 
 
 def rebase(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
-    """Put a node that wrote to a tensor on top of its history, or of its base's."""
+    """Put a node that wrote to a tensor at the end of its history, or of its base's."""
     base = tensor.base
     if base is not None:
         slices = CopySlices(base, tensor, node)
@@ -336,7 +336,7 @@ def _replace_history(tensor: Tensor, node: Node, output_nr: int = 0) -> None:
 
 
 def _regenerate(view: Tensor) -> None:
-    """Make a view's history anew where its base has another one than when it was last made."""
+    """Replay a view's history where its base has another history than at the last replay."""
     meta, storage = view.meta, view.storage
     assert meta is not None
     assert meta.base is not None
@@ -351,14 +351,14 @@ def _regenerate(view: Tensor) -> None:
     if meta.attr_version == storage.version:
         return
     _check_creation(view, "is used after a write to its memory")
-    renewed = _unseen(ViewPlace(base, view).shown_in, base)
+    renewed = _unseen(ViewReplay(base, view).replay, base)
     view.grad_fn = renewed.grad_fn
     view.output_nr = 0
     meta.attr_version = storage.version
 
 
 def _unseen(step: Callable[..., Tensor], *args: Any) -> Tensor:
-    """The result of an op that the program did not ask for: in the graph, but in no record."""
+    """The result of an op that is not the program's: in the graph, but hidden from recorders."""
     state = active.state
     before = state.grad_enabled, state.recorder
     state.grad_enabled, state.recorder = True, None

@@ -1,1 +1,1 @@
-"""Who hears what ran: the recorder and its listeners."""
+"""Recording of what runs: the recorder, the trace recorder, listeners."""

@@ -1,4 +1,4 @@
-"""Instructions on tensors: calls of ops, writes, backward passes."""
+"""The tensor-level instructions of a trace: calls of ops, writes, backward passes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gradcli.state import active
 from gradcli.trace.ir import Effect, Effects, Inline, Instruction, Operand, Value
 
 ALIAS = Inline("{0}", "alias")
-"""A tensor that shows what another one holds, made where no op ran: `.data`, an unpacked save."""
+"""A tensor that shows another one's memory and was not made by an op: `.data`, an unpacked saved
+tensor.
+"""
 
 WRITE = Inline("{1}", "write")
-"""A tensor that is written to, whose value is the first input where it is known, holds a result
-from then on.
-"""
+"""A write of a result into a tensor, whose former value is the first input where it is known."""
 
 _RUN_BACKWARD = Inline("backward({0})", "backward")
 
@@ -25,18 +25,18 @@ class Call(Instruction):
     """An instruction that calls an op or a custom function.
 
     Attributes:
-        given: its operands and arguments by parameter, as the program gave them.
+        arguments: its operands and arguments by parameter, as the program gave them.
         output: the tensor that came out, or the tuple of them.
-        node: the node that it made, None if it left the graph.
+        node: the node that it made, None if it was not recorded in the graph.
         grad_enabled: whether gradients were on.
     """
 
-    __slots__ = ("given", "grad_enabled", "node", "output")
+    __slots__ = ("arguments", "grad_enabled", "node", "output")
 
     def __init__(
         self,
         op: Any,
-        given: dict[str, Any],
+        arguments: dict[str, Any],
         output: Any,
         node: Node | None,
         operands: dict[str, Operand],
@@ -56,7 +56,7 @@ class Call(Instruction):
             stack=tuple(state.stack),
             effects=effects,
         )
-        self.given = given
+        self.arguments = arguments
         self.output = output
         self.node = node
         self.grad_enabled = state.grad_enabled
@@ -65,7 +65,7 @@ class Call(Instruction):
     def operands(self) -> dict[str, Operand]:
         """Its operands and arguments by parameter, tensors as values."""
         values = iter(self.inputs)
-        return {n: self.params[n] if n in self.params else next(values) for n in self.given}
+        return {n: self.params[n] if n in self.params else next(values) for n in self.arguments}
 
 
 class Write(Instruction):
@@ -113,7 +113,7 @@ class BackwardPass(Instruction):
 
 
 def source_of(value: Value) -> Value:
-    """The value that another one is under other names: behind aliases and writes."""
+    """The value that aliases and writes lead back to."""
     while value.maker is not None and value.maker.op in (ALIAS, WRITE):
         value = value.maker.inputs[-1]
     return value

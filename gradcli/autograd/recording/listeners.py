@@ -1,7 +1,8 @@
-"""Listeners: who else hears what a recorder is told.
+"""Listeners: further receivers of the events that are reported to the recorder.
 
-A listener stands in front of the session's recorder, if there is one, and passes everything on. So
-what few programs ask for (anomaly detection, hooks for saved tensors) costs the others nothing.
+A listener stands in front of the session's recorder, if there is one, and passes every event on to
+it. So features of few programs (anomaly detection, hooks for saved tensors) cost the others
+nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from gradcli.state import active
 
 
 class Listener:
-    """Hears of every op and every backward step while it is installed.
+    """Receives every op and every backward step while it is installed.
 
     Attributes:
         former: the recorder, or the other listener, that it stands in front of.
@@ -25,17 +26,19 @@ class Listener:
 
     @property
     def recorder(self) -> Any:
-        """What records, behind all that listen; None for nothing."""
+        """The recorder behind all listeners, None where there is none."""
         former = self.former
         return former.recorder if isinstance(former, Listener) else former
 
     def install(self) -> None:
-        """Begin to listen."""
+        """Put it in front of the recorder."""
         state = active.state
         self.former, state.recorder = state.recorder, self
 
     def remove(self) -> None:
-        """Stop listening, wherever in the line it stands; nothing happens if it is not there."""
+        """Take it out of the chain of listeners, wherever it stands; nothing happens if it is not
+        there.
+        """
         state = active.state
         if state.recorder is self:
             state.recorder = self.former
@@ -47,12 +50,12 @@ class Listener:
                 return
             current = current.former
 
-    # --- what a recorder is told --------------------------------------------------------------
+    # --- events, each passed on ---------------------------------------------------------------
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """A call of an op."""
         if self.former is not None:
-            self.former.operation(op, given, out)
+            self.former.operation(op, operands, output)
 
     def step(self, node: Any, grads: Any, gradients: Any, fitted: Any) -> None:
         """A node that ran."""
@@ -75,13 +78,13 @@ class Listener:
             self.former.overwritten(tensor, array)
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
-        """An array that a function beside the ops gave."""
+        """An array that a function other than an op returned."""
         if self.former is not None:
             self.former.computed(function, operands, result)
 
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """Values that something beside an op depended on: a check that may raise, or, where that is
-        None, the number that was taken out of an array.
+        """A read of values outside the ops: a check that passed, or, where that is None, the number
+        that was taken out of an array.
         """
         if self.former is not None:
             self.former.looked(check, operands)
@@ -102,12 +105,12 @@ class Listener:
             self.former.returned(gradient, tensor)
 
     def wrapped(self, tensor: Any) -> None:
-        """A number that a node saved, as the tensor that a recorded pass takes."""
+        """A number that a node saved, as the tensor that a recorded pass computes with."""
         if self.former is not None:
             self.former.wrapped(tensor)
 
     def begin_backward(self, keep_graph: bool) -> bool:
-        """A backward pass begins: whether it is to keep what the nodes saved."""
+        """A backward pass begins; returns whether it is to keep what the nodes saved."""
         return keep_graph if self.former is None else bool(self.former.begin_backward(keep_graph))
 
     def backward(self, roots: Any, accumulate: bool) -> None:

@@ -1,8 +1,9 @@
 """Recording: what a run did, kept as data for traces and explanations.
 
-A session's `state.recorder` is None until somebody asks. Then the generated code of the ops reports
-every call, also those that leave the graph, and the engine every step of a backward pass. Who asks
-for the calls too takes a `TraceRecorder`.
+A session's `state.recorder` is None until something needs one. While it is set, the generated code
+of the ops reports every call, including those that are not recorded in the graph, and the engine
+reports every step of a backward pass. A `Recorder` keeps the backward passes, a `TraceRecorder` the
+calls too.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ class Step:
     Attributes:
         node: the node.
         grads: the gradient of each output, None where none arrived.
-        gradients: what the rules gave for each input, None where no gradient is wanted or defined.
+        gradients: the result of the rule of each input, None where no gradient is wanted or
+            defined.
         fitted: the same after they were summed to the inputs' shapes and cast to their dtypes.
     """
 
@@ -72,16 +74,16 @@ Event = Step | Accumulation | Arrival
 class Recorder:
     """Receives what runs.
 
-    It always keeps what the picture of a graph needs, which holds next to nothing alive that the
-    graph does not: the nodes that a backward pass ran, and the operands that have no edge.
+    It always keeps what the picture of a graph needs: the nodes that a backward pass ran, and the
+    operands that have no edge. That keeps hardly any memory alive that the graph does not.
 
     Attributes:
         events: every event of the backward passes, in order; None to keep none.
         ran: the nodes that a backward pass ran.
-        constants: for a node, the operands that gradients do not flow to, by the number of the
-            edge: numbers as they are, tensors too.
-        keeps: whether what nodes saved outlives the backward pass that would free it, for an
-            explanation to read. A second pass through such a node is the error that it always is.
+        constants: for a node, the operands that no gradient flows to, numbers and tensors, by the
+            number of the edge.
+        keeps: whether saved values outlive the backward pass that would free them, so that an
+            explanation can read them. A second pass through such a node still raises E403.
     """
 
     __slots__ = (
@@ -101,15 +103,15 @@ class Recorder:
         self.ran: WeakSet[Node] = WeakSet()
         self.constants: WeakKeyDictionary[Node, dict[int, Any]] = WeakKeyDictionary()
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
-        """A call of an op; `out` is its output, or the tuple of several."""
-        first = out[0] if type(out) is tuple and out else out
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op; `output` is the tuple of them where it has several."""
+        first = output[0] if type(output) is tuple and output else output
         node = first.grad_fn if type(first) is Tensor else None
         if node is not None and None in node.next_nodes:
-            operands = given[op.lists[0]] if op.lists else [given[name] for name in op.inputs]
+            tensors = operands[op.lists[0]] if op.lists else [operands[name] for name in op.inputs]
             self.constants[node] = {
                 number: operand
-                for number, operand in enumerate(operands)
+                for number, operand in enumerate(tensors)
                 if number < len(node.next_nodes) and node.next_nodes[number] is None
             }
 
@@ -120,10 +122,10 @@ class Recorder:
         """An array, or a number, that was written over a tensor's value."""
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
-        """An array that a function beside the ops gave."""
+        """An array that a function other than an op returned."""
 
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """Values that something beside an op depended on, which no explanation asks for."""
+        """A read of values outside the ops, which no explanation needs."""
 
     def drawn(self, generator: Any) -> None:
         """Random numbers are about to be drawn."""
@@ -141,12 +143,13 @@ class Recorder:
         """A backward pass begins at the roots: node, output number and gradient of each."""
 
     def begin_backward(self, keep_graph: bool) -> bool:
-        """A backward pass begins: whether it is to keep what the nodes saved."""
+        """A backward pass begins; returns whether it is to keep what the nodes saved."""
         self._freeing = not keep_graph
         return keep_graph or self.keeps
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
-        """A node that ran: its gradient(s) in, what its rules gave, and what was passed on.
+        """A node that ran: its incoming gradient(s), the results of its rules, and the gradients
+        passed on.
 
         Raises E403 where the node would have been freed, had the recorder not kept it.
         """
@@ -177,6 +180,6 @@ def saves(node: Node) -> bool:
 
 
 def _kept(gradients: Any) -> list[Any]:
-    """Gradients as arrays that nobody writes to any more."""
+    """Copies of gradients as arrays, which later writes do not reach."""
     arrays = [g.array if type(g) is Tensor else g for g in gradients]
     return [None if array is None else own(array) for array in arrays]

@@ -1,4 +1,6 @@
-"""A backward pass that is run for its events alone, and changes nothing that a program can see."""
+"""Rehearsal: a backward pass run for its events alone, which changes nothing that a program can
+see.
+"""
 
 from __future__ import annotations
 

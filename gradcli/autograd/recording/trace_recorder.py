@@ -1,8 +1,9 @@
-"""The recorder that keeps a trace: every op, write, draw, look at a value and backward step of a
+"""The recorder that keeps a trace: every op, write, draw, read of a value and backward step of a
 run as an instruction on tensors.
 
-Each tensor is a value. One that is written to is another value from then on; one that nobody was
-seen to make is an alias where it shows what a known value holds, else it comes from outside.
+The trace is in SSA form: a tensor is a value, and a write to it makes another value. A tensor that
+no recorded instruction made is an alias, where it shows the memory of a known value, or else an
+input.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.fusion.lazy import LAZY
-from gradcli.autograd.engine import accumulate as fitting
+from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
 from gradcli.autograd.recording.instructions import ALIAS, BackwardPass, Call, Write
 from gradcli.autograd.recording.recorder import Recorder
@@ -48,9 +49,9 @@ class TraceRecorder(Recorder):
 
     Attributes:
         trace: what ran.
-        tensors: for each value the tensor that it stands for, None for a gradient that is an array.
+        tensors: for each value its tensor, None for a gradient that is an array.
         made: the call that made each node.
-        arrays: whether each value keeps its elements, as they were when it came up.
+        arrays: whether each value keeps a copy of its elements, as they were when it was made.
     """
 
     __slots__ = (
@@ -77,15 +78,15 @@ class TraceRecorder(Recorder):
         self.values: list[Value] = []
         self.tensors: list[Tensor | None] = []
         self.made: dict[Node, Call] = {}
-        # The tables go by identity, which is that of another once an object is gone.
+        # The tables are keyed by `id`, which another object gets once this one is freed.
         self._alive: list[Any] = []
-        # What a tensor held: its value and the version of its memory, from which on it is another.
+        # The value of each tensor and the version of its memory; a new version is a new value.
         self._by_tensor: dict[int, tuple[Value, int]] = {}
         self._by_array: dict[int, tuple[Value, int]] = {}
         self._by_edge: dict[Edge, Value] = {}
-        # The gradients of the last backward pass that are arrays, by identity too.
+        # The gradients of the last backward pass that are arrays, keyed by `id` too.
         self._of_pass: dict[int, tuple[Value, Any]] = {}
-        # Gradients on their way: to which output of which node.
+        # Gradients that have not arrived yet, by node and output number.
         self._arriving: dict[Edge, list[tuple[Value, Any]]] = {}
         self._since_step = 0
         self._is_nested = self._is_recorded = False
@@ -108,8 +109,8 @@ class TraceRecorder(Recorder):
     # --- values -----------------------------------------------------------------------------------
 
     def find(self, tensor: Tensor) -> Value:
-        """The value that a tensor holds; a new one where no instruction made it: an alias, one that
-        something beside the ops wrote, as an optimizer does, or one from outside.
+        """The value that a tensor holds; a new one where no instruction made it: an alias, a value
+        written by something other than an op, such as an optimizer, or an input.
         """
         version = _version(tensor)
         found = self._by_tensor.get(id(tensor))
@@ -143,7 +144,7 @@ class TraceRecorder(Recorder):
         return value
 
     def _known(self, gradient: Any) -> Value | None:
-        """The value that a gradient shows, None where it is new."""
+        """The value whose memory a gradient shows, None where it is new."""
         array = gradient.array if type(gradient) is Tensor else gradient
         found = self._by_array.get(id(array))
         return None if found is None else found[0]
@@ -162,7 +163,7 @@ class TraceRecorder(Recorder):
         return value
 
     def _forget_gradients(self) -> None:
-        """Let go of the arrays of the last pass, but for those that a tensor holds."""
+        """Release the arrays of the last pass, except those that a tensor holds."""
         for key, (value, _) in self._of_pass.items():
             if self._by_array[key][0] is value:
                 del self._by_array[key]
@@ -180,12 +181,12 @@ class TraceRecorder(Recorder):
             self._alive += [tensor, array]
         return value
 
-    def _read(self, given: Any) -> Operand:
-        if type(given) is Tensor:
-            return self.find(given)
-        if type(given) is list:
-            return [self._read(each) for each in given]
-        return tuple(map(self._read, given)) if type(given) is tuple else given
+    def _read(self, operand: Any) -> Operand:
+        if type(operand) is Tensor:
+            return self.find(operand)
+        if type(operand) is list:
+            return [self._read(each) for each in operand]
+        return tuple(map(self._read, operand)) if type(operand) is tuple else operand
 
     def _add(
         self,
@@ -209,35 +210,36 @@ class TraceRecorder(Recorder):
         )
 
     def named(self) -> Trace:
-        """The trace, its values with the names that the program gave them."""
-        results = {each.inputs[-1] for each in self.writes}  # the name is that of what they went to
+        """The trace, with the program's names for its values."""
+        # A result has the name of the tensor that it was written to.
+        results = {each.inputs[-1] for each in self.writes}
         for value, tensor in zip(self.values, self.tensors, strict=True):
             if tensor is not None and value not in results:
                 node = tensor.grad_fn
                 value.name = tensor.name or (None if node is None else node.assigned)
         return self.trace
 
-    # --- what it is told --------------------------------------------------------------------------
+    # --- events -----------------------------------------------------------------------------------
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
-        """A call of an op; `out` is its output, or the tuple of several."""
-        super().operation(op, given, out)
-        operands = {name: self._read(value) for name, value in given.items()}
-        made = out if type(out) is tuple else (out,)  # a custom function may give anything
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        """A call of an op; `output` is the tuple of them where it has several."""
+        super().operation(op, operands, output)
+        values = {name: self._read(value) for name, value in operands.items()}
+        made = output if type(output) is tuple else (output,)  # a custom one returns anything
         outputs = [self._value(each) if type(each) is Tensor else None for each in made]
-        first = out[0] if type(out) is tuple and out else out
+        first = output[0] if type(output) is tuple and output else output
         node = first.grad_fn if type(first) is Tensor else None
         effects: Effects = {}
         recorded = self.trace.instructions
         if recorded and recorded[-1].op is _DRAW and recorded[-1].span is active.state.place:
-            effects = recorded.pop().effects  # it drew for this call
-        call = Call(op, given, out, node, operands, outputs, effects)
+            effects = recorded.pop().effects  # the draw was for this call
+        call = Call(op, operands, output, node, values, outputs, effects)
         self.trace.add(call)
         if node is not None:
             self.made[node] = call
 
     def write(self, tensor: Tensor, result: Tensor) -> None:
-        """A tensor that was written to holds the value of the result."""
+        """A result was written over a tensor's value."""
         before = self._by_tensor.get(id(tensor))
         value = self.find(result)
         after = self._value(tensor)
@@ -245,8 +247,8 @@ class TraceRecorder(Recorder):
         self.trace.add(Write(tensor, result, known, value, after))
 
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """Values that something beside an op depended on: a check of them that passed, or the
-        number that was taken out of an array.
+        """A read of values outside the ops: a check that passed, or, where that is None, the number
+        that was taken out of an array.
         """
         known = [self._by_array.get(id(each)) for each in operands]
         read = [each if v is None else v[0] for each, v in zip(operands, known, strict=True)]
@@ -268,7 +270,7 @@ class TraceRecorder(Recorder):
         self._add(_PRINT, read, effects={Effect.SHOWS: tuple(values_in(read))})
 
     def begin_backward(self, keep_graph: bool) -> bool:
-        """A backward pass begins: whether it is to keep what the nodes saved."""
+        """A backward pass begins; returns whether it is to keep what the nodes saved."""
         self._is_nested = active.state.backward_pass is not None
         return super().begin_backward(keep_graph)
 
@@ -286,7 +288,7 @@ class TraceRecorder(Recorder):
                 seed = self._made(gradient)
                 seeds.append(seed)
             else:
-                inputs.append(seed)  # the program gave it
+                inputs.append(seed)  # a seed of the program's
             self._arriving.setdefault((node, output_nr), []).append((seed, gradient))
         self._is_recorded = any(type(gradient) is Tensor for _, _, gradient in roots)
         nodes = [(node, output_nr) for node, output_nr, _ in roots]
@@ -294,13 +296,15 @@ class TraceRecorder(Recorder):
         self._since_step = len(self.trace.instructions)
 
     def _edge(self, node: Node, output_nr: int) -> Value | None:
-        """The value that a node made."""
+        """The value of a node's output, None where no instruction made it."""
         if isinstance(node, AccumulateGrad):
             return self.find(node.variable)
         return self._by_edge.get((node, output_nr))
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
-        """A node that ran: its gradient(s) in, what its rules gave, and what was passed on."""
+        """A node that ran: its incoming gradient(s), the results of its rules, and the gradients
+        passed on.
+        """
         super().step(node, grads, gradients, fitted)
         arrived = grads if isinstance(grads, list) else [grads]
         if all(each is None for each in arrived):
@@ -319,8 +323,8 @@ class TraceRecorder(Recorder):
                 self._arriving.setdefault(edge, []).append((value, fitted[number]))
 
     def _mark_ops(self, node: Node) -> bool:
-        """The ops since the last step are this node's, which worked with tensors; whether there are
-        some.
+        """Attribute the ops since the last step to this node, which ran on tensors; returns whether
+        there are any.
         """
         inside = self.trace.instructions[self._since_step :]
         for instruction in inside:
@@ -328,8 +332,8 @@ class TraceRecorder(Recorder):
         return bool(inside)
 
     def _add_step(self, node: Node, arrived: list[Any], gradients: Any) -> list[Value | None]:
-        """Add what a node did to arrays; the values of its gradients. Those of a custom function
-        may be known already, as ops made them.
+        """Add the step of a node that ran on arrays; returns the values of its gradients. Those of
+        a custom function may be known already, from the ops that made them.
         """
         inputs = [
             None if gradient is None else self._arrived(node, number, gradient)
@@ -351,14 +355,18 @@ class TraceRecorder(Recorder):
     def _fit(
         self, values: Sequence[Value | None], gradients: Any, fitted: Any
     ) -> list[Value | None]:
-        """Add what sums gradients to the shapes that they belong to; what is passed on then."""
+        """Add the instructions that sum gradients to the sizes of their inputs; returns the
+        gradients that are passed on.
+        """
         passed = list(values)
         for number, (gradient, fit) in enumerate(zip(gradients, fitted, strict=True)):
             made = values[number]
             if made is not None and fit is not gradient:
                 passed[number] = self._gradient(fit)
                 shape = tuple(fit.shape)
-                self._add(Kernel("sum_to_size", fitting.sum_to), [made, shape], [passed[number]])
+                self._add(
+                    Kernel("sum_to_size", accumulation.sum_to), [made, shape], [passed[number]]
+                )
         return passed
 
     def _arrived(self, node: Node, output_nr: int, gradient: Any) -> Value:
@@ -376,7 +384,7 @@ class TraceRecorder(Recorder):
         return changed
 
     def _saved(self, node: Node) -> dict[str, Value | None]:
-        """The values that a node saved, by their names, as far as they are known."""
+        """The known values among those that a node saved, by name."""
         found: dict[str, Value | None] = {}
         for slot in type(node).__slots__:
             if slot.startswith("saved_"):
@@ -394,7 +402,7 @@ class TraceRecorder(Recorder):
                 value = self._gradient(total)
                 if type(total) is not Tensor:
                     both = [each for each, _ in waiting[:2]]
-                    self._add(Kernel("add", fitting.plus), both, [value])
+                    self._add(Kernel("add", accumulation.add_arrays), both, [value])
                 waiting[:2] = [(value, total)]
                 self._since_step = len(self.trace.instructions)
                 return
@@ -425,8 +433,8 @@ class TraceRecorder(Recorder):
 
 
 def _edge_of(tensor: Tensor) -> Edge | None:
-    """The node and output number that a gradient of a tensor flows to, as far as there is a node:
-    to look must not make one.
+    """The node and output number that a gradient of a tensor flows to, where that node exists:
+    recording must not make one.
     """
     if tensor.grad_fn is not None:
         return tensor.grad_fn, tensor.output_nr

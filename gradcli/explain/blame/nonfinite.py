@@ -186,7 +186,7 @@ class Watch(Listener):
             if array is None or is_finite(array) or node.next_nodes[number] is None:
                 continue
             call = self.recorder.made.get(node)
-            op, given = (None, {}) if call is None else (call.op, call.given)
+            op, given = (None, {}) if call is None else (call.op, call.arguments)
             array = _held(array)
             element = first_bad(array)
             incoming = arrived[0] if len(arrived) == 1 else None

@@ -80,7 +80,7 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
     """An elementwise function of `self` with a kink at given values, and the slopes beside it."""
 
     def find(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
-        given = call.given
+        given = call.arguments
         array = _array(given["self"])
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
         if grad is None or passed is None:
@@ -98,7 +98,7 @@ def _kink(convention: str, at: Callable[[dict[str, Any]], Sequence[Any]], *slope
 
 def _equal(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
     """`maximum` and `minimum`: the gradient is halved where both are equal."""
-    left, right = (_array(call.given[name]) for name in ("self", "other"))
+    left, right = (_array(call.arguments[name]) for name in ("self", "other"))
     grad = forced(step.grads[0])
     for index in np.argwhere(np.equal(left, right)):
         place = tuple(map(int, index))
@@ -116,17 +116,17 @@ def _largest(is_split: bool) -> Find:
     """A maximum or minimum over elements, of which several are equal."""
 
     def find(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
-        array, output = _array(call.given["self"]), call.output
+        array, output = _array(call.arguments["self"]), call.output
         result = _array(output[0] if isinstance(output, tuple) else output)
         grad, passed = forced(step.grads[0]), forced(step.gradients[0])
         if grad is None or passed is None or not array.ndim:
             return
-        axes = call.given.get("dims", call.given.get("dim"))
+        axes = call.arguments.get("dims", call.arguments.get("dim"))
         axes = tuple(range(array.ndim)) if axes is None or axes == () else axes
         axes = (axes,) if isinstance(axes, int) else tuple(axes)
-        splits = is_split or (call.op.name in ("max", "min") and "dim" not in call.given)
+        splits = is_split or (call.op.name in ("max", "min") and "dim" not in call.arguments)
         words = _EVENLY if splits else "one of the equal elements gets the whole gradient"
-        if not call.given.get("keepdim"):
+        if not call.arguments.get("keepdim"):
             places = tuple(sorted(axis % array.ndim for axis in axes))
             result, grad = np.expand_dims(result, places), np.expand_dims(grad, places)
         equal = array == result
@@ -144,11 +144,11 @@ def _largest(is_split: bool) -> Find:
 
 def _sorted(node: GraphNode, call: Call, step: Step) -> Iterator[Kink]:
     """Equal elements next to each other in sorted order, each with the gradient of its place."""
-    array, values = _array(call.given["self"]), _array(call.output[0])
+    array, values = _array(call.arguments["self"]), _array(call.output[0])
     grad, passed = forced(step.grads[0]), forced(step.gradients[0])
     if grad is None or passed is None or not array.ndim:
         return
-    axis = call.given.get("dim", -1)
+    axis = call.arguments.get("dim", -1)
     rows, ordered = np.moveaxis(array, axis, -1), np.moveaxis(values, axis, -1)
     gradients = np.moveaxis(grad, axis, -1)
     for index in np.argwhere((rows[..., :, None] == ordered[..., None, :]).sum(-1) > 1):

@@ -102,7 +102,7 @@ def paths_to(graph: Graph, events: Sequence[Event], leaf: Tensor) -> Paths:
             metadata = edge.node.node.metadata
             passed: list[Any] = [None] * len(metadata)
             values = forced(gradient)
-            passed[edge.output_nr] = accumulate.fit(
+            passed[edge.output_nr] = accumulate.sum_to_size(
                 node.node, values, values, *metadata[edge.output_nr]
             )
             stack.append(([*nodes, edge.node], [*edges, number], passed))

@@ -1,7 +1,7 @@
 """The eigenvectors of symmetric arrays, with the signs that PyTorch's have.
 
-Signs follow from each rotation and reflection on the way. NumPy's LAPACK makes its rotations in
-another way than MKL, which PyTorch calls; so small matrices are done here, by LAPACK's method:
+Signs follow from every rotation and reflection along the way. NumPy's LAPACK rotates differently
+from MKL, which PyTorch calls; so small matrices are computed here, by LAPACK's method:
 reflections to tridiagonal form, then QL or QR sweeps with implicit shifts.
 """
 
@@ -141,51 +141,51 @@ class _Sweeps:
         limit = math.sqrt(abs(d[i])) * math.sqrt(abs(d[i + 1])) * self.unit
         return abs(self.beside[i]) <= limit
 
-    def _reduce(self, at: int, end: int, way: int) -> None:
-        """Find the eigenvalues of a block from one end to the other: QL down, QR up (way -1)."""
+    def _reduce(self, at: int, end: int, direction: int) -> None:
+        """Find the eigenvalues of a block from one end to the other: QL down, QR up (-1)."""
         d, e = self.diagonal, self.beside
-        shift = 0 if way > 0 else -1  # beside[i + shift] links i and i + way
-        while (end - at) * way >= 0:
+        shift = 0 if direction > 0 else -1  # beside[i + shift] links i and i + direction
+        while (end - at) * direction >= 0:
             m = at
             while m != end:
                 link = e[m + shift]
-                limit = self.unit**2 * abs(d[m]) * abs(d[m + way]) + self.tiny
+                limit = self.unit**2 * abs(d[m]) * abs(d[m + direction]) + self.tiny
                 if link * link <= limit:
                     e[m + shift] = 0.0
                     break
-                m += way
+                m += direction
             if m == at:
-                at += way
+                at += direction
                 continue
-            if m == at + way:
+            if m == at + direction:
                 low = min(at, m)
                 d[low], d[low + 1], c, s = _of_two(d[low], e[low], d[low + 1])
                 self._turn(low, c, s)
                 e[low] = 0.0
-                at += 2 * way
+                at += 2 * direction
                 continue
             if not self.left:
                 raise np.linalg.LinAlgError("the eigenvalues did not converge")
             self.left -= 1
-            self._sweep(at, m, way, shift)
+            self._sweep(at, m, direction, shift)
 
-    def _sweep(self, at: int, m: int, way: int, shift: int) -> None:
+    def _sweep(self, at: int, m: int, direction: int, shift: int) -> None:
         d, e = self.diagonal, self.beside
         link = e[at + shift]
-        g = (d[at + way] - d[at]) / (2 * link)
+        g = (d[at + direction] - d[at]) / (2 * link)
         g = d[m] - d[at] + link / (g + math.copysign(math.hypot(g, 1), g))
         s, c, p = 1.0, 1.0, 0.0
-        for i in range(m - way, at - way, -way):
+        for i in range(m - direction, at - direction, -direction):
             f, b = s * e[i + shift], c * e[i + shift]
             c, s, r = _rotation(g, f)
-            if i != m - way:
-                e[i + way + shift] = r
-            g = d[i + way] - p
+            if i != m - direction:
+                e[i + direction + shift] = r
+            g = d[i + direction] - p
             r = (d[i] - g) * s + 2 * c * b
             p = s * r
-            d[i + way] = g + p
+            d[i + direction] = g + p
             g = c * r - b
-            self._turn(min(i, i + way), c, -s * way)
+            self._turn(min(i, i + direction), c, -s * direction)
         d[at] -= p
         e[at + shift] = g
 

@@ -138,7 +138,7 @@ def _grouped(columns: Any, groups: int) -> Any:
     return columns.reshape(groups, channels // groups * elements, width)
 
 
-def correlated(
+def convolve(
     input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes, bias: Any = None
 ) -> Any:
     """Every window of the input (N, C, *sizes) times the weights (O, C / groups, *kernel), and a
@@ -157,8 +157,8 @@ def correlated(
     return output
 
 
-def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) -> Any:
-    """The transpose of `correlated` in its input, whose last sizes are given."""
+def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) -> Any:
+    """The transpose of `convolve` in its input, whose last sizes are given."""
     samples = len(grad)
     channels = weight.shape[1] * groups
     columns = Columns(windows, sizes, grad.shape[2:])
@@ -170,8 +170,8 @@ def spread(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) 
     return output
 
 
-def paired(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
-    """The transpose of `correlated` in its weights."""
+def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
+    """The transpose of `convolve` in its weights."""
     samples, channels = input.shape[:2]
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)

@@ -75,7 +75,7 @@ class Gradients:
             self.now[leaf] = gradient
         elif leaf in self.now and old not in self.lasting:
             self.now[leaf] = self.builder.call(
-                accumulate.plus, (self.builder.value_of(old.array), gradient)
+                accumulate.add_arrays, (self.builder.value_of(old.array), gradient)
             )
         else:
             total = self._lasting(leaf, old)

@@ -59,7 +59,7 @@ def write_backward(
                 gradient = text.call(accumulate.sum_to, (gradient, shape))
             earlier = arrived.get((to, output_nr))
             if earlier is not None:
-                gradient = text.call(accumulate.plus, (earlier, gradient))
+                gradient = text.call(accumulate.add_arrays, (earlier, gradient))
             arrived[to, output_nr] = gradient
     return {
         node: gradient

@@ -13,7 +13,7 @@ from gradcli.trace.ir import Inline, Value
 COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
 """The version of a storage goes up."""
 
-_ANNOUNCE = Inline("if {0}.sources: {1}({2})", "write_barrier")
+_ANNOUNCE = Inline("if {0}.pending_readers: {1}({2})", "write_barrier")
 """Lets plans keep the values that are about to be overwritten."""
 
 
@@ -54,7 +54,7 @@ class Outside:
     def storage(self, tensor: Tensor) -> Storage:
         """The storage of a tensor that is written to."""
         storage = tensor.storage
-        if type(storage) is not Storage or storage.mirrors is not None:
+        if type(storage) is not Storage or storage.lazy_conjugation is not None:
             raise GraphBreak("B06", "a write to a view of conjugates")
         self.guard.storages[tensor] = storage
         return storage

@@ -528,4 +528,4 @@ expose(neg, "neg", "negative", inplace_function=True)
 expose(div, "true_divide", inplace=True)
 expose(reciprocal, inplace_function=True)
 
-accumulate.add, accumulate.plus = add, _total
+accumulate.add, accumulate.add_arrays = add, _total

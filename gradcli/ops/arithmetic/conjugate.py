@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.lazy_conjugation import PLAIN, Mirrors, Reflection
+from gradcli.arrays.lazy_conjugation import PLAIN, LazyConjugation, Reflection
 from gradcli.autograd.inplace.writes import base_array
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.ops.definition.op import Op, op, pointwise
@@ -41,27 +41,27 @@ def negated(tensor: Tensor) -> Tensor:
 def _reflected(view: Op, tensor: Tensor, reflection: Reflection) -> Tensor:
     """What an op returns, with the memory that follows the tensor's."""
     result: Tensor = view.apply(tensor)
-    result.array = mirrors_of(tensor).shown(tensor.array, reflection)
+    result.array = lazy_conjugation_of(tensor).shown(tensor.array, reflection)
     return result
 
 
-def mirrors_of(tensor: Tensor) -> Mirrors:
+def lazy_conjugation_of(tensor: Tensor) -> LazyConjugation:
     """All memory that shows a tensor's."""
     storage = storage_of(tensor)
-    if storage.mirrors is None:
-        storage.mirrors = Mirrors(base_array(tensor))
-    return storage.mirrors
+    if storage.lazy_conjugation is None:
+        storage.lazy_conjugation = LazyConjugation(base_array(tensor))
+    return storage.lazy_conjugation
 
 
 def reflection_of(tensor: Tensor) -> Reflection:
     """How a tensor shows the memory that it shares with others: conjugated, or negated."""
     storage = tensor.storage
-    if storage is None or storage.mirrors is None:
+    if storage is None or storage.lazy_conjugation is None:
         return PLAIN
-    return storage.mirrors.reflection(tensor.array)
+    return storage.lazy_conjugation.reflection(tensor.array)
 
 
-# The views have memory of their own, in step with that of the tensor: see `arrays/mirrors.py`.
+# The views have memory of their own, kept equal to the tensor's: `arrays/lazy_conjugation.py`.
 
 conjugate: Op = op(
     "_conj", "ConjBackward0", lambda self: np.conj(self), view=True, self=lambda grad: conj(grad)

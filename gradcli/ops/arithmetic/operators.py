@@ -92,13 +92,13 @@ def _updating(ufunc: Any, general: Function) -> Function:
         ):
             return general(self, other)
         storage = self.storage or storage_of(self)
-        if storage.mirrors is not None:
+        if storage.lazy_conjugation is not None:
             return general(self, other)
         if (
             other.storage is storage or type(storage) is not Storage or not array.flags.c_contiguous
         ) and check_inplace(self, other):
             return general(self, other)
-        if state.sources:
+        if state.pending_readers:
             write_barrier(array)
         ufunc(array, operand, array)
         storage.version += 1

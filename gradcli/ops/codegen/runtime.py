@@ -150,7 +150,9 @@ def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         node.next_nodes, node.input_nrs, gradients, homes, strict=True
     ):
         if gradient is not None and following is not None and gradient.device != home:
-            fitted = accumulate.fit(node, gradient, gradient.array, *following.metadata[output_nr])
+            fitted = accumulate.sum_to_size(
+                node, gradient, gradient.array, *following.metadata[output_nr]
+            )
             gradient = to(fitted, home)
         result.append(gradient)
     return tuple(result)

@@ -12,7 +12,7 @@ from gradcli.autograd.inplace.views import storage_offset
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, meta_of, refresh, refuse_batched, storage_of
 from gradcli.errors import GradcliError
-from gradcli.ops.arithmetic.conjugate import mirrors_of
+from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
     function,
     method,
@@ -190,7 +190,7 @@ def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: writes through it escape the checks of the graph.
     data = Tensor(detach(tensor).array)
     if tensor.dtype.is_complex:
-        storage_of(data).mirrors = mirrors_of(tensor)
+        storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
 
 

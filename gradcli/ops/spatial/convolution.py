@@ -17,7 +17,7 @@ from gradcli.arrays.memory_format import in_format_of
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import wide
-from gradcli.kernels.windows.convolution import correlated, paired, spread
+from gradcli.kernels.windows.convolution import convolve, input_gradient, weight_gradient
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
@@ -60,24 +60,22 @@ def _wide(*arrays: Any) -> list[Any]:
     return list(arrays)
 
 
-def _correlated(
-    input: Any, weight: Any, geometry: Geometry, counts: Sizes, bias: Any = None
-) -> Any:
+def _convolve(input: Any, weight: Any, geometry: Geometry, counts: Sizes, bias: Any = None) -> Any:
     operands = _wide(input, weight) if bias is None else _wide(input, weight, bias)
     windows, groups = geometry.windows, geometry.groups
-    output = correlated(operands[0], operands[1], windows, groups, counts, *operands[2:])
+    output = convolve(operands[0], operands[1], windows, groups, counts, *operands[2:])
     return output.astype(input.dtype, copy=False)
 
 
-def _spread(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
+def _input_gradient(grad: Any, weight: Any, geometry: Geometry, sizes: Sizes) -> Any:
     wide_grad, wide_weight = _wide(grad, weight)
-    output = spread(wide_grad, wide_weight, geometry.windows, geometry.groups, sizes)
+    output = input_gradient(wide_grad, wide_weight, geometry.windows, geometry.groups, sizes)
     return output.astype(grad.dtype, copy=False)
 
 
-def _paired(input: Any, grad: Any, geometry: Geometry) -> Any:
+def _weight_gradient(input: Any, grad: Any, geometry: Geometry) -> Any:
     wide_input, wide_grad = _wide(input, grad)
-    output = paired(wide_input, wide_grad, geometry.windows, geometry.groups)
+    output = weight_gradient(wide_input, wide_grad, geometry.windows, geometry.groups)
     return output.astype(grad.dtype, copy=False)
 
 
@@ -93,9 +91,9 @@ def _channel_sums(grad: Any) -> Any:
 def _convolution_array(input: Any, weight: Any, bias: Any = None, geometry: Any = None) -> Any:
     if not geometry.transposed:
         counts = geometry.windows.counts(input.shape[2:])
-        output = _correlated(input, weight, geometry, counts, bias)
+        output = _convolve(input, weight, geometry, counts, bias)
         return _in_format(output, input, weight)
-    output = _spread(input, weight, geometry, geometry.sizes)
+    output = _input_gradient(input, weight, geometry, geometry.sizes)
     if bias is not None:
         output += bias.reshape(-1, *(1,) * (output.ndim - 2))
     return _in_format(output, input, weight)
@@ -113,12 +111,12 @@ def _convolution_backward_array(
     unused = module_of(grad_output).empty(0, grad_output.dtype)
     grads = [unused, unused, unused]
     if output_mask[0] and geometry.transposed:
-        grads[0] = _correlated(grad_output, weight, geometry, input.shape[2:])
+        grads[0] = _convolve(grad_output, weight, geometry, input.shape[2:])
     elif output_mask[0]:
-        grads[0] = _spread(grad_output, weight, geometry, input.shape[2:])
+        grads[0] = _input_gradient(grad_output, weight, geometry, input.shape[2:])
     if output_mask[1]:
         read, placed = (grad_output, input) if geometry.transposed else (input, grad_output)
-        grads[1] = _paired(read, placed, geometry)
+        grads[1] = _weight_gradient(read, placed, geometry)
     if output_mask[2]:
         grads[2] = _channel_sums(grad_output)
     of_input, of_weight = [_in_format(each, input, weight) for each in grads[:2]]
@@ -240,8 +238,8 @@ def _convolved(
         input = constant_pad(input, pad, 0)
     if geometry.transposed or max(geometry.windows.dilation) > 1:
         check_dtype("convolution", input.dtype, _NARROW)
-    convolve = _of_complex if input.dtype.is_complex else convolution.apply
-    output = convolve(input, weight, bias, geometry)
+    apply = _of_complex if input.dtype.is_complex else convolution.apply
+    output = apply(input, weight, bias, geometry)
     return squeeze_dim.apply(output, 0) if single else output
 
 
