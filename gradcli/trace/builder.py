@@ -1,4 +1,4 @@
-"""A trace that is being recorded, call by call, from the arrays of one run."""
+"""The trace builder: records an array-level trace, call by call, from the arrays of one run."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ class TraceBuilder:
 
     Attributes:
         trace: what is recorded so far.
-        least_lazy: elements from which on arrays are lazy, which compiled code does not
-            take.
+        least_lazy: elements from which on arrays are lazy, which compiled code does not handle.
         span: the source text of what is recorded next, None where there is none.
-        stack: the functions that are open there.
+        stack: the functions that are running there.
     """
 
     def __init__(self, least_lazy: int) -> None:
@@ -46,7 +45,7 @@ class TraceBuilder:
         self.least_lazy = least_lazy
         self.span: Span | None = None
         self.stack: Stack = ()
-        # By the identity of the array, which the value keeps.
+        # By the `id` of the array, which the value keeps alive.
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []
         self._constants: set[Value] = set()
@@ -64,26 +63,28 @@ class TraceBuilder:
         return found
 
     def zeros_like(self, value: Value) -> Value:
-        """A constant of zeros of the same shape and dtype, for calls that read no more."""
+        """A constant of zeros of the same shape and dtype, for calls that read only shape and
+        dtype.
+        """
         array = value.array
         return self.constant(np.broadcast_to(array.dtype.type(0), array.shape))
 
     def load(self, op: Inline, operands: Sequence[Operand], array: Any) -> Value:
-        """Record how a run gets at an array that it is given."""
+        """Record how a run loads an array from its inputs."""
         value = self.stand_for(array, self.trace.value_of(array))
         self._add(op, operands, [value])
         self.trace.inputs.append(value)
         return value
 
     def stand_for(self, array: Any, value: Value) -> Value:
-        """Let a value stand for an array of the run that is recorded."""
+        """Let a value stand for an array of the recorded run."""
         if type(array) is not np.ndarray and not isinstance(array, np.generic):
             raise GraphBreak("B04", f"{type(array).__name__} is no array of NumPy's")
         if array.size >= self.least_lazy:
             raise GraphBreak("B04", f"an array of {array.size:,} elements is computed lazily")
         if array.dtype.itemsize == 2:
             raise GraphBreak("B04", f"{array.dtype} is computed in float32 and rounded")
-        self._kept.append(array)  # whose identity is its key
+        self._kept.append(array)  # its `id` is the key
         self._values[id(array)] = value
         return value
 
@@ -111,16 +112,16 @@ class TraceBuilder:
         reads_lazy: bool = False,
         result: Any = None,
     ) -> Any:
-        """Record a call, and do it if its result is not known.
+        """Record a call, and make it unless its result is passed.
 
         Args:
             function: what is called.
-            operands: what with: values, lists of values, and settings as they are.
-            reads_lazy: whether it reads lazy arrays too.
-            result: what came out of it, if that is known.
+            operands: its arguments: values, lists of values, and settings as they are.
+            reads_lazy: whether it accepts lazy arrays, so that it can be decomposed into ufuncs.
+            result: its result, if the call was made already.
 
         Returns:
-            The value of the result; a tuple of them where it is one, None for None.
+            The value of the result; a tuple of values for a tuple, None for None.
         """
         if len(self.trace.instructions) > _LONGEST:
             raise GraphBreak("B03", f"more than {_LONGEST:,} instructions")
@@ -129,7 +130,7 @@ class TraceBuilder:
             result = _result_of(called, operands)
         for operand in operands:
             if isinstance(operand, Value) and result is operand.array:
-                return operand  # a gradient that is passed on
+                return operand  # a gradient that is passed on unchanged
         if type(result) in (tuple, list):
             outputs = [None if part is None else self._made(part) for part in result]
             name = function.name if isinstance(function, Kernel) else called.__name__
@@ -152,17 +153,18 @@ class TraceBuilder:
         self._add(op, operands, effects=_effects(effects))
 
     def check(self, op: Any, operands: Sequence[Operand], after: Instruction | None = None) -> None:
-        """Record a check that may raise, ahead of all effects: a run that fails is run again from
-        its beginning, by the interpreter.
+        """Record a check that may raise, ahead of all effects: where it fails, the interpreter runs
+        the iteration again from its beginning.
 
         Args:
             op: the check.
             operands: what it reads.
-            after: the instruction behind which stand those that it needs, which go with it; None
-                for none.
+            after: the instruction after which the instructions that it needs were recorded, which
+                move with it; None for none.
 
         Raises:
-            GraphBreak: where what it reads is not there yet, or may be another by then.
+            GraphBreak: where what it reads is not computed ahead of the effects, or an effect may
+                change it.
         """
         instructions = self.trace.instructions
         since = len(instructions) if after is None else instructions.index(after) + 1
@@ -173,7 +175,7 @@ class TraceBuilder:
             raise GraphBreak("B05", "what the check reads is computed behind an effect")
 
     def number(self, op: Inline, operands: Sequence[Operand], kind: str) -> Value:
-        """Record how a number of the host's is computed, ahead of all effects if it may be."""
+        """Record how a Python number is computed, ahead of all effects where that is possible."""
         value = self.trace.value(None, kind)
         instruction = claimed(self._instruction(op, operands, [value]))
         if not self._put_ahead([instruction]):
@@ -194,7 +196,9 @@ class TraceBuilder:
         self.trace.add(self._instruction(op, operands, *rest, **settings))
 
     def _put_ahead(self, instructions: list[Instruction]) -> bool:
-        """Put instructions ahead of all effects; False where they would not read the same there."""
+        """Move instructions ahead of all effects; False where they would read other values
+        there.
+        """
         existing = self.trace.instructions
         place = len(existing) if self._first_effect is None else self._first_effect
         if place < len(existing):
@@ -207,7 +211,7 @@ class TraceBuilder:
         return True
 
     def _writes_to(self, values: Iterable[Value], instructions: Iterable[Instruction]) -> bool:
-        """Whether some instructions write where some values lie."""
+        """Whether some instructions write to the memory of some values."""
         written = [each for one in instructions for each in one.effects.get(Effect.WRITES, ())]
         return any(np.may_share_memory(v.array, w.array) for v in values for w in written)
 
@@ -215,8 +219,8 @@ class TraceBuilder:
         return self.stand_for(array, self.trace.value_of(array))
 
     def _ufuncs(self, function: Any, operands: Sequence[Operand], wanted: Any) -> Value | None:
-        """Record the ufuncs that a function comes to; None, and nothing is recorded, if they do not
-        give what it gave.
+        """Record the ufuncs that a function consists of; None, with nothing recorded, where their
+        result differs from its own.
         """
         count = self.trace.count
         steps = ufuncs_of(function, operands, self.trace)
@@ -227,7 +231,7 @@ class TraceBuilder:
             step.span, step.stack = self.span, self.stack
             self.trace.add(step)
         (result,) = steps[-1].made
-        result.array = wanted  # there is one array then, and one identity
+        result.array = wanted  # one array, so one `id`
         return self.stand_for(wanted, result)
 
 
@@ -238,12 +242,12 @@ def _effects(named: dict[str, Iterable[Value]]) -> dict[Effect, tuple[Value, ...
 def _result_of(function: Callable[..., Any], operands: Sequence[Operand]) -> Any:
     try:
         return function(*[array_of(operand) for operand in operands])
-    except Exception as failure:  # it is for operands that lie otherwise
+    except Exception as failure:  # it expects operands of another layout
         raise GraphBreak("B02", f"the call failed when it was made again: {failure}") from failure
 
 
 def array_of(operand: Operand) -> Any:
-    """What an operand was in the run that was recorded."""
+    """The array or setting of an operand in the recorded run."""
     if isinstance(operand, Value):
         return operand.array
     if type(operand) is list:

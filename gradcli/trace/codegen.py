@@ -1,4 +1,4 @@
-"""Python of a trace: straight-line text, and what it refers to."""
+"""Code generation: straight-line Python of a trace, and the names that it refers to."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from gradcli.trace.passes import kept_values
 
 
 class Code:
-    """Text that is being generated.
+    """Python code that is being generated.
 
     Attributes:
-        trace: what it comes from.
-        namespace: what it refers to by name: functions, settings, constants.
+        trace: the trace that it is generated from.
+        namespace: the objects that it refers to by name: functions, settings, constants.
     """
 
     def __init__(self, trace: Trace) -> None:
@@ -28,7 +28,7 @@ class Code:
         self._constants = set(trace.constants)
 
     def function(self, head: str, body: Iterable[str], where: str) -> Callable[..., Any]:
-        """A function of that head and body; `where` is its place in tracebacks."""
+        """The compiled function; `where` names it in tracebacks."""
         text = "\n    ".join([f"def {head}:", *body])
         exec(compile(text, f"<{where}>", "exec"), self.namespace)
         made: Callable[..., Any] = self.namespace[head.partition("(")[0]]
@@ -40,8 +40,8 @@ class Code:
             yield from self._statement(instruction)
 
     def guarded(self, known: Iterable[Value], on_failure: str) -> Iterator[str]:
-        """The instructions of the trace as lines of Python, each guard as soon as what it reads is
-        known.
+        """The instructions of the trace as lines of Python, each guard as soon as the values that
+        it reads are known.
 
         Args:
             known: the values that are known from the beginning.
@@ -61,7 +61,7 @@ class Code:
         assert not waiting, "a guard reads what the trace does not make"
 
     def name(self, value: Value | None) -> str:
-        """What a value is called."""
+        """The name of a value."""
         if value is None:
             return "_"
         while value in self._shared:
@@ -69,7 +69,7 @@ class Code:
         return f"{'c' if value in self._constants else 'v'}{value.number}"
 
     def share(self, value: Value, other: Value) -> None:
-        """Let a value have the name of another one, which nobody reads once this one is made."""
+        """Give a value the name of another one that is not read after this one is made."""
         self._shared[value] = other
 
     def tuple_of(self, values: Iterable[Value]) -> str:
@@ -77,9 +77,7 @@ class Code:
         return f"({''.join(f'{self.name(value)}, ' for value in values)})"
 
     def refer(self, operand: Operand) -> str:
-        """How the text refers to an operand: a literal by itself where that says all, else by a
-        name.
-        """
+        """The text of an operand: a literal where that is exact, else a name."""
         if isinstance(operand, Value):
             return self.name(operand)
         if type(operand) is list and any(isinstance(each, Value) for each in operand):
@@ -115,7 +113,7 @@ class Code:
         return [f"{outputs[0]} = {text}" if outputs else text]
 
     def _failure(self, guard: Guard) -> str:
-        """The text of what is true where a guard does not hold."""
+        """The condition that is true where a guard does not hold."""
         inputs = [self.refer(each) for each in guard.inputs]
         if isinstance(guard.read, Inline):
             found = guard.read.text.format(*inputs)
@@ -128,19 +126,19 @@ class Code:
 
 
 def _is_idle(line: str) -> bool:
-    """Whether a line binds a name to what it is bound to."""
+    """Whether a line assigns a name to itself."""
     name, sign, value = line.strip().partition(" = ")
     return bool(sign) and name == value
 
 
 Runs = tuple[Callable[[], Any], Callable[[], Any], Callable[[Any], Any]]
-"""What is done once, in each run, and when the outputs are asked for."""
+"""The prologue, the body and the epilogue, as functions."""
 
 
 def functions_of(trace: Trace) -> Runs:
-    """A trace of arrays as three functions: the first computes the prologue, the second is a run,
-    which has all effects, the third makes the outputs of what the second returns, when somebody
-    asks for them.
+    """An array-level trace as three functions: the first computes the prologue; the second is one
+    run, with all effects; the third computes the outputs from what the second returns, when they
+    are read.
     """
     code, kept, where = Code(trace), kept_values(trace), "compiled loop"
     once = [code.name(value) for each in trace.prologue for value in each.made]

@@ -1,4 +1,6 @@
-"""Why recording ended, for a person: the place, the reason, and what to write instead."""
+"""Graph breaks: why recording ended, for a person, with place, reason, and what to write
+instead.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ TITLES = {
 
 
 class GraphBreak(Exception):
-    """What runs is more than a trace can say.
+    """What runs cannot be expressed in a trace.
 
     Attributes:
         code: its kind, one of `TITLES`.
         reason: what could not be recorded, for a person.
         hint: what to write instead, None where there is nothing.
-        span: where it happened; None where only a caller knows, who sets it.
+        span: where it happened; None until a caller, which knows it, sets it.
     """
 
     def __init__(

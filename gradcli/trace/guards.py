@@ -1,4 +1,4 @@
-"""Guards: what must hold for a trace to be what runs, and how that is seen."""
+"""Guards: the conditions under which a trace may run, and how they are checked."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """What a guard is about."""
+    """The kinds of guards."""
 
     IDENTITY = "identity"
     """The same object, or the same objects one by one where a tuple is expected."""
     TENSOR = "tensor"
     """A tensor's array, or what is known of it: dtype, shape, strides, requires_grad."""
     MODE = "mode"
-    """A setting of the session: grad mode, default dtype, whether somebody listens."""
+    """A setting of the session: grad mode, default dtype, whether a recorder is installed."""
     VALUE = "value"
     """A value: a number, the length of a list, a check of elements that passed."""
 
 
 class Guard:
-    """One thing that must be as it was when the trace was recorded.
+    """A condition that must hold as it did when the trace was recorded.
 
     Attributes:
-        kind: what it is about; objects are compared by identity, all else by equality.
-        read: what is read: a function, or a piece of Python for generated code.
-        inputs: what it is read from: arguments of the function, operands of the piece.
-        expected: what was read then.
+        kind: its kind; objects are compared by identity, all else by equality.
+        read: what reads it: a function, or a piece of Python for generated code.
+        inputs: the arguments of the function, or the operands of the piece.
+        expected: what was read when the trace was recorded.
         span: the source text that relies on it, None where there is none.
     """
 
@@ -101,4 +101,4 @@ def same_bits(left: Any, right: Any) -> bool:
 
 
 _BITS = {1: np.uint8, 4: np.uint32, 8: np.uint64}
-"""Integers by their size."""
+"""Integer dtypes by their size in bytes."""

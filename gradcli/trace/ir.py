@@ -1,9 +1,9 @@
-"""The trace: the operations of a run as instructions on values, with their places and effects.
+"""The trace IR: the operations of a run as instructions on values, with their spans and effects.
 
-A trace is read like one of JAX's jaxprs. Each value is made once, by one instruction or from
-outside. There are two levels: at the tensor level an instruction calls an op of the catalogue, at
+A trace reads like a jaxpr of JAX and is in SSA form: each value is an input, a constant, or made
+once by one instruction. There are two levels: at the tensor level an instruction calls an op, at
 the array level a function of arrays. `gradcli.trace.printer` shows a trace as text,
-`gradcli.trace.passes` works on it, `gradcli.trace.codegen` makes Python of it.
+`gradcli.trace.passes` optimises it, `gradcli.trace.codegen` makes Python of it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from gradcli.trace.guards import Guard
 
 Stack = tuple[tuple[str, "Span | None"], ...]
-"""The functions that were open, outermost first, each with the place it was called from."""
+"""The functions that were running, outermost first, each with the span of its call."""
 
 
 class Effect(Enum):
-    """What an instruction does beside making its outputs. An instruction without one is pure."""
+    """What an instruction does besides making its outputs. An instruction without effects is
+    pure.
+    """
 
     READS = "reads"
     """A number leaves a tensor: `item`, an `if` on it."""
@@ -33,25 +35,25 @@ class Effect(Enum):
     RANDOM = "random"
     """Random numbers are drawn."""
     STATE = "state"
-    """What outlives the iteration changes: an optimizer's memory, a list's end, a count."""
+    """State that outlives the iteration changes: an optimizer's memory, a list's end, a count."""
     CHECKS = "checks"
     """It may raise, depending on values."""
     SHOWS = "shows"
     """There is output."""
     ESCAPES = "escapes"
-    """The program can look at what comes out afterwards."""
+    """The program can read the outputs afterwards."""
 
 
 class Value:
-    """A value of a trace: made once, and the same ever after.
+    """A value of a trace: made once and never changed.
 
     Attributes:
         number: its number in the trace.
-        shape: its shape; None for what is no array: a number, a node of a graph.
-        dtype: its dtype, NumPy's or the language's; for what is no array the word for its kind.
-        device: where it lies.
+        shape: its shape; None for what is no array, such as a number or a node of a graph.
+        dtype: its dtype, NumPy's or the language's; the name of its kind for what is no array.
+        device: the device of its memory.
         name: the program's name for it, None where it has none.
-        array: what it was in the run that was recorded, None where that is not kept.
+        array: its array in the recorded run, None where that is not kept.
         maker: the instruction that made it, None for an input or a constant.
     """
 
@@ -83,14 +85,14 @@ Operand = Any
 """A value, a literal, or a list or tuple of such."""
 
 Effects = Mapping[Effect, Sequence[Value]]
-"""The effects of an instruction, each with the values that it is about."""
+"""The effects of an instruction, each with the values that it concerns."""
 
 
 class Kernel:
     """A function of arrays under the name of the op that it belongs to.
 
     Attributes:
-        name: what it is called in print.
+        name: its name in print.
         function: the function.
         several: whether it returns a tuple or list, one part for each output.
     """
@@ -104,12 +106,12 @@ class Kernel:
 
 
 class Inline:
-    """A piece of Python that generated code has in place of a call.
+    """A piece of Python that generated code contains instead of a call.
 
     Attributes:
         text: Python with `{0}`, `{1}` … for the inputs. An expression, which gives the output if
             there is one; or statements, which bind the outputs `{out0}`, `{out1}` … themselves.
-        name: what it is called in print; None to print the text.
+        name: its name in print; None to print the text.
     """
 
     __slots__ = ("name", "text")
@@ -128,14 +130,14 @@ class Instruction:
     """One operation on values.
 
     Attributes:
-        op: an op of the catalogue (tensor level), a function of arrays, a `Kernel` or an `Inline`.
+        op: an op of the registry (tensor level), a function of arrays, a `Kernel` or an `Inline`.
         inputs: values and literals, in the order in which `op` takes them.
         params: settings by name.
-        outputs: what it makes; None for an output that nothing was made for. Empty where it has
-            only effects.
+        outputs: the values that it makes, None for an absent output; empty where it has only
+            effects.
         span: the source text of the operation, None outside a program.
-        stack: the functions that were open.
-        effects: what it does beside.
+        stack: the functions that were running.
+        effects: what it does besides making its outputs.
     """
 
     __slots__ = ("effects", "inputs", "op", "outputs", "params", "span", "stack")
@@ -186,18 +188,18 @@ class Instruction:
 
 
 class Trace:
-    """What ran: instructions, and what they rely on.
+    """What ran: instructions, and the guards under which they may run again.
 
     Attributes:
-        inputs: the values that each run of the trace is given.
+        inputs: the values that are passed to each run of the trace.
         constants: the values that are the same objects in every run.
-        prologue: what is computed once, ahead of all runs, as it is the same in each.
+        prologue: the loop-invariant instructions, computed once before all runs.
         instructions: what each run does, in order.
-        epilogue: what is computed only when somebody asks for the outputs.
-        outputs: the values that are asked for.
-        guards: what must hold for a run to be what was recorded.
+        epilogue: instructions that only the outputs need, computed when they are read.
+        outputs: the values that the trace returns.
+        guards: the conditions under which a run is the recorded one.
         breaks: why recording ended, empty where everything was recorded.
-        count: how many values have a number.
+        count: the number of values.
     """
 
     __slots__ = (
@@ -239,7 +241,9 @@ class Trace:
         return instruction
 
     def copy(self, **changed: Any) -> Trace:
-        """A trace that shares values and instructions with this one, but for what is given."""
+        """A trace that shares values and instructions with this one, except the attributes that are
+        passed.
+        """
         made = Trace()
         for slot in Trace.__slots__:
             own = getattr(self, slot)
@@ -248,7 +252,7 @@ class Trace:
 
     @property
     def effects(self) -> dict[Effect, list[Value]]:
-        """The effects of all instructions, each with the values that it is about."""
+        """The effects of all instructions, each with the values that it concerns."""
         found: dict[Effect, dict[Value, None]] = {}
         for instruction in self.instructions:
             for effect, values in instruction.effects.items():
@@ -265,7 +269,7 @@ class Trace:
 
 
 def claimed(instruction: Instruction) -> Instruction:
-    """An instruction whose outputs know that it made them."""
+    """The instruction, noted as the maker of its outputs."""
     for value in instruction.made:
         value.maker = instruction
     return instruction
@@ -281,7 +285,7 @@ def values_in(operands: Any) -> Iterator[Value]:
 
 
 def replaced(operand: Operand, by: Mapping[Value, Operand]) -> Operand:
-    """An operand with other values in place of some."""
+    """An operand with some of its values replaced."""
     if isinstance(operand, Value):
         return by.get(operand, operand)
     if type(operand) is list or type(operand) is tuple:

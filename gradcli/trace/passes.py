@@ -8,9 +8,9 @@ None reorders floating-point arithmetic, and none moves or drops an effect.
     outputs_late       what only the outputs need is computed when they are asked for
     memory_reused      results take the memory of operands that were read for the last time
 
-No pass runs several ufuncs tile by tile. Where results take their operands' memory, tiles gain
-nothing on arrays of 60,000 elements and a tenth on 500,000; larger ones are lazy arrays, which the
-interpreter fuses, and compiled code does not take them.
+No pass fuses ufuncs into tiles. Where results reuse their operands' memory, tiles gain nothing on
+arrays of 60,000 elements and a tenth on 500,000. Larger arrays are lazy: the interpreter fuses
+their ops, and compiled code exits for them.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from gradcli.trace.ir import Effect, Inline, Instruction, Trace, Value, replaced
 from gradcli.trace.ufuncs import is_copy, is_ufunc
 
 _LARGE = 1 << 12
-"""Bytes from which on memory is worth keeping an eye on."""
+"""Bytes from which on memory is freed after its last use."""
 
 FREE = Inline("{0} = None", "free")
-"""Lets the memory of a value go."""
+"""Frees the memory of a value."""
 
 
 def optimized(trace: Trace) -> Trace:
@@ -40,7 +40,7 @@ def optimized(trace: Trace) -> Trace:
 
 
 def without_dead(trace: Trace) -> Trace:
-    """Leave out what neither an output nor an effect needs, unless it may raise."""
+    """Remove the instructions that neither an output nor an effect needs, unless they may raise."""
     needed = {*trace.outputs, *_read(trace.epilogue)}
     body = []
     for instruction in reversed(trace.instructions):
@@ -55,14 +55,14 @@ def without_dead(trace: Trace) -> Trace:
 
 
 def _cannot_fail(instruction: Instruction) -> bool:
-    """Whether it makes floating numbers of arrays: no such call raises."""
+    """Whether it computes floating-point numbers from arrays: no such call raises."""
     return all(
         value.array is not None and value.array.dtype.kind == "f" for value in instruction.made
     )
 
 
 def without_copies(trace: Trace) -> Trace:
-    """Let the original stand for a copy, where neither is written to, given or asked for."""
+    """Replace a copy by its original, where neither is written to, an input or an output."""
     effects = [value for each in trace.instructions if each.effects for value in each.reads]
     moving = arrays_of([*effects, *trace.inputs, *trace.outputs])
     by: dict[Value, Value] = {}
@@ -81,7 +81,9 @@ def without_copies(trace: Trace) -> Trace:
 
 
 def _copied(instruction: Instruction, moving: Sequence[Any]) -> Value | None:
-    """What an instruction copies, if the copy lies as it does and both stay as they are."""
+    """The value that an instruction copies, if the copy has the same layout and neither is written
+    to.
+    """
     if not is_copy(instruction.op) or instruction.effects or len(instruction.inputs) != 1:
         return None
     (source,), (made,) = instruction.inputs, instruction.made
@@ -100,8 +102,8 @@ def _with_replaced(instruction: Instruction, by: dict[Value, Value]) -> Instruct
 
 
 def invariants_out(trace: Trace) -> Trace:
-    """Compute once what is the same in every run, as what it reads stays as it is. What an effect
-    reads is not among it: it may be changed or kept there.
+    """Move loop-invariant instructions to the prologue: those that read only values that no run
+    changes. What an effect reads is not moved: the effect may write to it or keep it.
     """
     effects = [value for each in trace.instructions if each.effects for value in each.reads]
     moving = [*written(trace), *arrays_of(effects)]
@@ -124,12 +126,12 @@ def invariants_out(trace: Trace) -> Trace:
 
 
 def outputs_late(trace: Trace) -> Trace:
-    """Compute what only the outputs need when they are asked for: its operands are the same then,
-    and no call fails.
+    """Move to the epilogue what only the outputs need, where its operands do not change until then
+    and no call can raise.
     """
     changed = written(trace)
     dtypes = {array.dtype for array in changed}
-    # What a run is given may lie where the trace writes to.
+    # An input may lie in memory that the trace writes to.
     given = [array for array in arrays_of(trace.inputs) if array.dtype in dtypes]
     moving = [*changed, *given]
     needed: set[Value] = set()
@@ -157,8 +159,8 @@ def outputs_late(trace: Trace) -> Trace:
 
 
 def memory_reused(trace: Trace) -> Trace:
-    """Let a ufunc's result take the memory of an operand that is read for the last time there, and
-    let go of large arrays after their last reading.
+    """Let a ufunc's result reuse the memory of an operand whose last use it is, and free large
+    arrays after their last use.
     """
     lasting = trace.lasting
     last: dict[Value, int] = {}
@@ -166,7 +168,7 @@ def memory_reused(trace: Trace) -> Trace:
         last.update(dict.fromkeys(instruction.reads, number))
     last.update(dict.fromkeys(kept_values(trace), len(trace.instructions)))
     alive = dict.fromkeys(last)
-    # Nobody may write where constants and inputs lie, which views of them may outlive.
+    # The memory of constants and inputs is not reused; views of them may outlive the run.
     fixed = arrays_of([*trace.constants, *trace.inputs])
     body = []
     for number, instruction in enumerate(trace.instructions):
@@ -197,8 +199,8 @@ def _takes_memory(instruction: Instruction) -> bool:
 
 
 def _may_take_over(old: Any, new: Any, alive: Iterable[Any]) -> bool:
-    """Whether a result may have an operand's memory: it lies the same way, and nothing that is read
-    later lies there.
+    """Whether a result may reuse an operand's memory: it has the same layout, and no value that is
+    read later lies there.
     """
     return (
         old.shape == new.shape
@@ -224,7 +226,7 @@ def written(trace: Trace) -> list[Any]:
 
 
 def arrays_of(values: Iterable[Value]) -> list[Any]:
-    """The arrays that values were in the recorded run, where they were some."""
+    """The arrays of values in the recorded run, for those that have one."""
     return [value.array for value in values if value.array is not None]
 
 
@@ -237,4 +239,4 @@ def _overlap(arrays: Sequence[Any], others: Sequence[Any]) -> bool:
 
 
 PASSES = (without_dead, without_copies, invariants_out, outputs_late, memory_reused)
-"""All passes, in the order in which they are of use."""
+"""All passes, in the order in which they run."""

@@ -23,10 +23,10 @@ _SHORT = {
     **{f"int{bits}": f"i{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"u{bits}" for bits in (8, 16, 32, 64)},
 }
-"""How dtypes are written."""
+"""The short names of dtypes."""
 
 _WIDEST = 44
-"""Characters of an instruction behind which its comment is not lined up with the others."""
+"""Characters of an instruction beyond which its comment is not aligned with the others."""
 
 _LONGEST = 60
 """Characters of source text that a comment shows."""
@@ -76,7 +76,7 @@ def declared(value: Value) -> str:
 
 
 def op_name(op: Any) -> str:
-    """What an op is called."""
+    """The name of an op."""
     for attribute in ("name", "node_name", "__name__"):
         found = getattr(op, attribute, None)
         if type(found) is str and found:
@@ -103,7 +103,7 @@ def call_text(instruction: Instruction) -> str:
 
 
 def operand_text(operand: Operand) -> str:
-    """An operand: a value by its number, a literal as it is written, anything else by its kind."""
+    """An operand: a value by its number, a literal as it is spelled, anything else by its kind."""
     if isinstance(operand, Value):
         return repr(operand)
     if operand is None or isinstance(operand, (bool, int, float, complex, str)):
@@ -164,7 +164,7 @@ def _place(span: Any) -> str:
 
 
 def _lined_up(rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Lines whose comments begin in one column, as far as the lines are not too long."""
+    """Lines with their comments aligned in one column, except lines that are too long."""
     rows = list(rows)
     short = [len(text) for text, behind in rows if behind and len(text) <= _WIDEST]
     width = max(short, default=0)

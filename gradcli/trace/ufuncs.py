@@ -1,7 +1,7 @@
-"""The ufuncs that a forward function or a rule comes to.
+"""Decomposition: the ufuncs that a forward function or a rule consists of.
 
-Functions that read lazy arrays show what they compute element by element when they are given
-some: a plan, whose steps can be written one by one.
+A function that reads lazy arrays builds a plan of pointwise operations when it is called with some.
+The steps of that plan become instructions.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class _Step(NamedTuple):
 
 
 def is_ufunc(op: Any) -> bool:
-    """Whether an op takes, as last argument, memory for its result, which may be that of an operand
-    of the same layout.
+    """Whether an op takes `out`, the memory of its result, as last argument; it may be that of an
+    operand of the same layout.
     """
     return isinstance(op, np.ufunc) or op is zeroed or op is positive_part
 
 
 def is_copy(op: Any) -> bool:
-    """Whether an op gives its operand's elements in memory of their own, and does nothing else."""
+    """Whether an op copies its operand to memory of its own, and does nothing else."""
     function = op.function if isinstance(op, Kernel) else op
     return function is np.copy or function is own or function is copied_in_order
 
@@ -48,8 +48,8 @@ def is_copy(op: Any) -> bool:
 def ufuncs_of(
     function: Callable[..., Any], operands: Sequence[Operand], trace: Trace
 ) -> list[Instruction]:
-    """What a function does to arrays, as ufuncs, which are not added to the trace; empty where that
-    cannot be seen.
+    """A function of arrays as ufunc instructions, which are not added to the trace; empty where it
+    cannot be decomposed.
     """
     values: dict[int, Any] = {}
     arguments = []
@@ -83,7 +83,9 @@ def ufuncs_of(
 def _collect(
     array: Any, values: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
 ) -> Any:
-    """Add the steps that compute a lazy array; how the last of them is referred to."""
+    """Add the steps that compute a lazy array; returns the operand that refers to its result, None
+    where a step is no ufunc.
+    """
     if id(array) in values:
         return values[id(array)]
     if id(array) in known:
@@ -113,7 +115,7 @@ def _collect(
 
 
 _MOST = 8
-"""Steps of what is worth writing out."""
+"""Steps of the longest function that is decomposed."""
 
 
 def zeroed(condition: Any, array: Any, out: Any = None) -> Any:
