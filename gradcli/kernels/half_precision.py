@@ -1,8 +1,8 @@
-"""Half precision in kernels that round on the way: what PyTorch's keep in float16 or bfloat16
-between their steps.
+"""Half precision in kernels that round intermediate values, as PyTorch's kernels do to float16 or
+bfloat16.
 
-`kernels` has the forward function for such arrays by the entry's name. Each is written with float32
-arrays, and `_Half` rounds where PyTorch's kernel stores.
+`kernels` has the forward function for such arrays by the op's name. Each computes in float32, and
+`_Half` rounds where PyTorch's kernel stores.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ GROUP = 32
 """Elements that PyTorch's vectorised kernels take at a time; fewer are computed one by one."""
 
 kernels: dict[str, Callable[..., Any]] = {}
-"""By the entry's name in the registry."""
+"""The kernels by the op's name in the registry."""
 
 _single = np.float32
 
@@ -32,14 +32,14 @@ def _kernel(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 class _Half:
-    """A dtype of half precision, as rounding: float32 arrays to it and back."""
+    """Rounding to a dtype of half precision: float32 arrays to it and back."""
 
     def __init__(self, array: Any) -> None:
         self.dtype = array.dtype
         self.is_bfloat16 = array.dtype.kind != "f"
 
     def rounded(self, array: Any) -> Any:
-        """The values that the dtype holds, in float32."""
+        """The values rounded to the dtype, in float32."""
         return np.asarray(array, _single).astype(self.dtype).astype(_single)
 
     def stored(self, array: Any) -> Any:
@@ -87,7 +87,7 @@ def _entr(self: Any) -> Any:
 def _log_sigmoid_backward(grad_output: Any, self: Any) -> Any:
     half = _Half(self)
     grad, value = _wide(grad_output, self)
-    small = half.rounded(np.exp(-np.abs(value)))  # what the forward pass left
+    small = half.rounded(np.exp(-np.abs(value)))  # what the forward pass saved
     share = small / (1 + small)
     return half.stored(grad * np.where(value < 0, 1 - share, share))
 

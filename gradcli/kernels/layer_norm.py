@@ -1,7 +1,7 @@
 """Layer norm in single precision, rounded as PyTorch's kernels round it.
 
-What is left where terms cancel depends on the order of the sums and on which products are added
-without rounding. The kernels work on eight lanes side by side.
+Where terms cancel, the result depends on the order of the sums and on which products are fused into
+them. The kernels work on eight lanes.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LANES = 8
 
 
 def _step(value: Any, count: int, mean: Any, squares: Any) -> tuple[Any, Any]:
-    """Mean and sum of squares about it with one more value, of single elements."""
+    """Mean and sum of squares about it after one more value, for single elements."""
     change = value - mean
     mean = mean + change / np.float32(count)
     return mean, squares + change * (value - mean)
 
 
 def _lane_step(value: Any, count: int, mean: Any, squares: Any) -> tuple[Any, Any]:
-    """The same of lanes, where products are added without rounding."""
+    """The same for lanes, with fused multiply-adds."""
     change = value - mean
     mean = multiply_add(mean, change, np.float32(1) / np.float32(count))
     return mean, multiply_add(squares, change, value - mean)
@@ -67,7 +67,7 @@ def row_variances(values: Any) -> tuple[Any, Any]:
 
 
 LONGEST = 64
-"""Of longer rows the moments are taken at once, which is faster."""
+"""Longer rows take the moments of all elements at once, which is faster."""
 
 
 # --- the gradient ---------------------------------------------------------------------------------
@@ -76,7 +76,7 @@ LONGEST = 64
 def _sum(values: Any, factor: Any) -> Any:
     """The sums of the rows of `values * factor`, in a last dimension of 1; the factor may be None.
 
-    The last incomplete group is added to the lanes by fused multiplication and addition.
+    The last incomplete group is added to the lanes by fused multiply-add.
     """
     products = values if factor is None else values * factor
     size = products.shape[-1]

@@ -1,8 +1,10 @@
-"""Element-wise writes to memory that they read themselves, in the order of PyTorch's loops.
+"""Overlapping writes: element-wise writes to memory that they also read, in the order of PyTorch's
+loops.
 
-A loop goes through memory in the order that `outermost_first` finds for what it writes and reads.
-Where all lie in one piece, it reads a block of elements before it writes the block; else it reads
-and writes one element after the other. So an element that an earlier block wrote is read as new.
+A loop runs over memory in the order that `outermost_first` finds for its output and operands. Where
+all are contiguous, it reads a block of elements before it writes the block; else it reads and
+writes one element after the other. So an element that an earlier block wrote is read with its new
+value.
 """
 
 from __future__ import annotations
@@ -17,19 +19,19 @@ from gradcli.arrays.strides import broadcast_strides, outermost_first
 from gradcli.arrays.views import strides_of, window
 
 BLOCK_BYTES = 64
-"""What most of PyTorch's loops read at once: two vectors of 32 bytes."""
+"""Bytes that most of PyTorch's loops read at once: two vectors of 32."""
 
 
 def in_memory_order(
     written: Any, operands: Sequence[Any], lanes: int, compute: Callable[..., Any]
 ) -> Any:
-    """What an array holds after a loop over it whose operands lie in its memory, some at least.
+    """The values of an array after a loop over it of which at least one operand shares its memory.
 
     Args:
         written: the array, to which this function does not write.
         operands: what is read, of shapes that broadcast to the array's.
         lanes: how many elements are a block, 1 for a loop without blocks.
-        compute: gives the values to write from one-dimensional pieces of the operands.
+        compute: returns the values to write, from one-dimensional pieces of the operands.
     """
     steps = [strides_of(written)]
     for each in operands:
@@ -45,7 +47,7 @@ def in_memory_order(
     places = _places(written, first)
     length = 1 + max(int(_places(each, first).max()) for each in (written, *sharing))
     loop = _Loop(
-        # One place more, for an operand that is read once for a whole row.
+        # One more position, for an operand that is read once for a whole row.
         memory=np.append(window(first, (length,), (1,), 0), written.dtype.type(0)),
         writes=in_order(places),
         reads=[
@@ -62,7 +64,7 @@ def in_memory_order(
 
 
 def _places(array: Any, first: Any) -> Any:
-    """Where each element lies, counted from the beginning of another array."""
+    """The position of each element in memory, counted from the beginning of another array."""
     places: Any = (address_of(array) - address_of(first)) // array.itemsize
     for size, stride in zip(array.shape, strides_of(array), strict=True):
         places = np.add.outer(places, np.arange(size) * stride)
@@ -72,8 +74,8 @@ def _places(array: Any, first: Any) -> Any:
 def _row(
     shape: Sequence[int], steps: Sequence[Sequence[int]], dims: Sequence[int]
 ) -> tuple[int, list[int]]:
-    """How many elements the innermost dimension has after those are joined to it that go on where
-    it ends, and the strides along it.
+    """How many elements the innermost dimension has after all dimensions that continue it are
+    joined to it, and the strides along it.
     """
     row, strides = 1, [1] * len(steps)
     for dim in reversed(dims):
@@ -88,7 +90,7 @@ def _row(
 
 
 class _Loop:
-    """Reads and writes in order, many elements at a time where none of them reads another."""
+    """Reads and writes in order, many elements at a time where none of them depends on another."""
 
     def __init__(
         self,
@@ -108,7 +110,7 @@ class _Loop:
         self.pending: set[int] = set()
 
     def run(self, row: int, lanes: int, repeated: int) -> None:
-        """Go through rows of the given length in blocks of `lanes`, one by one where less is left.
+        """Run over rows of the given length in blocks of `lanes`, one by one at the end of a row.
 
         An operand with a stride of 0, by its number from 1, is read once for the blocks of a row.
         """
@@ -128,7 +130,7 @@ class _Loop:
         self._compute(len(order))
 
     def _compute(self, stop: int) -> None:
-        """Compute and write what is pending, up to an element."""
+        """Compute and write the pending elements, up to a position."""
         part = slice(self.begin, stop)
         self.memory[self.writes[part]] = self.compute(
             *[
@@ -141,7 +143,7 @@ class _Loop:
 
 
 def _blocks(count: int, row: int, lanes: int) -> Iterator[tuple[int, int]]:
-    """The ends of blocks of rows; what is left of a row makes blocks of one."""
+    """The ends of blocks of rows; the rest of a row makes blocks of one."""
     for start in range(0, count, row):
         whole = start + row - row % lanes
         for first in range(start, whole, lanes):

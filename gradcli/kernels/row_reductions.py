@@ -1,5 +1,5 @@
-"""LazyArray arrays of which each row has numbers of its own: the largest element, the total of the
-exponentials, the element that was picked.
+"""Fused row reductions: lazy arrays whose elements depend on numbers of their row, such as its
+largest element, the sum of its exponentials, or the element that was picked.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ def scattered(index: Any, chosen: Any, shape: tuple[int, ...]) -> Pointwise:
     """Zeros, but for one element in each row: the gradient of picking it.
 
     Args:
-        index: where it is, integers of shape (rows, 1, ...).
-        chosen: what it is, of the same shape.
+        index: its position along dimension 1, integers of shape (rows, 1, ...).
+        chosen: its value, of the same shape.
         shape: (rows, columns, ...).
     """
     return pointwise(scatter_tile, (source_of(index), source_of(chosen)), shape, chosen.dtype)
 
 
 def parts_of_scattered(array: Any) -> tuple[Any, Any] | None:
-    """`index` and `chosen` of what `scattered` made and nobody has computed; else None."""
+    """`index` and `chosen` of a result of `scattered` that is not computed yet; else None."""
     if not _waits_for(scatter_tile, array):
         return None
     return array.operands[0].value, array.operands[1].value
 
 
 def _waits_for(kernel: Kernel, array: Any) -> bool:
-    """Whether an array is what a kernel is to make and has not made yet."""
+    """Whether an array is a result of the kernel that is not computed yet."""
     return type(array) is Pointwise and array.kernel is kernel and array.value is None
 
 
@@ -46,7 +46,7 @@ class Powers(NamedTuple):
     """Softmax as numerators and denominators.
 
     Attributes:
-        powers: the exponentials of the elements less the largest of their row.
+        powers: the exponentials of the elements minus the largest of their row.
         totals: their sums, of size 1 along the dimension.
     """
 
@@ -55,13 +55,12 @@ class Powers(NamedTuple):
 
 
 def log_softmax(array: Any, largest: Any, powers: Powers) -> Pointwise:
-    """The logarithm of softmax, and nothing that had to be computed before is done again to get
-    softmax from it.
+    """The logarithm of softmax, which keeps the exponentials and sums that softmax can reuse.
 
     Args:
         array: an ndarray in row order.
         largest: the largest element of each row, of size 1 along the dimension.
-        powers: what softmax is.
+        powers: softmax as numerators and denominators.
     """
     with np.errstate(all="ignore"):
         logarithms = vector_math.log(powers.totals)
@@ -70,7 +69,7 @@ def log_softmax(array: Any, largest: Any, powers: Powers) -> Pointwise:
 
 
 def powers_of(array: Any) -> Powers | None:
-    """The powers of what `log_softmax` made and nobody has computed; else None."""
+    """The powers of a result of `log_softmax` that is not computed yet; else None."""
     if not _waits_for(log_softmax_tile, array):
         return None
     *_, powers, totals = array.operands
@@ -78,12 +77,12 @@ def powers_of(array: Any) -> Powers | None:
 
 
 def weights(powers: Any, factors: Any, index: Any, chosen: Any) -> Pointwise:
-    """Powers times the factor of their row, and a number more at one place of each row.
+    """Powers times the factor of their row, plus a number at one position of each row.
 
     Args:
         powers: an ndarray of shape (rows, columns, ...) in row order.
         factors: of size 1 along some dimensions.
-        index: the place along dimension 1, integers of shape (rows, 1, ...).
+        index: the position along dimension 1, integers of shape (rows, 1, ...).
         chosen: what is added there, of the same shape.
     """
     operands = tuple(map(source_of, (powers, factors, index, chosen)))
@@ -91,7 +90,7 @@ def weights(powers: Any, factors: Any, index: Any, chosen: Any) -> Pointwise:
 
 
 def picked(array: Any, places: tuple[Any, ...]) -> Any:
-    """The elements at some places; those of `log_softmax` without any others."""
+    """The elements at some positions; of `log_softmax` only these are computed."""
     if not _waits_for(log_softmax_tile, array):
         array = forced(array)
         return module_of(array).asarray(array)[places]
@@ -103,6 +102,6 @@ def picked(array: Any, places: tuple[Any, ...]) -> Any:
 
 
 def _at(array: Any, places: tuple[Any, ...]) -> Any:
-    """The elements at some places of an array whose dimensions of size 1 are broadcast."""
+    """The elements at some positions of an array whose dimensions of size 1 are broadcast."""
     index = [0 if size == 1 else at for at, size in zip(places, array.shape, strict=True)]
     return array[tuple(index)]

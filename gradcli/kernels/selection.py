@@ -1,10 +1,10 @@
 """The order in which PyTorch's `sort`, `topk`, `kthvalue` and `mode` leave equal elements.
 
-PyTorch sorts and selects with the C++ library's `sort`, `partial_sort` and `nth_element`, whose
-treatment of equal elements is no rule but what the algorithms happen to do: a heap for few of many,
-else partitions about the median of three and an insertion sort at the end; `kthvalue` has
-partitions of PyTorch's own. To name the same indices the same steps are taken here, on lists, for
-the slices that hold equal elements.
+PyTorch sorts and selects with the C++ library's `sort`, `partial_sort` and `nth_element`. The order
+of equal elements is not specified; it follows from their algorithms: a heap for few of many, else
+partitions about the median of three with a final insertion sort; `kthvalue` partitions in PyTorch's
+own code. To return the same indices, the same steps are taken here, on lists, for the slices that
+hold equal elements.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Any
 
 Before = Callable[[Any, Any], bool]
 
-# Below these lengths the library leaves a range to insertion sort: in a selection, in a sort.
+# Below these lengths the library sorts a range by insertion: in a selection, in a sort.
 _SELECTION_END = 3
 SORT_END = 16
 """A range of so many items or fewer is sorted by insertion, which keeps the order of equal ones."""
 
 LONGEST = 20_000
-"""In longer slices equal elements keep their order: the steps would take seconds."""
+"""In longer slices equal elements keep their order: repeating the steps would take seconds."""
 
 
 def rising(keys: list[Any]) -> Before:
@@ -34,8 +34,8 @@ def falling(keys: list[Any]) -> Before:
 
 
 def order(items: list[Any], before: Before) -> list[Any]:
-    """The items in order by `before`, equal ones as PyTorch's sort that need not be stable leaves
-    them: those of up to sixteen items keep their order.
+    """The items in order by `before`, equal ones in the order of PyTorch's unstable sort: up to
+    sixteen items keep their order.
     """
     _sort(items, 0, len(items), 2 * (len(items).bit_length() - 1), before)
     _insertion_sort(items, 0, len(items), before)
@@ -96,7 +96,7 @@ def first(items: list[Any], count: int, before: Before) -> list[Any]:
 
 
 def _sift(items: list[Any], first: int, hole: int, length: int, value: Any, before: Before) -> None:
-    """Put a value into a heap at a hole: down to a leaf, then up to its place."""
+    """Put a value into a heap at a hole: down to a leaf, then up to its position."""
     top = hole
     child = hole
     while child < (length - 1) // 2:
@@ -139,7 +139,9 @@ def _sort_heap(items: list[Any], first: int, last: int, before: Before) -> None:
 
 
 def _partition(items: list[Any], first: int, last: int, before: Before) -> int:
-    """Part a range at the median of three of its items; where the second part starts."""
+    """Partition a range at the median of three of its items; returns where the second part
+    starts.
+    """
     a, b, c = first + 1, first + (last - first) // 2, last - 1
     if before(items[a], items[b]):
         median = b if before(items[b], items[c]) else c if before(items[a], items[c]) else a
@@ -178,7 +180,7 @@ def _nth_element(items: list[Any], nth: int, before: Before) -> None:
 
 
 def _sort(items: list[Any], first: int, last: int, depth: int, before: Before) -> None:
-    """Bring a range into order but for short stretches, which an insertion sort finishes."""
+    """Sort a range except short stretches, which an insertion sort finishes."""
     while last - first > SORT_END:
         if depth == 0:
             _heap_select(items, first, last, last, before)

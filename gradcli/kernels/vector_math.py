@@ -1,8 +1,8 @@
 """Exponentials, logarithms, trigonometric and hyperbolic functions of float32.
 
-NumPy's loops for float32 are up to two units off in the last place, PyTorch's hardly ever off at
-all: so small arrays are computed in float64 and rounded. Large ones are not, as it would take
-longer, and nobody reads their last digits.
+NumPy's loops for float32 are up to two units off in the last place, PyTorch's hardly ever off. So
+small arrays are computed in float64 and rounded. Large ones are not, as that takes longer and their
+last digits are not printed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _float32 = np.float32
 
 
 def _values(array: Any) -> Any:
-    """The values of a small array of the host, which may be lazy; None for anything else, the
-    symbols that formulas are written with among it.
+    """The values of a small array in the host's memory, which may be lazy; None for anything else,
+    also for the symbols of formulas.
     """
     kind = type(array)
     if kind in LAZY:
@@ -42,7 +42,7 @@ def rounded(ufunc: Any, of_number: Callable[[Any], float]) -> Callable[[Any], An
         if type(self) is _float32:
             try:
                 return _float32(of_number(self))
-            except (ValueError, OverflowError):  # where the ufunc gives nan or inf
+            except (ValueError, OverflowError):  # where the ufunc returns nan or inf
                 return ufunc(self)
         values = self if type(self) is np.ndarray and self.size < FEW else _values(self)
         if values is not None and values.dtype is _SINGLE:

@@ -1,1 +1,1 @@
-"""Matrix exponential, and the signs that decompositions leave open."""
+"""Matrix exponential, and the signs that decompositions leave undetermined."""

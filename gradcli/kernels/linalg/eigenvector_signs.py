@@ -1,4 +1,4 @@
-"""The eigenvectors of symmetric arrays, with the signs that PyTorch's have.
+"""The eigenvectors of symmetric arrays, with the signs of PyTorch's.
 
 Signs follow from every rotation and reflection along the way. NumPy's LAPACK rotates differently
 from MKL, which PyTorch calls; so small matrices are computed here, by LAPACK's method:
@@ -15,7 +15,7 @@ import numpy as np
 from gradcli.arrays.backend import on_the_host
 from gradcli.kernels.linalg.svd_signs import reflection
 
-_LARGEST = 25  # beyond it LAPACK divides and conquers
+_LARGEST = 25  # beyond it LAPACK uses divide and conquer
 
 
 @on_the_host
@@ -56,7 +56,7 @@ def _vectors(matrix: Any) -> Any:
 
 
 def _rotation(f: float, g: float) -> tuple[float, float, float]:
-    """The cosine and sine that turn (f, g) to (r, 0), and r.
+    """The cosine and sine that rotate (f, g) to (r, 0), and r.
 
     r is negative only where f is and has the larger magnitude; newer LAPACKs give it f's sign.
     """
@@ -99,11 +99,11 @@ def _of_two(a: float, b: float, c: float) -> tuple[float, float, float, float]:
 
 
 class _Sweeps:
-    """QL and QR sweeps over a tridiagonal matrix, and the basis that they turn.
+    """QL and QR sweeps over a tridiagonal matrix, and the basis that they rotate.
 
     Attributes:
         diagonal: becomes the eigenvalues.
-        beside: the elements beside it, which vanish one by one.
+        beside: the off-diagonal elements, which vanish one by one.
         vectors: becomes the eigenvectors, in the diagonal's order.
         unit, tiny: the rounding unit and the smallest normal number of the dtype that results are
             rounded to: they say what is negligible, and so how many sweeps there are.
@@ -122,7 +122,7 @@ class _Sweeps:
         self.left = 30 * len(diagonal)
 
     def run(self) -> None:
-        """Treat each block between elements that vanish, from its smaller end."""
+        """Diagonalise each block between vanishing elements, from its smaller end."""
         start, size = 0, len(self.diagonal)
         while start < size:
             end = start

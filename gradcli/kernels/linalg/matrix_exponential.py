@@ -1,11 +1,10 @@
 """The exponential of square matrices, to the last bit of PyTorch's.
 
-Taylor polynomials of degree 1, 2, 4, 8, 12 and 18, each with as few products as it can be had with:
-for one matrix that which its 1-norm asks for, for several always the last. Beyond that one's reach
-a matrix is halved often enough and the result squared as often. Polynomials, their coefficients and
-the norms up to which they serve:
-P. Bader, S. Blanes and F. Casas, "Computing the matrix exponential with an optimized Taylor
-polynomial approximation", Mathematics 7 (2019) 1174.
+Taylor polynomials of degree 1, 2, 4, 8, 12 and 18, each with the fewest products. For a single
+matrix its 1-norm selects the degree; for a batch the degree is always 18. A matrix of larger norm
+is halved until 18 suffices, and the result is squared as often. Polynomials, coefficients and the
+norms up to which they hold: P. Bader, S. Blanes and F. Casas, "Computing the matrix exponential
+with an optimized Taylor polynomial approximation", Mathematics 7 (2019) 1174.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def matrix_exponential(matrices: Any) -> Any:
     each = np.ascontiguousarray(matrices).reshape(-1, size, size)
     if len(each) == 1:
         results = [_of_lowest_degree(each[0])]
-    else:  # PyTorch asks for no norms in a batch
+    else:  # PyTorch computes no norms for a batch
         results = [_halved_and_squared(matrix) for matrix in each]
     return np.stack(results).reshape(matrices.shape)
 
@@ -120,13 +119,13 @@ def _combination(coefficients: Sequence[float], powers: Sequence[Any]) -> Any:
 
 
 def _product(left: Any, right: Any) -> Any:
-    if len(left) <= _SMALL:  # one product added after the other, each rounded
+    if len(left) <= _SMALL:  # each product rounded, then added
         return np.einsum("ij,jk->ik", left, right)
     return np.matmul(left, right)
 
 
 _SMALL = 8
-"""Rows up to which PyTorch multiplies without the library for matrices, or as if without."""
+"""Rows up to which PyTorch multiplies without BLAS, or with the same bits."""
 
 _POLYNOMIALS: tuple[Callable[[Any], Any], ...] = (
     _degree_1,
@@ -135,7 +134,7 @@ _POLYNOMIALS: tuple[Callable[[Any], Any], ...] = (
     _degree_8,
     _degree_12,
 )
-"""Those that a norm within reach selects; the one of degree 18 serves all others."""
+"""The polynomials that a small enough norm selects; the one of degree 18 serves all others."""
 
 # fmt: off
 _REACHES: dict[type, tuple[float, ...]] = {

@@ -1,7 +1,7 @@
-"""The singular value decomposition of arrays, with the signs that PyTorch's factors have.
+"""The singular value decomposition of arrays, with the signs of PyTorch's factors.
 
 NumPy's LAPACK and MKL, which PyTorch calls, agree where there are as many rows as columns or more.
-Wider matrices are brought to lower bidiagonal form here first, as MKL does.
+Wider matrices are reduced to lower bidiagonal form here first, as MKL does.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def svd_arrays(matrices: Any, full_matrices: bool) -> tuple[Any, Any, Any]:
 
 
 def reflection(values: Any) -> tuple[Any, Any]:
-    """The vector v and the factor t for which I - t v vT turns the values to the first axis; t is 0
-    where they lie on it.
+    """The vector v and the factor t for which I - t v vT reflects the values onto the first axis; t
+    is 0 where they lie on it.
     """
     rest = np.linalg.norm(values[1:])
     vector = values.copy()
@@ -70,7 +70,9 @@ def _wide(matrix: Any, count: int) -> tuple[Any, Any, Any]:
 
 
 def _turned_upper(diagonal: Any, below: Any, left: Any) -> Any:
-    """A lower bidiagonal matrix made upper by rotations from the left, which `left` takes up."""
+    """A lower bidiagonal matrix made upper by rotations from the left, which are applied to
+    `left`.
+    """
     size = len(diagonal)
     upper = np.diag(diagonal)
     for i in range(size - 1):

@@ -1,10 +1,9 @@
-"""Sums of floating arrays in the order in which PyTorch adds on a CPU, so that last bits agree.
+"""Cascade sums: floating arrays added in PyTorch's order on a CPU, so that the last bits agree.
 
-PyTorch reads a sum as rows by columns, the reduced dimensions being rows. Elements that lie one
-behind the other are added in lanes, as many as a 32-byte register holds; a long column is added in
-four interleaved parts; and what is added up after 16 rows, after 16 times 16, and so on is kept
-apart, so that small numbers do not drown. Larger sums are split among threads, and then follow no
-fixed order.
+PyTorch reads a sum as rows by columns, where the reduced dimensions are rows. Contiguous elements
+are added in lanes, as many as a 32-byte register holds; a long column is added in four interleaved
+parts. The partial sums of 16 rows, of 16 times 16 rows, and so on are kept apart, so that small
+numbers are not lost. Larger sums are split among threads and have no fixed order.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 
 Step = Callable[[Any], Any]
-"""A part of a sum: makes of arrays of one shape smaller ones."""
+"""One step of a sum: reduces arrays of one shape to smaller ones."""
 
 LARGEST = 32768
 """Elements from which on PyTorch splits a sum among threads."""
@@ -27,16 +26,14 @@ REGISTER = 32
 """Bytes of a register."""
 
 _plainly: Step = np.add.reduce
-"""The sum over the first axis of an array without gaps, of several elements a row, one row after
-the other.
-"""
+"""The sum over the first axis of an array without gaps, with several elements a row, row by row."""
 
 _running_sums = np.add.accumulate
-"""The sums so far along the first axis."""
+"""The running sums along the first axis."""
 
 
 MANY = 4096
-"""How many kinds of arrays steps are remembered for."""
+"""How many layouts of arrays the steps are cached for."""
 
 _remembered: dict[tuple[Any, ...], Step] = {}
 
@@ -44,8 +41,8 @@ _remembered: dict[tuple[Any, ...], Step] = {}
 def ordered_sum(array: Any, axes: tuple[int, ...] | None) -> Any:
     """The sum of a float32 or float64 array over axes, all for None, without them.
 
-    The array has fewer than `LARGEST` elements and at least one dimension. In which steps it is
-    added depends on how it lies in memory, and is found once for all arrays that lie alike.
+    The array has fewer than `LARGEST` elements and at least one dimension. The steps depend on its
+    layout in memory, and are found once for all arrays of that layout.
     """
     key = (array.shape, array.strides, axes, array.itemsize)
     step = _remembered.get(key)
@@ -57,7 +54,7 @@ def ordered_sum(array: Any, axes: tuple[int, ...] | None) -> Any:
 
 
 def steps_of(array: Any, axes: tuple[int, ...] | None) -> Step:
-    """The sum over axes, all for None, of arrays that lie in memory as this one does."""
+    """The sum over axes, all for None, of arrays with the layout of this one."""
     sizes, strides = array.shape, array.strides
     reduced = range(array.ndim) if axes is None else axes
     kept = [axis for axis in range(array.ndim) if axis not in reduced]
@@ -66,8 +63,8 @@ def steps_of(array: Any, axes: tuple[int, ...] | None) -> Step:
         dtype = array.dtype
         return lambda _: np.zeros(shape, dtype)[()]
     rows = _groups(array, sorted(reduced, key=lambda axis: (strides[axis], -axis)))
-    columns = _groups(array, reversed(kept))  # as the result lies in memory
-    # The axes as (further rows, rows, further columns, columns), in each the quickest last.
+    columns = _groups(array, reversed(kept))  # in the result's order in memory
+    # The axes as (further rows, rows, further columns, columns), in each the innermost last.
     slow = [axis for group in reversed(rows[1:]) for axis in group]
     side = [axis for group in reversed(columns) for axis in group]
     alone = [axis for axis in range(array.ndim) if sizes[axis] == 1]
@@ -98,8 +95,8 @@ def steps_of(array: Any, axes: tuple[int, ...] | None) -> Step:
 
 
 def _groups(array: Any, axes: Iterable[int]) -> list[list[int]]:
-    """Axes, given the quickest first, in groups that can be walked as one, in each the slowest
-    axis first.
+    """Axes, passed innermost first, in groups that can be joined to one, in each the outermost axis
+    first.
     """
     sizes, strides = array.shape, array.strides
     groups: list[list[int]] = []
@@ -133,7 +130,7 @@ def _added(
         return lambda array: in_turn(
             of_rows(array.reshape(slow, rows, side, columns).transpose(0, 2, 3, 1))
         )
-    # One behind the other, columns need not be asked how they lie.
+    # Contiguous columns have one layout.
     adder = _plainly if slow == side == 1 < columns and column_step < row_step else in_turn
     if slow == 1 and column_step == itemsize and columns >= lanes:
         of_columns = _side_by_side(rows, columns, 4 * lanes, adder)
@@ -149,8 +146,8 @@ def _added(
 
 
 def _along(length: int, lanes: int, ndim: int) -> Step:
-    """The sum over the last of `ndim` axes, whose elements lie one behind the other: lane by lane,
-    then what is left over, then the lanes. That of a line is an array of one element.
+    """The sum over the last of `ndim` axes, whose elements are contiguous: in lanes, then the
+    remaining elements, then over the lanes. The sum of a line is an array of one element.
     """
     count = length // lanes
     whole = count * lanes
@@ -178,7 +175,9 @@ def _along(length: int, lanes: int, ndim: int) -> Step:
 
 
 def _side_by_side(rows: int, columns: int, width: int, adder: Step) -> Step:
-    """The sum over the first axis: whole groups of `width` columns plainly, others interleaved."""
+    """The sum over the first axis: whole groups of `width` columns row by row, others
+    interleaved.
+    """
     whole = columns // width * width
     if whole == columns:
         return _cascade(rows, adder)
@@ -191,7 +190,7 @@ def _side_by_side(rows: int, columns: int, width: int, adder: Step) -> Step:
 
 
 def _interleaved(rows: int, adder: Step) -> Step:
-    """The sum over the first axis in four parts, every fourth row one, which are then added."""
+    """The sum over the first axis in four parts, each of every fourth row, which are then added."""
     count, left = divmod(rows, 4)
     if not count or rows == 4:
         return adder
@@ -213,7 +212,7 @@ def _interleaved(rows: int, adder: Step) -> Step:
 
 
 def _cascade(rows: int, adder: Step) -> Step:
-    """The sum over the first axis: of blocks of rows, then of blocks of those, in four levels."""
+    """The cascade sum over the first axis: blocks of rows, then blocks of those, in four levels."""
     block = 1 << max(4, (rows - 1).bit_length() // 4)
     if rows <= block:
         return adder
@@ -243,7 +242,7 @@ def _cascade(rows: int, adder: Step) -> Step:
 
 def in_turn(array: Any) -> Any:
     """The sum of a floating array over the first axis, one row after the other."""
-    # NumPy adds in pairs what lies one behind the other.
+    # NumPy adds contiguous elements pairwise.
     if array.size == len(array):
         return _running_sums(array)[-1]
     if array.flags.c_contiguous or (array.ndim == 2 and array.strides[0] > array.strides[1] > 0):
@@ -252,12 +251,12 @@ def in_turn(array: Any) -> Any:
 
 
 def wide(array: Any) -> Any:
-    """A half-precision array as float32, in which PyTorch adds up; any other as it is."""
+    """A half-precision array as float32, in which PyTorch accumulates; any other unchanged."""
     return array.astype(np.float32) if array.dtype.itemsize == 2 and is_float(array) else array
 
 
 def wider(array: Any) -> Any:
-    """An array in the next wider dtype, in which PyTorch adds up one element after another."""
+    """An array in the next wider dtype, in which PyTorch accumulates one element after another."""
     dtype = _WIDER.get(array.dtype)
     return wide(array) if dtype is None else array.astype(dtype)
 
@@ -275,7 +274,7 @@ def is_float(array: Any) -> bool:
 
 def lane_product(lines: Any) -> Any:
     """The product over the last axis: four registers at a time, then the four, then the numbers in
-    a register and what is left over, one after another.
+    a register and the remaining ones, one after another.
     """
     lanes = REGISTER // lines.dtype.itemsize
     *others, length = lines.shape

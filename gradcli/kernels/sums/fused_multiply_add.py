@@ -1,7 +1,7 @@
-"""total + factor · term with one rounding, as PyTorch's kernels compute it.
+"""Fused multiply-add: total + factor · term with one rounding, as PyTorch's kernels compute it.
 
-The product is taken in the next wider format, where it is exact or nearly so, and the sum is
-rounded when it is written.
+The product is computed in the next wider format, where it is exact or nearly so, and the sum is
+rounded when it is stored.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _HOST = (np.ndarray, np.generic)
 
 
 def widened(number: float, array: Any) -> Any:
-    """A number as it is in an array's format, in the next wider one."""
+    """A number rounded to an array's format, in the next wider one."""
     if array.dtype is _DOUBLE:
         return number if type(array) is GPUArray else np.longdouble(number)
     return np.float64(array.dtype.type(number))

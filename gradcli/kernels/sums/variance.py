@@ -1,4 +1,4 @@
-"""Sums of squared differences from a mean, in double precision and in the order of PyTorch's."""
+"""Variance: sums of squared differences from a mean, in double precision and in PyTorch's order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ import numpy as np
 from gradcli.arrays.strides import outermost_first
 
 _FEW = 256
-"""Numbers up to which they are taken one by one, for the last digit of a double."""
+"""Numbers up to which they are added one by one, for the last digit of a double."""
 
 
 def mean_and_squares(values: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
     """The mean over some axes and the sum of the squared differences from it: float64 arrays in
     which those axes have the size 1.
 
-    Doubles are gone through once: B. P. Welford, "Note on a method for calculating corrected sums
-    of squares and products", Technometrics 4 (1962) 419. What is rounded afterwards need not be.
+    Doubles are read in one pass: B. P. Welford, "Note on a method for calculating corrected sums of
+    squares and products", Technometrics 4 (1962) 419. Other dtypes are rounded afterwards and take
+    two passes.
     """
     shape = tuple([1 if axis in axes else size for axis, size in enumerate(values.shape)])
     if type(values) is np.ndarray and values.dtype.char == "d":
@@ -34,7 +35,7 @@ def mean_and_squares(values: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def _in_order(values: Any, axes: tuple[int, ...]) -> Any:
-    """The values with some axes made one, the first: as they lie in memory along those."""
+    """The values with some axes joined to one, the first, in their order in memory."""
     order = [axis for axis in outermost_first(values.shape, values.strides) if axis in axes]
     kept = [axis for axis in range(values.ndim) if axis not in axes]
     count = math.prod([values.shape[axis] for axis in axes])
@@ -51,9 +52,7 @@ def _one_by_one(values: Any) -> tuple[Any, Any]:
 
 
 def squares_about(mean: Any, values: Any) -> Any:
-    """The sum of the squared differences of all values from a number, in the order in which they
-    lie in memory.
-    """
+    """The sum of the squared differences of all values from a number, in their order in memory."""
     every = _in_order(values, tuple(range(values.ndim)))
     difference = every.astype(np.float64) - np.float64(mean)
     squares = difference * difference

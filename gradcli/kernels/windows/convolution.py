@@ -1,10 +1,10 @@
-"""Correlation of many channels, the bilinear map behind convolutions, read three ways.
+"""Convolution of many channels: the bilinear map and its two adjoints, as products of matrices.
 
-Every window over the input becomes a column of a matrix, which one product of matrices then meets
-for a block of samples. Where windows lie side by side, columns are cut out of the padded input in
-long pieces: rows follow each other in memory, so what one element of all windows meets is one piece
-from the first window to the last. Between two rows such a piece holds a few columns that belong to
-no window; the output leaves them out.
+Every window of the input becomes a column of a matrix (im2col), and one product of matrices
+computes a block of samples. Where windows are adjacent, columns are read from the padded input in
+long runs: rows are contiguous, so the inputs of one kernel element are one run, from the first
+window to the last. Between two rows such a run holds a few columns that belong to no window; the
+output leaves them out.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gradcli.arrays.backend import module_of
 from gradcli.kernels.windows.windows import Sizes, Windows
 
 _BLOCK = 1 << 19
-"""So many elements of columns are made at a time: they are larger than what they are made from by
-the size of the kernel.
+"""Elements of columns that are made at a time: columns are larger than the input by the size of the
+kernel.
 """
 
 
@@ -28,11 +28,11 @@ class Columns:
     """Columns of all windows over inputs of some size.
 
     Attributes:
-        windows: how the windows lie.
+        windows: the geometry of the windows.
         sizes: the sizes of the input.
         counts: how many windows there are along each dimension.
         reach: the sizes of the padded input.
-        steps: how many elements of the padded input lie between neighbours along each dimension.
+        steps: the strides of the padded input, in elements.
         side_by_side: whether a window begins at every element.
         length: how many columns one sample makes.
     """
@@ -53,7 +53,7 @@ class Columns:
             )
 
     def blocks(self, samples: int, channels: int) -> Iterator[slice]:
-        """Samples by blocks of which the columns have a bearable size."""
+        """The samples in blocks, so that the columns of a block do not grow too large."""
         each = channels * prod(self.windows.kernel) * self.length
         step = max(1, _BLOCK // max(1, each))
         for start in range(0, samples, step):
@@ -80,7 +80,9 @@ class Columns:
         return shown.reshape(channels, prod(windows.kernel), samples * self.length)
 
     def added(self, columns: Any) -> Any:
-        """The reverse of `made`: an array (N, C, *sizes) of what each element was read for."""
+        """The adjoint of `made`: an array (N, C, *sizes) with every column element added where it
+        was read.
+        """
         channels, _, width = columns.shape
         samples = width // self.length
         xp = module_of(columns)
@@ -141,8 +143,8 @@ def _grouped(columns: Any, groups: int) -> Any:
 def convolve(
     input: Any, weight: Any, windows: Windows, groups: int, counts: Sizes, bias: Any = None
 ) -> Any:
-    """Every window of the input (N, C, *sizes) times the weights (O, C / groups, *kernel), and a
-    number per channel: an array (N, O, *counts).
+    """Every window of the input (N, C, *sizes) times the weights (O, C / groups, *kernel), plus a
+    bias per channel: an array (N, O, *counts).
     """
     samples, channels = input.shape[:2]
     outputs = weight.shape[0]
@@ -158,7 +160,7 @@ def convolve(
 
 
 def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes: Sizes) -> Any:
-    """The transpose of `convolve` in its input, whose last sizes are given."""
+    """The adjoint of `convolve` in its input, whose last dimensions have the given sizes."""
     samples = len(grad)
     channels = weight.shape[1] * groups
     columns = Columns(windows, sizes, grad.shape[2:])
@@ -171,7 +173,7 @@ def input_gradient(grad: Any, weight: Any, windows: Windows, groups: int, sizes:
 
 
 def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any:
-    """The transpose of `convolve` in its weights."""
+    """The adjoint of `convolve` in its weights."""
     samples, channels = input.shape[:2]
     outputs, counts = grad.shape[1], grad.shape[2:]
     shape = (outputs, channels // groups, *windows.kernel)
@@ -189,6 +191,6 @@ def weight_gradient(input: Any, grad: Any, windows: Windows, groups: int) -> Any
 
 
 _SMALL = 1 << 12
-"""Elements below which sums over all windows are added in float64, since that costs next to nothing
-and a short sum is else what BLAS is less exact in than PyTorch.
+"""Elements below which sums over all windows are computed in float64: that costs little, and in
+short sums BLAS is less exact than PyTorch.
 """

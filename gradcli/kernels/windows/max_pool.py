@@ -1,4 +1,4 @@
-"""The largest element of every window of an array: what the max pools compute."""
+"""Max pooling: the largest element of every window of an array."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.kernels.windows.windows import Sizes, Windows
 
 
 def _flat(places: list[Any], sizes: Sizes) -> Any:
-    """Places along each dimension as one place in row order, of all their combinations."""
+    """Positions along each dimension as flat positions in row order, for all their combinations."""
     ndim = len(sizes)
     total: Any = np.zeros((1,) * ndim, np.int64)
     for dim, along in enumerate(places):
@@ -25,8 +25,8 @@ def _flat(places: list[Any], sizes: Sizes) -> Any:
 
 
 def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[Any, Any]:
-    """The largest of every window, and its place in row order. Of ties it is the first; a nan is
-    larger than anything.
+    """The largest element of every window, and its flat position in row order. Of equal elements it
+    is the first; a nan is larger than anything.
     """
     kernel, ndim = windows.kernel, len(windows.kernel)
     sizes = self.shape[-ndim:]
@@ -35,9 +35,9 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
     largest = windows.pad(self, counts, lowest)
     with_nan = self.dtype.kind not in "iu" and (
         type(self) is not np.ndarray or bool(np.isnan(np.max(self, initial=-np.inf)))
-    )  # a GPU is not waited for
-    # The number of the largest element in its window. The dimensions are gone through one by one,
-    # the last one first, so that numbers grow as the elements of a window follow one another.
+    )  # does not wait for a GPU
+    # The number of the largest element in its window. The dimensions are reduced one by one,
+    # the last one first, so that the numbers follow the order of the elements in a window.
     chosen = None
     count = np.uint8 if prod(kernel) < 256 else np.int32
     for dim in reversed(range(ndim)):
@@ -58,7 +58,7 @@ def largest_of_windows(self: Any, windows: Windows, ceil_mode: bool) -> tuple[An
 
 
 def _moved(places: slice, by: int, behind: int) -> tuple[Any, ...]:
-    """An index for some places moved on along a dimension that has so many behind it."""
+    """An index for positions shifted along a dimension that is followed by `behind` others."""
     moved = slice(places.start + by, places.stop + by, places.step)
     return (..., moved, *[slice(None)] * behind)
 
@@ -67,7 +67,7 @@ def _largest_along(
     elements: list[tuple[Any, ...]], values: Any, numbers: Any, step: Any, with_nan: bool
 ) -> tuple[Any, Any]:
     """The largest of the elements along one dimension of each window, and their numbers, which are
-    `step` more from element to element. Without numbers all are 0 so far.
+    `step` more from element to element. Without numbers all are 0.
     """
     largest = values[elements[0]].copy()
     if numbers is None:
@@ -92,7 +92,7 @@ def _largest_along(
 def _indices(
     chosen: Any, windows: Windows, places: list[Sizes], sizes: Sizes, counts: Sizes
 ) -> Any:
-    """The places in row order of the elements that were chosen by their numbers in the windows.
+    """The flat positions in row order of the elements with the given numbers in their windows.
 
     Number 0 is the first element inside the tensor where the window begins before it.
     """

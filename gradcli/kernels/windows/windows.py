@@ -1,4 +1,4 @@
-"""Windows that slide over the last dimensions of an array: what convolutions and pools read."""
+"""Sliding windows over the last dimensions of an array, which convolutions and pools read."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ Sizes = tuple[int, ...]
 
 
 class Windows:
-    """How windows lie over the last dimensions of an array, one entry of each per dimension.
+    """The geometry of windows over the last dimensions of an array, one entry of each per
+    dimension.
 
     Attributes:
         kernel: the size of a window.
         stride: how far apart windows are.
-        padding: how many elements stand before the first one, and after the last.
+        padding: how many elements are added before the first one, and after the last.
         dilation: how far apart the elements of a window are.
     """
 
@@ -46,8 +47,8 @@ class Windows:
         return tuple(counts)
 
     def pad(self, array: Any, counts: Sizes, value: Any = 0) -> Any:
-        """The array with a number around it, as far as the windows reach; itself where they do not
-        reach over its edge.
+        """The array padded with a number as far as the windows reach; itself where they do not
+        reach beyond its edge.
         """
         sizes = array.shape[-len(self.kernel) :]
         reach = self.reach(sizes, counts)
@@ -67,14 +68,16 @@ class Windows:
         )
 
     def inner(self, sizes: Sizes) -> tuple[Any, ...]:
-        """Where the array lies in the padded one."""
+        """The index of the array in the padded one."""
         return (
             ...,
             *(slice(p, p + size) for p, size in zip(self.padding, sizes, strict=True)),
         )
 
     def elements(self, counts: Sizes) -> Iterator[tuple[Sizes, tuple[Any, ...]]]:
-        """For each place in a window, the place and where all windows have it in a padded array."""
+        """For each position in a window, the position and the index of that element of all windows
+        in a padded array.
+        """
         for place in product(*map(range, self.kernel)):
             yield (
                 place,
@@ -115,7 +118,9 @@ class Windows:
         return shown.reshape(*padded.shape[:outer], prod(self.kernel), prod(counts))
 
     def folded(self, columns: Any, sizes: Sizes, counts: Sizes) -> Any:
-        """The reverse of `columns`: every element of the windows added where it was read."""
+        """The adjoint of `columns`: every element of the windows added to the element that it was
+        read from.
+        """
         leading = columns.shape[:-2]
         columns = columns.reshape(*leading, *self.kernel, *counts)
         xp = module_of(columns)
