@@ -1,8 +1,8 @@
-"""The one error tree, and the places that errors point at.
+"""The one error tree, and the spans of source text that errors point at.
 
-Everything that can go wrong is a `GradcliError`: a code from `CODES`, a message, a place and, where
-there is one, the mend. `gradcli/cli` alone turns it into text and an exit code; `except
-RuntimeError` in a program matches it by the Python class that PyTorch raises for the same mistake.
+Everything that can go wrong is a `GradcliError`: a code from `CODES`, a message, a span and, where
+there is one, a fix. `gradcli/cli` alone turns it into text and an exit code; `except RuntimeError`
+in a program matches it by the Python class that PyTorch raises for the same mistake.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Source:
 
 
 class Span:
-    """A stretch of a source, `start` to `end` (exclusive), in characters."""
+    """A range of a source, `start` to `end` (exclusive), in characters."""
 
     __slots__ = ("end", "source", "start")
 
@@ -71,12 +71,12 @@ class Span:
 
     @property
     def text(self) -> str:
-        """The source text of the stretch."""
+        """The source text of the range."""
         return self.source.text[self.start : self.end]
 
 
 class Label:
-    """A second place that a diagnostic shows, with its own words."""
+    """A second span that a diagnostic shows, with its own text."""
 
     __slots__ = ("span", "text")
 
@@ -86,7 +86,7 @@ class Label:
 
 
 class Warned:
-    """A warning: what is likely a slip, where, and the mend."""
+    """A warning: what is likely a mistake, its span, and a fix."""
 
     __slots__ = ("code", "help", "labels", "message", "span")
 
@@ -109,8 +109,8 @@ class GradcliError(Exception):
     """Any failure that gradcli reports, as data.
 
     `raises` names the Python class that the same program meets in PyTorch; it defaults to the
-    code's own. `span` is filled in by whoever knows the place first. `stack` holds the calls that
-    led there, outermost first, as `(function name, place of the call)`.
+    code's own. `span` is filled in by the first caller that knows it. `stack` holds the calls that
+    led there, outermost first, as `(function name, span of the call)`.
     """
 
     def __init__(
@@ -147,7 +147,7 @@ class GradcliError(Exception):
 
 
 def internal_error(failure: Exception, span: Span | None = None) -> GradcliError:
-    """The error of a failure of ours, E901, which is its cause."""
+    """E901, the error of a failure in gradcli itself, which is its cause."""
     error = GradcliError(
         "E901",
         f"{type(failure).__name__}: {failure}",

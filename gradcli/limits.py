@@ -2,10 +2,10 @@
 
 The defaults stop a runaway within a few seconds and leave ordinary work alone:
 
-- a tensor, list or string of more than 100 million elements is nearly always a slip (`10**9` for
+- a tensor, list or string of more than 100 million elements is nearly always a mistake (`10**9` for
   `10**6`); a file of a gigabyte holds more than that of 8-byte numbers;
-- a loop without tensors makes 10 million rounds in one to seven seconds; a training loop takes a
-  quarter of an hour for them, since a round with a backward pass takes 100 microseconds;
+- a loop without tensors runs 10 million iterations in one to seven seconds; a training loop takes a
+  quarter of an hour for them, since an iteration with a backward pass takes 100 microseconds;
 - memory is capped at half of what the machine has and at 4 GB, so that a growing graph or list
   ends before the machine swaps;
 - time is not limited: only the person who waits knows how long is too long.
@@ -25,12 +25,13 @@ class Limits:
 
     Attributes:
         elements: of one tensor, list, tuple, set or dict; characters of one string.
-        steps: loop rounds and calls; of one program, in the REPL of one entry.
+        steps: loop iterations and calls; of one program, in the REPL of one entry.
         memory: bytes that the process may take for data; None for no ceiling. The command line
             sets it up, a session inside another program leaves that program's memory alone.
         timeout: seconds that a program may run, in the REPL one entry; None for no end.
         files: whether files may be read and written.
-        reserve: memory that is given back when there is none left, so that the error can be told.
+        reserve: memory that is given back when there is none left, so that the error can be
+            reported.
     """
 
     __slots__ = ("elements", "files", "memory", "reserve", "steps", "timeout")
@@ -64,7 +65,7 @@ class Limits:
         """The error of a value with too many elements.
 
         Args:
-            count: how many; None where nobody knows.
+            count: how many; None where that is unknown.
             what: what they are.
             raises: the class to raise: RuntimeError for a tensor, as PyTorch's allocator does.
         """
@@ -140,7 +141,7 @@ class Steps:
     """What a session counts as it runs.
 
     Attributes:
-        left: the loop rounds and calls that it may still make.
+        left: the loop iterations and calls that are left to it.
         nested: the calls that reached the program's code through the host and are not over.
     """
 
@@ -161,7 +162,7 @@ def in_bytes(count: float) -> str:
 
 
 def _number(count: float) -> str:
-    """A count that may be beyond all reading."""
+    """A count as text, also one too large to be read."""
     return f"{count:,.0f}" if count < 10**18 else f"about {float(count):.0e}"
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 LAZY_FROM = 1 << 19
-"""Elements from which on a pass over memory costs more than a plan for it."""
+"""Elements from which on a pass over memory costs more than planning one."""
 
 
 class PrintOptions:
@@ -45,27 +45,27 @@ class State:
         sequence_nr: the number of the node made last; a node's own number orders the backward pass.
         object_ids: how many objects have been given a printed number (`<MulBackward0 object at
             0x3>`).
-        place: the source text of the operation at hand, or None outside a program.
-        stack: the language functions being called, outermost first: `(name, place of the call)`.
-        backward_pass: the run of the engine at hand, None outside of one.
-        batch: what knows which tensors belong to the example of a running `vmap`, None outside.
+        place: the span of the current operation, None outside a program.
+        stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        backward_pass: the running backward pass, None outside of one.
+        batch: knows which tensors belong to the example of a running `vmap`; None outside.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         lazy_from: pointwise ops on arrays of so many elements are lazy.
         lazy_sums: the sums that are not computed yet.
         print_options: how tensors are written.
-        printed: objects that have no place for their printed number, with it, by `id`.
-        recorder: receives every operation and every backward step, or None when nobody asked.
+        printed: objects without an attribute for their printed number, with it, by `id`.
+        recorder: receives every operation and every backward step; None while nothing records.
         duals: the levels of forward mode, None while no program asked for one.
         emit: receives what a program shows (text, traces) as it runs.
         generators: random generators by device, made when first used.
-        pending_readers: the lazy arrays that a write barrier has to serve, as they read memory, by
-            the `id` of its array; None before the first.
+        pending_readers: the pending readers of the write barrier: lazy arrays over memory that
+            plans read, by the `id` of its array; None before the first.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
         transforms: how many transforms of `torch.func` are running their function.
         unfinished: the temporary files that are being written, by whatever session of the process.
-        warned: the warnings that were emitted, by code and place.
+        warned: the warnings that were emitted, by code and span.
     """
 
     __slots__ = (
@@ -132,7 +132,7 @@ class State:
         span: Span | None = None,
         labels: tuple[Label, ...] = (),
     ) -> None:
-        """Emit a warning about the operation at hand, or about `span`: once for each place."""
+        """Emit a warning about the current operation, or about `span`: once for each span."""
         place = span or self.place
         where = message if place is None else (place.source, place.start, place.end)
         if (code, where) not in self.warned:
@@ -163,8 +163,8 @@ def charge(parts: int) -> None:
 
 
 def computed(function: Any, *operands: Any) -> Any:
-    """The array that a function beside the ops gives for arrays and settings, and tell the recorder
-    of it. A function that draws random numbers takes them from the session's generator.
+    """The array that a function other than an op returns for arrays and settings; reported to the
+    recorder. A function that draws random numbers takes them from the session's generator.
     """
     result = function(*operands)
     recorder = active.state.recorder
@@ -174,8 +174,8 @@ def computed(function: Any, *operands: Any) -> Any:
 
 
 def look(check: Any, *operands: Any) -> None:
-    """Tell the recorder that something beside an op depended on values: a check that raised
-    nothing, or, where that is None, the number that was taken out of an array.
+    """Report a read of values outside the ops to the recorder: a check that passed, or, where that
+    is None, the number that was taken out of an array.
     """
     recorder = active.state.recorder
     if recorder is not None:

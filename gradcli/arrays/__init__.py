@@ -1,1 +1,1 @@
-"""Arrays: which module they belong to, dtypes and promotion, storage, and the text of a tensor."""
+"""Arrays: dtypes and promotion, storage, strides and views, devices, and the text of a tensor."""

@@ -1,4 +1,4 @@
-"""Where the memory of large arrays comes from."""
+"""The C library's allocator: how it serves large arrays."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ _LARGEST_KEPT = (1 << 25) - (1 << 13)
 
 @cache
 def keep_freed_memory() -> None:
-    """Let the C library keep the memory of a large array that is freed for the next one; asked for
-    once in a process.
+    """Let the C library keep the memory of a freed large array for the next one; set once in a
+    process.
 
-    glibc gives a large block back to the system when it is freed, and the next array pays for fresh
-    pages, which costs more than most ops on it. Freeing one block, never touched, of the largest
-    size that it adapts to teaches it to keep all smaller ones. Other C libraries are not moved.
+    glibc returns a large block to the system when it is freed, and the next array needs fresh
+    pages, which cost more than most ops on it. When an untouched block of the largest size that
+    glibc adapts to is freed, glibc keeps all smaller ones from then on. Other C libraries are not
+    affected.
     """
     try:
         np.empty(_LARGEST_KEPT, np.uint8)

@@ -1,8 +1,8 @@
-"""Where arrays are: in the host's memory, NumPy's, or in a GPU's, CuPy's.
+"""Backends: NumPy for arrays in the host's memory, CuPy for arrays in a GPU's.
 
 Code that works on either writes `xp = module_of(array)` and makes arrays with `xp`. CuPy is
-imported by the first array on a GPU and never before. A process computes on one GPU: the one that
-it names first.
+imported by the first array on a GPU and never before. A process computes on one GPU: the first that
+it names.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def gpu_in_use() -> bool:
 
 
 def module_of(*operands: Any) -> Any:
-    """What makes arrays beside others: `numpy`, or `gradcli.arrays.gpu.creation` where one of the
-    operands is on a GPU. Numbers have no place.
+    """The module that makes arrays on the operands' device: `numpy`, or
+    `gradcli.arrays.gpu.creation` where one of them is on a GPU. Numbers have no device.
     """
     if _gpus and any(type(getattr(each, "device", "cpu")) is not str for each in operands):
         from gradcli.arrays.gpu import creation  # lazy: start-up: only arrays on a GPU
@@ -103,8 +103,8 @@ def on_default_device(array: Any) -> Any:
 
 
 def to_host(array: Any) -> Any:
-    """An array as one of NumPy's, a scalar for no dimensions: itself, or a copy of one on a GPU,
-    which is waited for.
+    """An array as an ndarray, or a NumPy scalar for no dimensions: itself, or a copy of one on a
+    GPU, which waits for the GPU.
     """
     return array if device_of(array) is _CPU else array.get()[()]
 
@@ -125,7 +125,7 @@ def on_the_host(function: Function) -> Function:
 
 
 def address_of(array: Any) -> int:
-    """Where an array's first element lies in memory."""
+    """The address of an array's first element."""
     if device_of(array) is _CPU:
         return int(array.__array_interface__["data"][0])
     return int(array.address)

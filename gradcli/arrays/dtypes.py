@@ -46,7 +46,7 @@ class DType:
             self.numpy_dtype = np.dtype(name)
 
     def __getattr__(self, name: str) -> Any:
-        # Reached only where a slot is empty, so the dtypes of every day pay nothing for bfloat16.
+        # Reached only where a slot is empty, so bfloat16 costs the other dtypes nothing.
         if name != "numpy_dtype":
             raise AttributeError(name)
         import ml_dtypes
@@ -133,7 +133,7 @@ def of_array(array: Any) -> DType:
     try:
         return _BY_NUMPY[array.dtype]
     except KeyError:
-        # The array may be the first to bring bfloat16 with it.
+        # The array may be the first of bfloat16.
         if array.dtype.name == "bfloat16" and array.dtype == bfloat16.numpy_dtype:
             return bfloat16
     raise GradcliError("E203", f"arrays of dtype {array.dtype} are outside the language")
@@ -246,7 +246,7 @@ def cast(value: Any, dtype: DType) -> Any:
     if source.kind == "c" and dtype.category in ("int", "float"):
         value = value.real
     if value.dtype is float64.numpy_dtype:
-        # PyTorch takes these in two steps, which shows: float16 is rounded twice, uint8 wraps.
+        # PyTorch converts these in two steps: float16 is rounded twice, uint8 wraps around.
         if dtype is float16:
             value = value.astype(np.float32)
         elif dtype is uint8:

@@ -1,8 +1,8 @@
-"""Memory that shows other memory through a function: conjugated, or negated.
+"""Lazy conjugation: views that conjugate or negate, as copies that follow each write.
 
-NumPy has no views that conjugate late, so a conjugate has memory of its own, a mirror, which lies
-as the first does. A write to either is repeated in the other, and both have one storage: a program
-sees one memory.
+NumPy has no lazily conjugated views. So a conjugate view has memory of its own, with the layout of
+the original. A write to either is repeated in the other, and both have one storage: to a program
+they are one memory.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.views import window
 
 Reflection = tuple[bool, bool]
-"""How memory is shown: whether conjugated, and whether negated."""
+"""Whether memory is conjugated, and whether it is negated."""
 
 PLAIN: Reflection = (False, False)
 
 
 def reflected(values: Any, reflection: Reflection) -> Any:
-    """Values, or the tensor that holds them, conjugated and negated as a reflection says."""
+    """Values, or a tensor, conjugated and negated as a reflection says."""
     conjugated, negated = reflection
     if conjugated:
         values = np.conj(values)
@@ -30,11 +30,11 @@ def reflected(values: Any, reflection: Reflection) -> Any:
 
 
 class LazyConjugation:
-    """All memory that shows the memory of one storage.
+    """The memory of one storage in each of its reflections.
 
     Attributes:
-        memory: for each reflection the memory that has it, a flat array; the dtype is the one that
-            conjugates, or negates, element by element.
+        memory: for each reflection its memory, a flat array of the dtype whose elements are
+            conjugated or negated.
     """
 
     __slots__ = ("_known", "memory")
@@ -45,11 +45,11 @@ class LazyConjugation:
         self._known: dict[Reflection, Any] = {PLAIN: whole.copy()}
 
     def reflection(self, array: Any) -> Reflection:
-        """How an array of the storage shows its memory."""
+        """The reflection of an array of the storage."""
         return self._found(array) or PLAIN
 
     def _found(self, array: Any) -> Reflection | None:
-        """The reflection of the memory that an array shows, None for memory of somebody else."""
+        """The reflection of the memory that an array shows, None for memory of another storage."""
         address = address_of(array)
         for reflection, memory in self.memory.items():
             start = address_of(memory)
@@ -58,10 +58,10 @@ class LazyConjugation:
         return None
 
     def shown(self, array: Any, reflection: Reflection) -> Any:
-        """The array at the same place of the memory that has a reflection, made if there is none.
+        """The same elements in the memory of a reflection, which is made if there is none.
 
-        Conjugated memory is made for a complex array. The array of a tensor that was given other
-        data is followed by nobody: it is copied.
+        Conjugated memory is made for a complex array. The array of a tensor whose data was replaced
+        belongs to no reflection: it is copied.
         """
         found = self._found(array)
         if found is None:
@@ -81,7 +81,7 @@ class LazyConjugation:
         return window(memory, array.shape, steps, offset // array.itemsize)
 
     def repeat_write(self) -> None:
-        """Repeat a write to one of the memories in the others."""
+        """Repeat a write to the memory of one reflection in that of the others."""
         for reflection, memory in self.memory.items():
             if not _same(memory, self._known[reflection]):
                 break

@@ -1,7 +1,8 @@
-"""Channels last: images whose channels lie next to each other in memory, and what is made of them.
+"""Channels last: the memory format of images whose channels are contiguous, and how results keep
+it.
 
-PyTorch tells this memory format from the strides alone. Its kernels for images then lay their
-results out alike, so that a network keeps the format of what it is given.
+PyTorch recognises this memory format by the strides alone. Its kernels for images then lay out
+their results the same way, so that a network keeps the format of its input.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gradcli.arrays.views import strides_of
 
 def channels_are_last(array: Any) -> bool:
     """Whether a batch of lines, images or volumes, (samples, channels, sizes…), has its channels
-    innermost; where sizes of 1 leave that open it has not.
+    innermost; False where sizes of 1 leave that open.
     """
     if array.ndim < 3 or not array.size:
         return False
@@ -27,7 +28,9 @@ def channels_are_last(array: Any) -> bool:
 
 
 def in_format_of(made: Any, *arrays: Any) -> Any:
-    """What was made of batches, with channels last if those of one of them are, else by rows."""
+    """A result computed from batches: with channels last if one of them has them last, else in row
+    order.
+    """
     if made.ndim < 3 or not made.size or not any(map(channels_are_last, arrays)):
         return in_row_order(made)
     strides, step = [1] * made.ndim, 1
@@ -38,5 +41,5 @@ def in_format_of(made: Any, *arrays: Any) -> Any:
 
 
 def in_format_of_images(made: Any, self: Any, ndim: int) -> Any:
-    """The same of what a pool over `ndim` dimensions made, of a batch of images only."""
+    """The same for the result of a pool over `ndim` dimensions; only for a batch of images."""
     return in_format_of(made, self) if ndim == 2 and self.ndim == 4 else in_row_order(made)

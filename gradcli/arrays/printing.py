@@ -1,8 +1,8 @@
 """The text of a tensor, character for character as PyTorch prints it.
 
-Elements get one width and one notation for all, chosen from the elements that are shown; a tensor
-above the threshold is cut to its corners first, so the text of a large one costs no more than that
-of a small one.
+All elements have one width and one notation, chosen from the elements that are shown; a tensor
+above the threshold is reduced to its corners first, so the text of a large one costs no more than
+that of a small one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def format_elements(array: Any) -> str:
 
 
 def _own_suffixes(array: Any, options: PrintOptions) -> list[str]:
-    """What an array itself asks to be written behind its elements."""
+    """The suffixes that follow from an array itself: device, size and dtype."""
     found = []
     device = device_of(array)
     if device.type != "cpu":
@@ -94,7 +94,7 @@ def _body(array: Any, options: PrintOptions) -> str:
         array = _corners(array, edge, cut)
         shape = array.shape
     texts, width = _element_texts(to_host(array), options)
-    # From the innermost dimension outwards, each round joins the texts of one dimension.
+    # From the innermost dimension outwards, each iteration joins the texts of one dimension.
     for depth in reversed(range(len(shape))):
         margin = " " * (len(_PREFIX) + depth + 1)
         dots = "..."

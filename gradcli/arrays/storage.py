@@ -1,4 +1,4 @@
-"""Storage: what tensors that alias the same memory share."""
+"""Storage: the state that tensors on the same memory share."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 class Storage:
     """The version that aliases share, counting the writes to their memory.
 
-    A tensor gets one when it is first aliased or written: until then its version is 0 and nobody
-    else sees its memory.
+    A tensor gets one when it is first aliased or written: until then its version is 0 and nothing
+    shares its memory.
 
     Attributes:
         version: how many writes there were.
-        place: the source text of the last one, None outside a program.
-        lazy_conjugation: the memory that shows this one conjugated or negated, None while there is
-            none.
+        place: the span of the last write, None outside a program.
+        lazy_conjugation: the copies of this memory that are conjugated or negated, None while there
+            are none.
     """
 
     __slots__ = ("lazy_conjugation", "place", "version")
@@ -37,7 +37,7 @@ class Storage:
         self.place: Span | None = None
 
     def count_write(self) -> None:
-        """Take note of a write."""
+        """Count a write, and repeat it in conjugated and negated memory."""
         self.version += 1
         self.place = active.state.place
         if self.lazy_conjugation is not None:
@@ -47,8 +47,8 @@ class Storage:
 class InferenceStorage(Storage):
     """The storage of a tensor made under `torch.inference_mode()`, which counts no writes.
 
-    Whoever asks for its version wants to save the tensor for a backward pass, or to follow writes:
-    neither is possible.
+    Its version is read to save the tensor for a backward pass, or to track writes: neither is
+    possible.
     """
 
     __slots__ = ()
@@ -64,7 +64,7 @@ class InferenceStorage(Storage):
         """Writes are not counted."""
 
     def count_write(self) -> None:
-        """Raise E405 outside the mode: PyTorch finds out when it has written already."""
+        """Raise E405 outside the mode, after the write, as PyTorch does."""
         self.check("E405", "be changed in place")
 
     def check(self, code: str, wish: str) -> None:
@@ -78,8 +78,8 @@ class InferenceStorage(Storage):
 
 
 def own(array: Any) -> Any:
-    """An array that nobody else sees: a copy, or the scalar itself, which nobody can write to; a
-    lazy array as a plan of its own.
+    """An array that is not shared: a copy; a scalar itself, as it is immutable; a lazy array as a
+    plan of its own.
     """
     if type(array) in LAZY:
         return array.claimed()

@@ -1,4 +1,4 @@
-"""How copies lie in memory: as what they are copied from does, as far as that has no gaps."""
+"""Strides: the memory layout of copies and results, as PyTorch chooses it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.arrays.views import row_strides, strides_from, strides_of, window
 
 @lru_cache(256)
 def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
-    """Whether several elements of an array or a window may be one in memory."""
+    """Whether several elements of an array or a window may share an address."""
     reach = 0
     for step, count in sorted(zip(strides, shape, strict=True)):
         if count > 1:
@@ -25,8 +25,8 @@ def overlaps_itself(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
 
 
 def in_row_order(array: Any) -> Any:
-    """The array by rows without gaps, as some of PyTorch's kernels make theirs whatever the layout
-    of what they read.
+    """The array in row order without gaps, as some of PyTorch's kernels lay out their results for
+    every layout of their operands.
     """
     if type(array) not in ARRAYS or array.ndim < 2 or array.flags.c_contiguous:
         return array
@@ -35,7 +35,7 @@ def in_row_order(array: Any) -> Any:
 
 def copied_in_order(array: Any) -> Any:
     """A copy without gaps, with the array's own strides or, where those leave gaps, its dimensions
-    in the same order: what PyTorch calls preserving the format.
+    in the same order: PyTorch's `preserve_format`.
     """
     if array.ndim < 2:
         return array.copy()
@@ -49,7 +49,7 @@ def copied_in_order(array: Any) -> Any:
 
 
 def cast_in_order(value: Any, dtype: DType) -> Any:
-    """`dtypes.cast`, with the result in memory as `copied_in_order` would lay it out."""
+    """`dtypes.cast`, with the layout of `copied_in_order`."""
     made = cast(value, dtype)
     if type(value) not in ARRAYS or made is value:
         return made
@@ -68,7 +68,7 @@ def copied_as_it_lies(array: Any) -> Any:
 
 
 def copied_to_leaf(gradient: Any, leaf: Any) -> Any:
-    """A copy of a gradient with the strides of its leaf, or by rows if those leave gaps."""
+    """A copy of a gradient with the strides of its leaf, or in row order if those leave gaps."""
     if leaf.flags.c_contiguous or not without_gaps(leaf.shape, strides_of(leaf)):
         return gradient.copy()
     made = module_of(gradient).empty(gradient.size, gradient.dtype)
@@ -78,8 +78,8 @@ def copied_to_leaf(gradient: Any, leaf: Any) -> Any:
 
 
 def laid_out_like(array: Any, made: Any) -> Any:
-    """What was made of an array, of its shape: copied unless it lies in memory as
-    `copied_in_order` would.
+    """A result computed from an array, of its shape: copied unless it has the layout of
+    `copied_in_order`.
     """
     if array.ndim < 2 or (array.flags.c_contiguous and made.strides == array.strides):
         return made
@@ -95,8 +95,8 @@ def _closed_strides(array: Any) -> list[int]:
 
 
 def laid_out_like_operands(made: Any, *operands: Any) -> Any:
-    """What was made of operands element by element, in memory as PyTorch lays it out: as they lie
-    if they all lie alike without gaps, else in the order that `outermost_first` finds for them.
+    """An element-wise result of operands in PyTorch's layout: the operands' layout if they all have
+    the same one, without gaps, else the order that `outermost_first` finds for them.
     """
     if made.ndim < 2:
         return made
@@ -108,7 +108,7 @@ def laid_out_like_operands(made: Any, *operands: Any) -> Any:
 
 
 Lie = tuple[tuple[int, ...], tuple[int, ...], int, bool]
-"""How an array lies: shape, strides in bytes, bytes of an element, whether by rows."""
+"""The layout of an array: shape, strides in bytes, bytes of an element, whether in row order."""
 
 
 def _lie_of(array: Any) -> Lie:
@@ -137,7 +137,7 @@ def _pointwise_strides(made: Lie, all_arrays: bool, *operands: Lie) -> list[int]
 
 
 def laid_out(made: Any, strides: list[int]) -> Any:
-    """An array in memory by strides, in elements; copied unless it lies so already."""
+    """An array with strides, in elements; copied unless it has them already."""
     shape, found = made.shape, strides_of(made)
     if found == strides:
         return made
@@ -159,7 +159,9 @@ def broadcast_strides(
 
 
 def ordered_strides(shape: tuple[int, ...], operands: Sequence[Sequence[int]]) -> list[int]:
-    """The strides of a new array whose dimensions lie in the order that operands tell."""
+    """The strides of a new array whose dimensions have the order that the operands' strides
+    give.
+    """
     order = outermost_first(shape, *operands)
     if order == list(range(len(shape))):
         return row_strides(shape)
@@ -171,7 +173,7 @@ def ordered_strides(shape: tuple[int, ...], operands: Sequence[Sequence[int]]) -
 
 
 def without_gaps(shape: tuple[int, ...], strides: Sequence[int]) -> bool:
-    """Whether an array fills the memory that it spans, each place once."""
+    """Whether an array fills the memory that it spans, each address once."""
     step = 1
     for stride, size in sorted([pair for pair in zip(strides, shape, strict=True) if pair[1] != 1]):
         if stride != step:
@@ -186,7 +188,7 @@ def inverse_order(order: Sequence[int]) -> list[int]:
 
 
 def outermost_first(shape: tuple[int, ...], *operands: Sequence[int]) -> list[int]:
-    """The dimensions by falling stride, of the first operand that tells two of them apart.
+    """The dimensions by falling stride, in the first operand whose strides differ for two of them.
 
     One of stride 0 is not moved; of two equal strides the larger dimension comes first.
     """

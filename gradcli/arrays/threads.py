@@ -26,8 +26,8 @@ def tile_rows(shape: tuple[int, ...], largest: int = TILE) -> int:
 
 
 def over_tiles(shape: tuple[int, ...], work: Callable[[slice], None], largest: int = TILE) -> None:
-    """Call `work` with one slice of rows of an array after the other, on a thread per core; each
-    has no more than the largest number of elements.
+    """Call `work` with slices of the rows of an array, on a thread per core; each slice has at most
+    the largest number of elements.
     """
     length, rows = shape[0], tile_rows(shape, largest)
     tiles = -(-length // rows)
@@ -42,7 +42,7 @@ def over_tiles(shape: tuple[int, ...], work: Callable[[slice], None], largest: i
 
 
 def in_threads(work: Callable[[], None], tiles: int) -> None:
-    """Run the same function on a thread per core, this one among them, no more than tiles.
+    """Run a function on a thread per core, including this one, but on no more threads than tiles.
 
     Raises what it raised in any of them, once all have ended.
     """
@@ -64,14 +64,14 @@ def in_threads(work: Callable[[], None], tiles: int) -> None:
 
 
 _queues: list[Any] = []
-"""The queue from which the helping threads take tasks, once there is one."""
+"""The queue from which the worker threads take tasks, once there is one."""
 
 _helping: list[Any] = []
 
 
 def _tasks_of(helpers: int) -> Any:
-    """The queue of tasks, with as many threads at it. It and a thread that waits cost half of what
-    an executor and its futures do, which a pass over a few megabytes feels.
+    """The queue of tasks, served by that many threads. A queue costs half of what an executor and
+    its futures do, which matters for a pass over a few megabytes.
     """
     from queue import SimpleQueue
     from threading import Thread

@@ -1,7 +1,7 @@
-"""Cache files of our own: what takes long to work out is kept between runs.
+"""Cache files: results that take long to compute are kept between runs.
 
-A file holds the key that it was made from, so that nothing outdated is ever used. Whatever is wrong
-with it, its content is worked out again.
+A file holds the key that it was made from, so that outdated content is never used. Where anything
+is wrong with it, its content is computed again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def read(path: str, key: tuple[Any, ...]) -> list[Any] | None:
 
 
 def write(path: str, key: tuple[Any, ...], *content: Any) -> None:
-    """Writes a cache file under another name and moves it into place; gives up without a word."""
+    """Writes a cache file under another name and moves it into place; gives up silently."""
     temporary = f"{path}.{os.getpid()}"
     data = packed(key, *content)
     try:

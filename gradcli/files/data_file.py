@@ -1,4 +1,4 @@
-"""A file of data as a person names it, `[FORMAT:]FILE[:KEY]`, and what can be wrong with one."""
+"""A file of data as a person names it, `[FORMAT:]FILE[:KEY]`, and the errors of one."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class DataFile:
 
     Attributes:
         path: the file's path, `-` for standard input.
-        key: which part of it is meant, "" for all.
-        format: its format, "" where the content has to tell.
+        key: the part of it that is meant, "" for all.
+        format: its format, "" where the content determines it.
     """
 
     __slots__ = ("format", "key", "path")
@@ -54,7 +54,7 @@ class DataFile:
         head, colon, rest = text.partition(":")
         prefixed = bool(colon) and head in FORMATS
         if (rest if prefixed else text).partition(":")[0] != STDIN:
-            # Whether a file exists is nobody's business where files are out of bounds.
+            # Where files are out of bounds, even their existence is not revealed.
             active.state.limits.check_file(text)
         if prefixed and not os.path.exists(text):
             format, text = head, rest
@@ -99,18 +99,18 @@ class DataFile:
         return b"".join(blocks)
 
     def damaged(self, place: str, message: str, help: str | None = None) -> GradcliError:
-        """The error of a content that is not what it should be.
+        """The error of a damaged content.
 
         Args:
-            place: where, as `line 3` or `byte 10`; "" for the whole file.
+            place: the position, as `line 3` or `byte 10`; "" for the whole file.
             message: what is wrong there.
-            help: the mend.
+            help: the fix.
         """
         where = f"{self.name}: {place}: " if place else f"{self.name}: "
         return GradcliError("E504", where + message, help=help)
 
     def unfit(self, place: str, message: str, help: str | None = None) -> GradcliError:
-        """The error of a sound content that is no numbers in an array of PyTorch's."""
+        """The error of an undamaged content that no array of PyTorch's can hold."""
         where = f"{self.name}: {place}: " if place else f"{self.name}: "
         return GradcliError("E505", where + message, help=help)
 

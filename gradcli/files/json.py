@@ -86,7 +86,7 @@ def _place(text: str, at: int) -> str:
 
 
 def _check_depth(file: DataFile, text: str) -> None:
-    """Raise E504 where a text nests more deeply than a reader that calls itself could bear."""
+    """Raise E504 where a text nests too deeply for a recursive reader."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     bare = _STRING.sub(lambda string: " " * len(string[0]), text)
@@ -102,8 +102,8 @@ def _check_depth(file: DataFile, text: str) -> None:
 
 
 def _slip(text: str) -> tuple[int, str, str | None]:
-    """The place of the first name that stands twice in its object or word that is no JSON, what is
-    wrong with it, and the mend.
+    """The offset of the first name that appears twice in its object or word that is no JSON, what
+    is wrong with it, and the fix.
     """
     names: list[set[str]] = []
     before = ""
@@ -191,8 +191,8 @@ def _only_numbers(value: list[Any]) -> bool:
 
 
 def _ragged(text: str) -> tuple[int, str] | None:
-    """The place of the first element that does not have the shape of those before it in its list,
-    and what is wrong with it.
+    """The offset of the first element whose shape differs from those before it in its list, and
+    what is wrong with it.
     """
     # Each open list: where it began and the shape of its elements so far; None for an object.
     opened: list[tuple[int, list[tuple[int, ...]] | None]] = []

@@ -1,6 +1,6 @@
 """NumPy's own formats: npy holds one array, npz is a zip archive of them.
 
-An array of objects is a pickle, which would run code of the file's choosing: it is refused.
+An array of objects is a pickle, which can run any code: it is rejected.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def decode(file: DataFile, data: bytes, member: str = "") -> Any:
     active.state.limits.check_elements(count)
     flat = np.frombuffer(data, dtype, count, start)
     array = np.reshape(flat, shape, order="F" if fortran_order else "C")
-    # The catalogue compares dtypes by identity, and a program may write to the array.
+    # The ops compare dtypes by identity, and a program may write to the array.
     return np.array(array, DTYPES[native.name].numpy_dtype, order="C")
 
 

@@ -1,5 +1,5 @@
-"""The text of CUDA kernels: what each of NumPy's ufuncs is in an expression, and how a plan's
-operations become the statements of one kernel.
+"""CUDA source: NumPy's ufuncs as expressions, and a plan's operations as the statements of one
+kernel.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ C_TYPES: dict[Any, str] = {
     np.dtype(np.float32): "float",
     np.dtype(np.float64): "double",
 }
-"""The element types that kernels are written for."""
+"""The element types that kernels support."""
 
 EXPRESSIONS: dict[Any, str] = {
     np.add: "{0} + {1}",
@@ -82,8 +82,7 @@ EXPRESSIONS: dict[Any, str] = {
     copy_tile: "{0}",
     choose_tile: "{0} ? {1} : {2}",
 }
-"""What a kernel of a plan is in CUDA's C++, whose functions take the precision of their operands.
-"""
+"""The kernels of plans in CUDA's C++, whose functions have the precision of their operands."""
 
 _OF_BOOLS = {
     np.bitwise_and: "{0} && {1}",
@@ -95,7 +94,7 @@ _OF_BOOLS = {
 
 
 class Unwritten(Exception):
-    """A plan has an operation or a dtype that kernels are not written for."""
+    """A plan has an operation or a dtype that kernels do not support."""
 
 
 def operand_types(kernel: Any, kinds: Sequence[Any], result: Any) -> list[Any]:
@@ -145,15 +144,15 @@ BLOCK_SIZE = 256
 
 
 def begin_sums(count: int) -> str:
-    """What stands before a kernel's loop where it sums up values."""
+    """The statements before the loop of a kernel that sums values."""
     return "\n".join(
         f"__shared__ double shared{i}[{BLOCK_SIZE}]; double sum{i} = 0;" for i in range(count)
     )
 
 
 def end_sums(count: int) -> str:
-    """What stands behind the loop: the threads of a block add up what they have, two by two, in an
-    order that does not depend on which runs first.
+    """The statements after the loop: the threads of a block add their sums pairwise, in an order
+    that does not depend on which thread runs first.
     """
     text = [f"shared{i}[threadIdx.x] = sum{i};" for i in range(count)]
     halves = " ".join(

@@ -1,4 +1,4 @@
-"""Computing lazy arrays: which of them share a pass over memory, and in which order."""
+"""The executor of lazy arrays: which of them share a pass over memory, and in which order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gradcli.state import active
 
 
 def evaluate(wanted: Sequence[Any]) -> None:
-    """Compute the lazy ones of some arrays, those of one domain in one pass.
+    """Compute the lazy arrays among some arrays, those of one domain in one pass.
 
     Sums that are lazy over the same values are computed with them.
 
@@ -39,8 +39,8 @@ def evaluate(wanted: Sequence[Any]) -> None:
 
 
 def assign(array: Any, values: Any) -> None:
-    """Write values, which may be lazy, to an array's memory: a plan straight to it, where it
-    reads nothing that it has written. Other plans that read what the memory held keep that.
+    """Write values, which may be lazy, to an array's memory. A plan writes there directly where it
+    reads no element that it has written. Other plans that read the memory keep its old values.
 
     Raises ValueError for a shape that does not broadcast to the array's, MemoryError where there is
     no room for what is computed.
@@ -51,7 +51,7 @@ def assign(array: Any, values: Any) -> None:
         write_barrier(array)
         array[...] = values
         return
-    values.operands = ()  # so that only what others read is kept for them
+    values.operands = ()  # so that the write barrier keeps only what others read
     write_barrier(array)
     plan.memory[id(values)] = array
     plan.run()
@@ -59,8 +59,8 @@ def assign(array: Any, values: Any) -> None:
 
 
 def _plan_over(array: Any, values: Any) -> FusedPlan | None:
-    """The pass that computes a lazy array straight to an ndarray of its shape and dtype; None
-    where it could read what it has written.
+    """The plan that computes a lazy array directly into an ndarray of its shape and dtype; None
+    where it could read an element that it has written.
     """
     if values.value is not None or type(array) is not np.ndarray or not array.flags.c_contiguous:
         return None
@@ -81,7 +81,7 @@ def _plan_over(array: Any, values: Any) -> FusedPlan | None:
 
 
 def _plan_for(array: Any) -> type[FusedPlan]:
-    """The class of plans that computes where an array is."""
+    """The class of plans for an array's device."""
     if device_of(array).type == "cpu":
         return FusedPlan
     from gradcli.arrays.fusion.gpu_plan import GPUPlan  # lazy: start-up: only arrays on a GPU
@@ -90,7 +90,7 @@ def _plan_for(array: Any) -> type[FusedPlan]:
 
 
 def _sums_alongside(order: Sequence[Any], domain: tuple[int, ...]) -> list[Any]:
-    """The lazy sums that share work with a pass and need nothing from outside it."""
+    """The lazy sums that share operations with a pass and need nothing from outside it."""
     members = set(map(id, order))
     found = []
     for each in active.state.lazy_sums:

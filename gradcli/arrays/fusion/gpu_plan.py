@@ -1,4 +1,4 @@
-"""Plans of lazy arrays on a GPU: one generated kernel for all operations of a plan.
+"""Fused plans on a GPU: one generated kernel for all operations of a plan.
 
 The kernel reads every input once, keeps the values in between in registers and writes the outputs;
 sums over everything come out of the same pass, sums over some axes out of a reduction that
@@ -57,10 +57,10 @@ class GPUPlan(FusedPlan):
         return reference
 
     def _flatten(self) -> None:
-        """CuPy finds the dimensions that can be taken together."""
+        """CuPy joins dimensions itself."""
 
     def _assign_registers(self) -> None:
-        """The compiler does."""
+        """The compiler assigns registers."""
 
     def run(self) -> None:
         """Compute the outputs and give them their values."""
@@ -71,7 +71,7 @@ class GPUPlan(FusedPlan):
         else:
             self._run_fused(source)
         for each in self.outputs:
-            each.operands = ()  # lets go of the memory that it was computed from
+            each.operands = ()  # frees the memory that it was computed from
 
     def _numbered(self) -> dict[int, Any]:
         """The outputs that are no sums, by the number of their value; each number once."""
@@ -141,10 +141,10 @@ class _Source:
     Attributes:
         numbers: the numbers that the kernels are called with, behind the inputs.
         written: number and dtype of each value that is an output.
-        whole: which of the plan's sums run over all axes.
-        along_axes: which run over some.
+        whole: the positions of the plan's sums over all axes.
+        along_axes: the positions of the sums over some axes.
 
-    Raises Unwritten, when it is made, where a plan has what kernels are not written for.
+    Raises Unwritten, when it is made, for operations and dtypes without a kernel.
     """
 
     def __init__(self, plan: GPUPlan) -> None:

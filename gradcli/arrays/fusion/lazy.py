@@ -1,10 +1,10 @@
-"""LazyArray arrays: large pointwise results that are computed together, in one pass over memory.
+"""Lazy arrays: large pointwise results that are computed together, in one pass over memory.
 
-A pointwise op on a large array does not run at once: its result is a `LazyArray`, which knows its
-shape and dtype and from what it is to be computed. Rules read lazy arrays like any other, so a
-backward pass extends the same plan; `gradcli.arrays.fusion.executor` runs it over blocks that fit
-the cache, on a thread per core. Values are those of the unfused ops, bit for bit; sums differ in
-the order of their additions.
+A pointwise op on a large array does not run at once: its result is a `LazyArray`, which has a
+shape, a dtype, a kernel and its operands. Rules read lazy arrays like any other, so a backward pass
+extends the same plan; `gradcli.arrays.fusion.executor` runs it over tiles that fit the cache, on a
+thread per core. Values are those of the unfused ops, bit for bit; sums differ in the order of their
+additions.
 
 A LazyArray stands in for an ndarray wherever one is read: NumPy's functions, indexing, attributes
 and assignment compute it first. A write to memory that a plan still reads is announced by
@@ -26,7 +26,7 @@ from gradcli.arrays.fusion.write_barrier import held, hold
 from gradcli.state import active
 
 LONGEST_CHAIN = 60
-"""Ops one behind the other in one plan; the next one computes what is there first."""
+"""The longest chain of ops in one plan; the next op computes it first."""
 
 LONG = 4096
 """From here on, adding float32 rows one after another visibly loses digits."""
@@ -37,10 +37,10 @@ def _not_installed(arrays: Sequence[Any]) -> None:
 
 
 evaluate: Callable[[Sequence[Any]], None] = _not_installed
-"""Computes the lazy ones of some arrays; installed by `gradcli.arrays.fusion.executor`."""
+"""Computes the lazy arrays among some arrays; installed by `gradcli.arrays.fusion.executor`."""
 
 Kernel = Callable[..., Any]
-"""A ufunc, or a function with the parameters `(*operands, out)`, that fills a block."""
+"""A ufunc, or a function with the parameters `(*operands, out)`, that fills a tile."""
 
 
 class LazyArray(NDArrayOperatorsMixin):
@@ -50,8 +50,8 @@ class LazyArray(NDArrayOperatorsMixin):
         shape: its sizes.
         dtype: its NumPy dtype.
         value: the ndarray once it is computed.
-        length: how many ops stand one behind the other up to this one.
-        unshared: whether nobody has taken its values for their own yet.
+        length: the length of the chain of ops up to this one.
+        unshared: whether no owner has taken its values yet.
     """
 
     __slots__ = ("__weakref__", "dtype", "length", "shape", "unshared", "value")
@@ -96,7 +96,7 @@ class LazyArray(NDArrayOperatorsMixin):
         """
         if self.value is None:
             evaluate([self])
-        # Whoever gets this memory may write to it, and plans may read this array still.
+        # The caller may write to this memory while plans still read this array.
         hold(self)
         return self.value
 
@@ -114,7 +114,7 @@ class LazyArray(NDArrayOperatorsMixin):
         return pointwise(copy_tile, (self,), self.shape, self.dtype)
 
     def claimed(self) -> Any:
-        """Values that whoever asks may keep as their own: these, when they are first asked for."""
+        """Values that the caller may own: this array at the first call, then copies."""
         if self.unshared:
             self.unshared = False
             return self
@@ -152,11 +152,11 @@ class LazyArray(NDArrayOperatorsMixin):
 
     __hash__ = object.__hash__
 
-    # --- whatever else is asked of an array needs its values ------------------------------------
+    # --- all other uses of an array need its values ----------------------------------------------
 
     @property  # type: ignore[misc]  # object's can be set
     def __class__(self) -> Any:
-        # What asks for an ndarray is content with this one.
+        # `isinstance` checks for ndarray accept it.
         return np.ndarray
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -203,7 +203,7 @@ class Source(LazyArray):
 
 
 class Constant(LazyArray):
-    """One number in every place, as `expand` makes of the gradient of a sum.
+    """One number for all elements, as `expand` makes of the gradient of a sum.
 
     Attributes:
         number: the NumPy scalar.
@@ -223,10 +223,10 @@ class Constant(LazyArray):
 
 
 class Pointwise(LazyArray):
-    """What a kernel makes of its operands element by element.
+    """The result of a kernel, computed element by element from its operands.
 
     Attributes:
-        kernel: fills a block of the result.
+        kernel: fills a tile of the result.
         operands: lazy arrays, whose shapes broadcast to this one's, and numbers.
     """
 
@@ -276,8 +276,8 @@ LAZY = frozenset({Source, Constant, Pointwise, Sum})
 
 
 def as_lazy(array: Any) -> Any:
-    """An array as the beginning of a plan; as it is where its dtype is not for plans, or where it
-    does not lie in row order, as the results of plans do.
+    """An array as the start of a plan; unchanged where plans do not support its dtype, or where it
+    is not in row order, as the results of plans are.
     """
     if type(array) in LAZY or array.dtype not in _PLANNED:
         return array
@@ -300,7 +300,7 @@ def forced(value: Any) -> Any:
 
 
 def source_of(array: Any) -> Any:
-    """The Source of an ndarray: the same one while a plan holds it."""
+    """The Source of an ndarray: the same one while a plan reads it."""
     source = held(array)
     if source is None:
         source = Source(array)
@@ -312,8 +312,8 @@ def source_of(array: Any) -> Any:
 
 
 def apply(ufunc: Any, inputs: Sequence[Any]) -> Any:
-    """What a ufunc makes of operands of which one is lazy: a plan, or numbers where all are
-    constant.
+    """The result of a ufunc on operands of which at least one is lazy: a plan, or a Constant where
+    all are constant.
 
     Raises ValueError for shapes that do not broadcast.
     """
@@ -367,7 +367,7 @@ def _operand(array: Any) -> Any:
 
 
 def _weak(value: Any) -> Any:
-    """What NumPy derives a dtype from: a dtype, or a Python number."""
+    """The argument from which NumPy derives a result's dtype: a dtype, or a Python number."""
     return value.dtype if isinstance(value, (np.ndarray, np.generic)) else value
 
 
@@ -377,8 +377,8 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def pointwise(
     kernel: Kernel, operands: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Pointwise:
-    """What a kernel makes of operands, lazy; the plan of operands that it would make too long
-    is run first.
+    """The lazy result of a kernel; operands whose chain would become too long are computed
+    first.
     """
     length = 1
     for operand in operands:

@@ -1,9 +1,9 @@
-"""A pass over lazy arrays: all their ops over one block of memory, then over the next.
+"""Fused plans: a pass over lazy arrays runs all their ops on one tile of memory, then on the next.
 
 A plan has one domain, the shape over which its ops run, and may have many outputs: several
-gradients that share work come out of one pass, sums with it. Blocks are rows of the domain, small
+gradients that share work come out of one pass, sums with it. Tiles are rows of the domain, small
 enough for their intermediate values to stay in the cache; threads take them in turn, as NumPy's
-loops let go of the interpreter. Results do not depend on which thread took which block.
+loops release the interpreter's lock. Results do not depend on which thread takes which tile.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ class FusedPlan:
                 continue
             operands = tuple(map(self._reference, array.operands))
             if array.kernel is copy_tile and id(array) not in wanted:
-                self.references[id(array)] = operands[0]  # nobody will write to it
+                self.references[id(array)] = operands[0]  # it is never written to
                 continue
             if array.kernel is np.multiply and id(array) not in wanted:
                 same = [each for each in operands if each[0] != "number" or each[1] != 1]
                 if len(same) == 1 and self._dtype(same[0]) == array.dtype:
                     self.references[id(array)] = same[0]
                     continue
-            # Text tells 0.0 from -0.0, and a copy that is an output is like no other.
+            # The text differs for 0.0 and -0.0; a copy that is an output is never shared.
             key = (array.kernel, *[(kind, repr(what), type(what)) for kind, what in operands])
             if array.kernel is copy_tile:
                 key = (*key, id(array))
@@ -101,7 +101,7 @@ class FusedPlan:
         return self.kernels[what][2] if kind == "value" else self.inputs[what].dtype
 
     def _flatten(self) -> None:
-        """Run over one dimension where all inputs lie in memory the same way, in one piece."""
+        """Join all dimensions to one where all inputs are contiguous in the same order."""
         if not self.domain:
             self.domain = (1,)
         whole = all(set(each.axes) == set(range(len(self.domain))) for each in self.sums)
@@ -119,7 +119,7 @@ class FusedPlan:
         ]
 
     def _assign_registers(self) -> None:
-        """Let values whose last reader has run give their memory to later ones."""
+        """Reuse the memory of values after their last use."""
         last: dict[int, int] = {}
         for position, (_, references, _) in enumerate(self.kernels):
             for kind, number in references:
@@ -186,7 +186,7 @@ class FusedPlan:
             each.value = _total(each, sums)
         self.hand_out(full)
         for each in self.outputs:
-            each.operands = ()  # lets go of the memory that it was computed from
+            each.operands = ()  # frees the memory that it was computed from
 
     def hand_out(self, values: dict[int, Any]) -> None:
         """Give the outputs that are no sums their values, by number: each memory of its own, also
@@ -239,7 +239,7 @@ class FusedPlan:
 
 
 def _total(array: Sum, partial: list[Any]) -> Any:
-    """A sum from the sums of its blocks."""
+    """A sum from the sums of its tiles."""
     if 0 in array.axes:
         total = np.add.reduce(np.stack(partial), axis=0, dtype=np.float64).astype(array.dtype)
     else:

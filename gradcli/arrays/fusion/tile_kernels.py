@@ -1,4 +1,4 @@
-"""Kernels of plans beside NumPy's ufuncs: they fill a block of memory, `out`."""
+"""Tile kernels: the kernels of plans besides NumPy's ufuncs; each fills a tile of memory, `out`."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gradcli.arrays.backend import module_of
 
 
 def cast_tile(operand: Any, out: Any) -> None:
-    """Convert a block to the dtype of `out`."""
+    """Convert a tile to the dtype of `out`."""
     np.copyto(out, operand, casting="unsafe")
 
 
 def copy_tile(operand: Any, out: Any) -> None:
-    """Copy a block."""
+    """Copy a tile."""
     np.copyto(out, operand)
 
 
@@ -28,22 +28,22 @@ def scatter_tile(index: Any, chosen: Any, out: Any) -> None:
 def log_softmax_tile(
     array: Any, largest: Any, logarithms: Any, powers: Any, totals: Any, out: Any
 ) -> None:
-    """The logarithm of softmax: an array less its largest element and the logarithm of the powers'
-    total. The powers themselves go along for those who need softmax.
+    """The logarithm of softmax: an array minus its largest element and the logarithm of the powers'
+    total. The powers themselves are operands so that softmax can reuse them.
     """
     np.subtract(array, largest, out=out)
     np.subtract(out, logarithms, out=out)
 
 
 def weights_tile(powers: Any, factors: Any, index: Any, chosen: Any, out: Any) -> None:
-    """Powers times a factor, and a number more where each row's index says."""
+    """Powers times a factor, plus a number at the position that each row's index names."""
     np.multiply(powers, factors, out=out)
     out[places_along(index, 1)] += chosen
 
 
 def places_along(index: Any, dim: int) -> tuple[Any, ...]:
-    """What picks the elements out of an array that an index names along a dimension: the other
-    dimensions of both are the same.
+    """The index tuple that selects the elements that `index` names along a dimension; the other
+    dimensions of both arrays are the same.
     """
     ndim = index.ndim
     return tuple(
@@ -57,7 +57,7 @@ def places_along(index: Any, dim: int) -> tuple[Any, ...]:
 
 
 def choose_tile(condition: Any, chosen: Any, other: Any, out: Any) -> None:
-    """Fill a block with `chosen` where the condition holds, with `other` elsewhere."""
+    """Fill a tile with `chosen` where the condition holds, with `other` elsewhere."""
     bits = _BITS.get(out.dtype) if type(out) is np.ndarray else None
     if bits is None or getattr(condition, "dtype", None) != np.bool_ or not condition.shape:
         np.copyto(out, other, casting="unsafe")
@@ -76,7 +76,7 @@ def choose_tile(condition: Any, chosen: Any, other: Any, out: Any) -> None:
 
 
 def choose(condition: Any, chosen: Any, other: Any) -> Any:
-    """What `np.where` gives, for many elements in a tenth of its time."""
+    """`np.where`, in a tenth of its time for many elements."""
     if type(condition) is np.ndarray and condition.size >= _MANY and condition.flags.c_contiguous:
         arrays = [each for each in (chosen, other) if type(each) is np.ndarray]
         numbers = [each for each in (chosen, other) if type(each) in (int, float)]
@@ -100,22 +100,22 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
 def positive_part(array: Any, out: Any = None) -> Any:
     """The elements that are positive, 0 for those below. NaN and -0 stay what they are."""
     if type(array) is np.ndarray and array.size >= _MANY and array.dtype in _BITS:
-        # Between two bounds of its dtype NumPy has a quick loop, for a maximum with a number none.
+        # NumPy has a fast loop for `clip` to bounds of its dtype, none for `maximum` of a number.
         return np.clip(array, array.dtype.type(0), array.dtype.type(np.inf), out)
     zero = _ZEROS.get(array.dtype, 0) if type(array) is np.ndarray else 0
     return np.maximum(zero, array, out=out)  # in this order a negative zero keeps its sign
 
 
 _MANY = 4096
-"""Elements from which on the roundabout way is the quicker one."""
+"""Elements from which on the detour through integers is faster."""
 
 _BITS: dict[np.dtype[Any], Any] = {np.dtype(np.float32): np.int32, np.dtype(np.float64): np.int64}
 """Integers as wide as the floating dtypes."""
 
 _ZEROS = {dtype: np.array(0, dtype) for dtype in _BITS}
-"""Zeros as arrays, which NumPy computes with sooner than with a number."""
+"""Zeros as arrays, with which NumPy computes faster than with a number."""
 
 
 def _bits(value: Any, dtype: np.dtype[Any], bits: Any) -> Any:
-    """An operand of a dtype, seen as integers."""
+    """An operand of a dtype, viewed as integers."""
     return np.asarray(value, dtype).view(bits)

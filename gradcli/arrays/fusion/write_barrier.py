@@ -1,4 +1,6 @@
-"""The memory that plans read: a write to it leaves them the values that it held."""
+"""The write barrier: before memory is overwritten, plans that read it get a copy of the old
+values.
+"""
 
 from __future__ import annotations
 
@@ -12,21 +14,23 @@ from gradcli.state import active
 
 
 def hold(array: Any) -> None:
-    """Let the values of a lazy array outlive a write to their memory, while plans read them."""
+    """Register a lazy array whose memory plans read, so that a write leaves them the old values."""
     if active.state.pending_readers is None:
         active.state.pending_readers = WeakValueDictionary()
     active.state.pending_readers[id(array.value)] = array
 
 
 def held(array: Any) -> Any:
-    """The lazy array that holds an ndarray, None if no plan reads it."""
+    """The registered lazy array of an ndarray, None if no plan reads it."""
     readers = active.state.pending_readers
     reader = None if readers is None else readers.get(id(array))
     return None if reader is None or reader.value is not array else reader
 
 
 def write_barrier(array: Any) -> None:
-    """Let plans that read an ndarray's memory keep the values that are about to be overwritten."""
+    """Copy the values that plans read from an ndarray's memory, which is about to be
+    overwritten.
+    """
     readers = active.state.pending_readers
     if not readers:
         return

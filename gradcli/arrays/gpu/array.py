@@ -1,8 +1,8 @@
-"""Arrays in a GPU's memory: CuPy's, with the behaviour of NumPy's that the catalogue relies on.
+"""Arrays in a GPU's memory: CuPy's, with the behaviour of NumPy's that the ops rely on.
 
 A forward function or a rule is written once, with NumPy's functions. NumPy asks its operands what
 to do (`__array_ufunc__`, `__array_function__`), and a `GPUArray` answers with CuPy's function of
-that name. What CuPy has not, or not in this form, is computed on the host and copied back.
+that name. What CuPy lacks, or has in another form, is computed on the host and copied back.
 
 Nothing here waits for the GPU but what needs values on the host: `get`, `item`, `bool()` and its
 like, a selection by a mask, and the functions that CuPy lacks.
@@ -91,12 +91,12 @@ class GPUArray(NDArrayOperatorsMixin):
 
     @property
     def address(self) -> int:
-        """Where its first element lies in the GPU's memory."""
+        """The address of its first element in the GPU's memory."""
         return int(self.values.data.ptr)
 
     @property  # type: ignore[misc]  # object's can be set
     def __class__(self) -> Any:
-        # What asks for an ndarray is content with this one.
+        # `isinstance` checks for ndarray accept it.
         return np.ndarray
 
     __hash__ = object.__hash__
@@ -157,7 +157,7 @@ class GPUArray(NDArrayOperatorsMixin):
             and index.dtype == np.bool_
             and getattr(value, "size", 1) != 1
         ):
-            # CuPy writes one number through a mask, or several to places.
+            # CuPy writes one number through a mask, or several to positions.
             self.values[cupy().nonzero(on_device(index))] = value
             return
         self.values[on_device(index)] = value
@@ -258,7 +258,7 @@ def wrapped(value: Any) -> Any:
 
 
 def on_device(value: Any) -> Any:
-    """A value as CuPy takes it: its arrays, NumPy's among them, as CuPy's."""
+    """A value with its arrays, also NumPy's, as CuPy's."""
     kind = type(value)
     if kind is GPUArray:
         return value.values

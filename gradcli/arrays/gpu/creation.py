@@ -14,7 +14,7 @@ from gradcli.arrays.gpu.runtime import cupy, supported
 
 
 def empty(shape: Any, dtype: Any = float) -> GPUArray:
-    """Memory as it was."""
+    """Uninitialised memory."""
     return GPUArray(cupy().empty(shape, supported(dtype)))
 
 
@@ -29,7 +29,7 @@ def ones(shape: Any, dtype: Any = float) -> GPUArray:
 
 
 def full(shape: Any, value: Any, dtype: Any = None) -> GPUArray:
-    """One number in every place; the number may lie on the GPU."""
+    """One number for all elements; the number may be on the GPU."""
     value = on_device(value)
     if dtype is None:
         dtype = getattr(value, "dtype", None) or np.asarray(value).dtype

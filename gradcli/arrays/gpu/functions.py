@@ -1,4 +1,4 @@
-"""CuPy's functions by NumPy's: what answers a ufunc, its methods and the other functions."""
+"""CuPy's functions by NumPy's: the implementations of ufuncs, their methods and other functions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Function = Callable[..., Any]
 
 
 def ufunc_method(ufunc: Any, method: str) -> Function:
-    """What computes a ufunc, or one of its methods, on CuPy's arrays. Raises TypeError, when
-    called, where nothing does.
+    """The function that computes a ufunc, or one of its methods, on CuPy's arrays. Raises
+    TypeError, when called, where there is none.
     """
     if method == "__call__":
         return _ufunc(ufunc) or _refused(ufunc, method)
@@ -24,7 +24,7 @@ def ufunc_method(ufunc: Any, method: str) -> Function:
 
 
 def function_like(function: Any) -> Function | None:
-    """CuPy's function of the place and name of one of NumPy's, None where it has none."""
+    """CuPy's function with the module and name of one of NumPy's, None where it has none."""
     try:
         module = functools.reduce(getattr, function.__module__.split(".")[1:], cupy())
         found: Function = getattr(module, function.__name__)

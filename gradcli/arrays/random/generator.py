@@ -1,7 +1,7 @@
-"""Random numbers: the Mersenne Twister, and PyTorch's ways from its bits to numbers.
+"""Random numbers: the Mersenne Twister, and PyTorch's methods of making numbers from its bits.
 
-Every way takes as many draws in the same order as PyTorch's does on the CPU, so that a seeded
-program sees the same numbers here and there.
+Every method takes as many draws in the same order as PyTorch's on the CPU, so that a seeded program
+gets the same numbers from both.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def takes_two_words(span: int, bits: int) -> bool:
 
 
 def bounded(draws: Any, low: int, span: int) -> Any:
-    """Integers from `low` on, `span` different ones, from draws of whole words."""
+    """Integers in [low, low + span), from draws of whole words."""
     if span < 2**64:
         draws = draws % np.uint64(span)
     return draws.astype(np.int64) + low
@@ -132,7 +132,7 @@ class Generator:
         return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
     def _check_drawing(self) -> None:
-        """Raise what a draw is refused with; a recorder is told of one that is not."""
+        """Raise the error of a draw that is not allowed; report one that is to the recorder."""
         if self.refusal is not None:
             raise self.refusal()
         recorder = active.state.recorder
@@ -177,7 +177,7 @@ class Generator:
         rows = values[:whole].reshape(-1, 16)
         over_tiles(rows.shape, lambda block: fill_blocks(rows[block], mean, deviation))
         if count % 16:
-            # The last 16 are drawn anew.
+            # The last 16 are drawn again.
             values[-16:] = self.uniform(16, dtype)
             fill_blocks(values[-16:].reshape(1, 16), mean, deviation)
         return values
@@ -209,4 +209,4 @@ class Generator:
 
 
 KINDS: dict[str, Callable[[], type[Generator]]] = {"cpu": lambda: Generator}
-"""What gives the class of the generators of a type of device."""
+"""By type of device, the function that returns its class of generators."""

@@ -1,9 +1,9 @@
-"""Random numbers on a GPU: Philox4x32-10, and PyTorch's ways from its bits to numbers there.
+"""Random numbers on a GPU: Philox4x32-10, and PyTorch's methods of making numbers from its bits.
 
-The generator is a function of a key, the seed, and a counter; element `i` of a tensor is made from
-the counter of the GPU's thread that PyTorch would have write it. So the numbers of `rand`, `randn`
-and `randint` are those of PyTorch on a GPU with as many processors, but for the last digit of a
-normal one: PyTorch takes logarithm and sine in a less exact form.
+The generator is a function of a key, the seed, and a counter; element `i` of a tensor is computed
+from the counter of the GPU thread that writes it in PyTorch. So the numbers of `rand`, `randn` and
+`randint` are those of PyTorch on a GPU with as many processors, except for the last digit of normal
+ones: PyTorch computes logarithm and sine less exactly.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class PhiloxGenerator(Generator):
     """A source of random numbers on the GPU in use; its arrays are there.
 
     Attributes:
-        offset: how far the counters have come.
+        offset: how far the counters have advanced.
     """
 
     __slots__ = ("offset",)
@@ -150,7 +150,7 @@ class PhiloxGenerator(Generator):
 
 
 def _chosen(values: list[Any], which: Any) -> Any:
-    """For each element, that of the values which a number names."""
+    """For each element, the value that its number selects."""
     result = values[0]
     for number, value in enumerate(values[1:], 1):
         result = np.where(which == np.uint64(number), value, result)

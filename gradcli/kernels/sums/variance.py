@@ -17,9 +17,8 @@ def mean_and_squares(values: Any, axes: tuple[int, ...]) -> tuple[Any, Any]:
     """The mean over some axes and the sum of the squared differences from it: float64 arrays in
     which those axes have the size 1.
 
-    Doubles are read in one pass: B. P. Welford, "Note on a method for calculating corrected sums of
-    squares and products", Technometrics 4 (1962) 419. Other dtypes are rounded afterwards and take
-    two passes.
+    A few doubles are read in one pass: B. P. Welford, "Note on a method for calculating corrected
+    sums of squares and products", Technometrics 4 (1962) 419. All else takes two passes.
     """
     shape = tuple([1 if axis in axes else size for axis, size in enumerate(values.shape)])
     if type(values) is np.ndarray and values.dtype.char == "d":
