@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path, PurePath
 
 import click
 import pytest
@@ -127,6 +128,32 @@ def test_links_lead_somewhere() -> None:
             assert linked.is_file(), f"{path.stem}: {target}"
             if anchor:
                 assert anchor in sections(), f"{path.stem}: {target}"
+
+
+_ROOMS = ("gradcli", "tests", "grammar", "examples")
+
+
+def test_paths_that_pages_name_are_there() -> None:
+    """A path from the top, or a file by its name alone; `NAME` and its like stand for any."""
+    there = {file.relative_to(ROOT) for room in _ROOMS for file in (ROOT / room).rglob("*")}
+    names = {path.name for path in there}
+    for page in pages():
+        for named in re.findall(r"`([\w./-]+)`", prose(page.read_text(encoding="utf-8"))):
+            path = PurePath(named)
+            if re.search(r"\b[A-Z]+\b", named.removesuffix(path.suffix)):
+                continue
+            if named.partition("/")[0] in _ROOMS and len(path.parts) > 1:
+                assert Path(named) in there, f"{page.stem}: {named}"
+            elif path.suffix in (".py", ".lark"):
+                assert path.name in names, f"{page.stem}: {named}"
+
+
+def test_python_of_gradcli_stands_in_the_file_that_is_named() -> None:
+    """The file that a page names last ahead of a block, with what the block shows."""
+    for block in all_blocks("python"):
+        page = block.path.read_text(encoding="utf-8")
+        named = re.findall(r"`((?:gradcli|tests)/[\w/]+\.py)`", page[: block.start])[-1]
+        assert block.text in (ROOT / named).read_text(encoding="utf-8"), f"{block}: {named}"
 
 
 def test_pages_ask_for_topics_that_there_are() -> None:
