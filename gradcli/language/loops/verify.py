@@ -36,6 +36,7 @@ class Effects:
         self.tensors += [each for each in self.gradients if each is not None]
         self.memories = [(memory, dict(memory)) for memory in memories]
         self.arrays = [(each.array, each.array.copy(), each.version) for each in self.tensors]
+        self.storages = [each.storage for each in self.tensors]
         self.values = [self._read(each) for each in written.counted]
         self.lengths = [len(values) for values in written.grown]
         self.objects = [(each, _parts_of(each)) for each in written.called]
@@ -84,6 +85,8 @@ class Effects:
         for memory, before in self.memories:
             memory.clear()
             memory.update(before)
+        for tensor, storage in zip(self.tensors, self.storages, strict=True):
+            tensor.storage = storage  # which it may have got only now
         for tensor, (array, values, version) in zip(self.tensors, self.arrays, strict=True):
             tensor.array = array
             if type(array) is np.ndarray:
