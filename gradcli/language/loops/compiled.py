@@ -64,7 +64,7 @@ class Named(NamedTuple):
     former: Tensor
 
 
-class Written(NamedTuple):
+class CompiledIteration(NamedTuple):
     """An iteration as straight-line Python.
 
     Attributes:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import Named, Written
+from gradcli.language.loops.compiled import CompiledIteration, Named
 from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
 from gradcli.language.loops.symbols import OnTensors, Symbol, is_symbolic
@@ -30,7 +30,7 @@ class NotSettled(Exception):
     """An iteration does not end as it began: the next one may."""
 
 
-def finish(walk: Capture, steps: int) -> Written:
+def finish(walk: Capture, steps: int) -> CompiledIteration:
     """The compiled form of an iteration that was captured; `steps` is what it counted.
 
     Raises:
@@ -60,7 +60,7 @@ def finish(walk: Capture, steps: int) -> Written:
     ]
     draws = Effect.RANDOM in trace.effects
     begin, run, finish = functions_of(optimized(trace))
-    return Written(
+    return CompiledIteration(
         begin,
         run,
         finish,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.language.loops.compiled import Written
+from gradcli.language.loops.compiled import CompiledIteration
 from gradcli.language.loops.optimizers import memories_of
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State
@@ -25,7 +25,7 @@ class Effects:
     random numbers, counts: as they were before an iteration.
     """
 
-    def __init__(self, state: State, written: Written, variables: Variables) -> None:
+    def __init__(self, state: State, written: CompiledIteration, variables: Variables) -> None:
         self.state = state
         self.written = written
         self.variables = variables
