@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gradcli.errors import Label, Span
 
 
-DEFER_FROM = 1 << 19
+LAZY_FROM = 1 << 19
 """Elements from which on a pass over memory costs more than a plan for it."""
 
 
@@ -51,8 +51,8 @@ class State:
         batch: what knows which tensors belong to the example of a running `vmap`, None outside.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
-        defer_from: pointwise ops on arrays of so many elements are deferred.
-        deferred_sums: the sums that are not computed yet.
+        lazy_from: pointwise ops on arrays of so many elements are lazy.
+        lazy_sums: the sums that are not computed yet.
         print_options: how tensors are written.
         printed: objects that have no place for their printed number, with it, by `id`.
         recorder: receives every operation and every backward step, or None when nobody asked.
@@ -72,13 +72,13 @@ class State:
         "batch",
         "default_device",
         "default_dtype",
-        "defer_from",
-        "deferred_sums",
         "duals",
         "emit",
         "generators",
         "grad_enabled",
         "inference",
+        "lazy_from",
+        "lazy_sums",
         "limits",
         "object_ids",
         "place",
@@ -106,8 +106,8 @@ class State:
         self.stack: list[tuple[str, Span | None]] = []
         self.default_device: str | None = None
         self.default_dtype = "float32"
-        self.defer_from = DEFER_FROM
-        self.deferred_sums: WeakSet[Any] = WeakSet()
+        self.lazy_from = LAZY_FROM
+        self.lazy_sums: WeakSet[Any] = WeakSet()
         self.sources: WeakValueDictionary[int, Any] | None = None
         self.print_options = PrintOptions()
         self.backward_pass: Any = None

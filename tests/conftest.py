@@ -23,7 +23,7 @@ def fresh_state() -> Iterator[State]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--defer-from",
+        "--lazy-from",
         type=int,
         metavar="N",
         help="defer pointwise operations on arrays of N elements and more; 1 for all of them",
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _defer_from(request: pytest.FixtureRequest) -> None:
-    elements = request.config.getoption("--defer-from")
+def _lazy_from(request: pytest.FixtureRequest) -> None:
+    elements = request.config.getoption("--lazy-from")
     if elements is not None:
-        gradcli.state.DEFER_FROM = elements
+        gradcli.state.LAZY_FROM = elements

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gradcli.arrays.fusion.tile_kernels import choose_block
+from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.kernels.windows import convolution
 from gradcli.kernels.windows.windows import Windows
 
@@ -77,7 +77,7 @@ def test_a_choice_keeps_every_bit(dtype: Any) -> None:
         )
         for chosen, other in choices:
             out: Any = np.empty((40, 30), dtype)
-            choose_block(condition, chosen, other, out)
+            choose_tile(condition, chosen, other, out)
             assert out.tobytes() == np.where(condition, chosen, other).astype(dtype).tobytes()
 
 

@@ -266,7 +266,7 @@ def test_plans(program: str, dtype: Any, cuda: Device) -> None:
     }
     found = {}
     for place in (Device("cpu"), cuda):
-        active.state.defer_from = 1 << 60 if place.type == "cpu" else 1
+        active.state.lazy_from = 1 << 60 if place.type == "cpu" else 1
         leaves = {name: Tensor(backend.moved(each, place), True) for name, each in arrays.items()}
         result = Expression(program)(**leaves)
         backward(result)
@@ -279,14 +279,14 @@ def test_plans(program: str, dtype: Any, cuda: Device) -> None:
 
 
 @needs_compiler
-def test_a_loss_of_deferred_logits(cuda: Device) -> None:
+def test_a_loss_of_lazy_logits(cuda: Device) -> None:
     """What waits for host arrays alone does not wait here."""
     x = np.random.default_rng(3).normal(size=(5, 4))
     classes = np.array([2, 0, 3, 1, 1])
     program = Expression("F.cross_entropy(x * 2, t) + F.nll_loss(F.log_softmax(x, 1) * 1, t)")
     found = []
     for place in (Device("cpu"), cuda):
-        active.state.defer_from = 1 << 60 if place.type == "cpu" else 1
+        active.state.lazy_from = 1 << 60 if place.type == "cpu" else 1
         leaf = Tensor(backend.moved(x, place), True)
         result = program(x=leaf, t=Tensor(backend.moved(classes, place)))
         backward(result)
@@ -299,11 +299,11 @@ def test_a_loss_of_deferred_logits(cuda: Device) -> None:
 @needs_compiler
 def test_what_no_kernel_is_written_for(cuda: Device) -> None:
     """Such a plan runs as CuPy's own functions, one after another."""
-    active.state.defer_from = 1
+    active.state.lazy_from = 1
     x = np.array([0.5, -1.5, 2.0])
     leaf = Tensor(backend.moved(x, cuda), True)
     result = Expression("(erf(x) * x.double().int() + logaddexp(x, x)).sum()")(x=leaf)
-    active.state.defer_from = 1 << 60
+    active.state.lazy_from = 1 << 60
     expected = Expression("(erf(x) * x.double().int() + logaddexp(x, x)).sum()")(x=Tensor(x, True))
     np.testing.assert_allclose(backend.to_host(forced(result.array)), expected.array)
 
@@ -316,7 +316,7 @@ def test_a_chain_is_one_kernel_and_waits_for_nothing(monkeypatch: pytest.MonkeyP
         "w = torch.full((50,), 2., device='cuda', requires_grad=True)\n"
     )
     session = run(start).session
-    session.state.defer_from = 1
+    session.state.lazy_from = 1
     counts = stand_in_cupy.counts
     started, waited = counts.launched, counts.synchronised
     for _ in session.run("y = ((x * w + 1).tanh() ** 2).sum()\ny.backward()", "program"):

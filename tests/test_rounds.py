@@ -1288,6 +1288,32 @@ print(torch.autograd.grad(g.sum(), b))
 """,
         1,
     ),
+    "as many random numbers as the iteration's number says": (
+        """
+torch.manual_seed(0)
+for n in range(30):
+    noise = torch.randn(2 + n // 10)
+    loss = (b * s).sum() + noise.sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+print(loss, torch.rand(2))
+""",
+        3,
+    ),
+    "a gradient that some iterations look at as they find it": (
+        """
+optimizer = torch.optim.Adam(parameters)
+for n in range(30):
+    if n % 4 < 2:
+        print(total, w.grad)
+    loss = ((x @ w + b) * s).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
+        2,
+    ),
     "gradients whose graph stays and is looked at": (
         """
 for n in range(9):
@@ -1297,7 +1323,7 @@ for n in range(9):
     if n % 3 == 2:
         print(torch.autograd.grad(g.sum(), b))
 """,
-        0,
+        1,
     ),
     "a product's gradient goes by its values": (
         """

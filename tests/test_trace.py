@@ -29,8 +29,8 @@ def array(*shape: int, dtype: str = "float32") -> np.ndarray[Any, Any]:
     return np.arange(1, count + 1, dtype=dtype).reshape(shape) / np.asarray(7, dtype)
 
 
-def builder(least_deferred: int = 1 << 20) -> TraceBuilder:
-    return TraceBuilder(least_deferred)
+def builder(least_lazy: int = 1 << 20) -> TraceBuilder:
+    return TraceBuilder(least_lazy)
 
 
 def loaded(text: TraceBuilder, name: str, value: Any) -> Value:

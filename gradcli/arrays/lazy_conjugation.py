@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import address_of
-from gradcli.arrays.fusion.write_barrier import before_write
+from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.views import window
 
 Reflection = tuple[bool, bool]
@@ -90,7 +90,7 @@ class Mirrors:
         plain = reflected(memory, reflection)
         for other, target in self.memory.items():
             if other != reflection:
-                before_write(target)
+                write_barrier(target)
                 target[...] = reflected(plain.view(target.dtype), other)
             self._known[other][...] = target
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.lazy import DEFERRED
+from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.errors import GradcliError
 from gradcli.state import active
@@ -78,9 +78,9 @@ class InferenceStorage(Storage):
 
 def own(array: Any) -> Any:
     """An array that nobody else sees: a copy, or the scalar itself, which nobody can write to; a
-    deferred array as a plan of its own.
+    lazy array as a plan of its own.
     """
-    if type(array) in DEFERRED:
+    if type(array) in LAZY:
         return array.claimed()
     if isinstance(array, np.generic):
         return array

@@ -1,4 +1,4 @@
-"""Work on large arrays, block by block, on a thread per core."""
+"""Work on large arrays, tile by tile, on a thread per core."""
 
 from __future__ import annotations
 
@@ -10,45 +10,43 @@ from typing import Any
 
 import numpy as np
 
-BLOCK = 1 << 18
-"""Elements of a block: its values fit the cache, and its kernels run long enough that threads
+TILE = 1 << 18
+"""Elements of a tile: its values fit the cache, and its kernels run long enough that threads
 seldom wait for the interpreter.
 """
 
-SMALLEST_BLOCK = 1 << 15
+SMALLEST_TILE = 1 << 15
 """Elements that are worth a thread of their own."""
 
 
-def block_rows(shape: tuple[int, ...], largest: int = BLOCK) -> int:
-    """How many rows of an array make a block: every core gets some, if there are enough."""
-    share = max(SMALLEST_BLOCK, -(-prod(shape) // _cores()))
+def tile_rows(shape: tuple[int, ...], largest: int = TILE) -> int:
+    """How many rows of an array make a tile: every core gets some, if there are enough."""
+    share = max(SMALLEST_TILE, -(-prod(shape) // _cores()))
     return max(1, min(largest, share) // max(prod(shape[1:]), 1))
 
 
-def over_blocks(
-    shape: tuple[int, ...], work: Callable[[slice], None], largest: int = BLOCK
-) -> None:
+def over_tiles(shape: tuple[int, ...], work: Callable[[slice], None], largest: int = TILE) -> None:
     """Call `work` with one slice of rows of an array after the other, on a thread per core; each
     has no more than the largest number of elements.
     """
-    length, rows = shape[0], block_rows(shape, largest)
-    blocks = -(-length // rows)
+    length, rows = shape[0], tile_rows(shape, largest)
+    tiles = -(-length // rows)
     turns = count()
 
     def run() -> None:
         with np.errstate(all="ignore"):
-            while (block := next(turns)) < blocks:
-                work(slice(block * rows, min((block + 1) * rows, length)))
+            while (tile := next(turns)) < tiles:
+                work(slice(tile * rows, min((tile + 1) * rows, length)))
 
-    in_threads(run, blocks)
+    in_threads(run, tiles)
 
 
-def in_threads(work: Callable[[], None], blocks: int) -> None:
-    """Run the same function on a thread per core, this one among them, no more than blocks.
+def in_threads(work: Callable[[], None], tiles: int) -> None:
+    """Run the same function on a thread per core, this one among them, no more than tiles.
 
     Raises what it raised in any of them, once all have ended.
     """
-    helpers = min(_cores(), blocks) - 1
+    helpers = min(_cores(), tiles) - 1
     if helpers < 1:
         work()
         return

@@ -142,7 +142,7 @@ class Node:
         extra: hooks and the like, None while there are none.
         multiple: whether the operation returns several outputs, be it in a list of one.
         outputs: the numbers of the outputs that carry gradients, None for all; hooks see no others.
-        deferrable: whether it takes gradients that are deferred arrays.
+        reads_lazy: whether it takes gradients that are lazy arrays.
         fresh: whether its gradients are what came in, or arrays that it made and nobody else sees.
         op: the entry of the catalogue that the class is made from; not set for other classes.
         leaves_complex: whether a real input's gradient may come out complex, which is an error; of
@@ -176,7 +176,7 @@ class Node:
     node_name: ClassVar[str] = "Node"
     multiple: bool = False
     outputs: ClassVar[tuple[int, ...] | None] = None
-    deferrable: ClassVar[bool] = False
+    reads_lazy: ClassVar[bool] = False
     fresh: ClassVar[bool] = False
     leaves_complex: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
@@ -259,7 +259,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
 
     node_name = "AccumulateGrad"
-    deferrable = True
+    reads_lazy = True
     language_attributes = Node.language_attributes | {"variable"}
 
     def __init__(self, variable: Tensor) -> None:

@@ -1,4 +1,4 @@
-"""Deferred arrays of which each row has numbers of its own: the largest element, the total of the
+"""LazyArray arrays of which each row has numbers of its own: the largest element, the total of the
 exponentials, the element that was picked.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.lazy import Kernel, Pointwise, forced, pointwise, source_of
-from gradcli.arrays.fusion.tile_kernels import log_softmax_block, scatter_block, weights_block
+from gradcli.arrays.fusion.tile_kernels import log_softmax_tile, scatter_tile, weights_tile
 from gradcli.kernels import vector_math
 
 # --- one element of each row --------------------------------------------------------------------
@@ -24,12 +24,12 @@ def scattered(index: Any, chosen: Any, shape: tuple[int, ...]) -> Pointwise:
         chosen: what it is, of the same shape.
         shape: (rows, columns, ...).
     """
-    return pointwise(scatter_block, (source_of(index), source_of(chosen)), shape, chosen.dtype)
+    return pointwise(scatter_tile, (source_of(index), source_of(chosen)), shape, chosen.dtype)
 
 
 def parts_of_scattered(array: Any) -> tuple[Any, Any] | None:
     """`index` and `chosen` of what `scattered` made and nobody has computed; else None."""
-    if not _waits_for(scatter_block, array):
+    if not _waits_for(scatter_tile, array):
         return None
     return array.operands[0].value, array.operands[1].value
 
@@ -66,12 +66,12 @@ def log_softmax(array: Any, largest: Any, powers: Powers) -> Pointwise:
     with np.errstate(all="ignore"):
         logarithms = vector_math.log(powers.totals)
     operands = (array, largest, logarithms, *powers)
-    return pointwise(log_softmax_block, tuple(map(source_of, operands)), array.shape, array.dtype)
+    return pointwise(log_softmax_tile, tuple(map(source_of, operands)), array.shape, array.dtype)
 
 
 def powers_of(array: Any) -> Powers | None:
     """The powers of what `log_softmax` made and nobody has computed; else None."""
-    if not _waits_for(log_softmax_block, array):
+    if not _waits_for(log_softmax_tile, array):
         return None
     *_, powers, totals = array.operands
     return Powers(powers.value, totals.value)
@@ -87,18 +87,18 @@ def weights(powers: Any, factors: Any, index: Any, chosen: Any) -> Pointwise:
         chosen: what is added there, of the same shape.
     """
     operands = tuple(map(source_of, (powers, factors, index, chosen)))
-    return pointwise(weights_block, operands, powers.shape, powers.dtype)
+    return pointwise(weights_tile, operands, powers.shape, powers.dtype)
 
 
 def picked(array: Any, places: tuple[Any, ...]) -> Any:
     """The elements at some places; those of `log_softmax` without any others."""
-    if not _waits_for(log_softmax_block, array):
+    if not _waits_for(log_softmax_tile, array):
         array = forced(array)
         return module_of(array).asarray(array)[places]
     read, largest, logarithms = [_at(operand.value, places) for operand in array.operands[:3]]
     out = np.empty(np.broadcast_shapes(*[place.shape for place in places]), array.dtype)
     with np.errstate(all="ignore"):
-        log_softmax_block(read, largest, logarithms, None, None, out)
+        log_softmax_tile(read, largest, logarithms, None, None, out)
     return out
 
 

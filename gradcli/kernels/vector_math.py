@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import device_of
-from gradcli.arrays.fusion.lazy import DEFERRED
+from gradcli.arrays.fusion.lazy import LAZY
 
 FEW = 256
 """Elements from which on NumPy's own loops are used."""
@@ -24,11 +24,11 @@ _float32 = np.float32
 
 
 def _values(array: Any) -> Any:
-    """The values of a small array of the host, which may be deferred; None for anything else, the
+    """The values of a small array of the host, which may be lazy; None for anything else, the
     symbols that formulas are written with among it.
     """
     kind = type(array)
-    if kind in DEFERRED:
+    if kind in LAZY:
         if array.size >= FEW or device_of(array).type != "cpu":
             return None
         return array.force()

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.fusion.write_barrier import before_write
+from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.modes import EnableGrad
 from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -190,7 +190,7 @@ class Optimizer(Extensible):
                 if negated:
                     gradient = -gradient
                 state = self.state[parameter]
-                before_write(parameter.array)
+                write_barrier(parameter.array)
                 storage.version += self.update(parameter.array, gradient, state, group)
                 if not state:
                     del self.state[parameter]  # plain gradient descent remembers nothing

@@ -35,15 +35,15 @@ class TraceBuilder:
 
     Attributes:
         trace: what is recorded so far.
-        least_deferred: elements from which on arrays are deferred, which compiled code does not
+        least_lazy: elements from which on arrays are lazy, which compiled code does not
             take.
         span: the source text of what is recorded next, None where there is none.
         stack: the functions that are open there.
     """
 
-    def __init__(self, least_deferred: int) -> None:
+    def __init__(self, least_lazy: int) -> None:
         self.trace = Trace()
-        self.least_deferred = least_deferred
+        self.least_lazy = least_lazy
         self.span: Span | None = None
         self.stack: Stack = ()
         # By the identity of the array, which the value keeps.
@@ -79,7 +79,7 @@ class TraceBuilder:
         """Let a value stand for an array of the run that is recorded."""
         if type(array) is not np.ndarray and not isinstance(array, np.generic):
             raise GraphBreak("B04", f"{type(array).__name__} is no array of NumPy's")
-        if array.size >= self.least_deferred:
+        if array.size >= self.least_lazy:
             raise GraphBreak("B04", f"an array of {array.size:,} elements is computed lazily")
         if array.dtype.itemsize == 2:
             raise GraphBreak("B04", f"{array.dtype} is computed in float32 and rounded")
@@ -108,7 +108,7 @@ class TraceBuilder:
         self,
         function: Callable[..., Any] | Kernel,
         operands: Sequence[Operand],
-        deferrable: bool = False,
+        reads_lazy: bool = False,
         result: Any = None,
     ) -> Any:
         """Record a call, and do it if its result is not known.
@@ -116,7 +116,7 @@ class TraceBuilder:
         Args:
             function: what is called.
             operands: what with: values, lists of values, and settings as they are.
-            deferrable: whether it reads lazy arrays too.
+            reads_lazy: whether it reads lazy arrays too.
             result: what came out of it, if that is known.
 
         Returns:
@@ -137,7 +137,7 @@ class TraceBuilder:
             return tuple(outputs)
         if result is None:
             return None
-        if deferrable and type(result) is np.ndarray:
+        if reads_lazy and type(result) is np.ndarray:
             found = self._ufuncs(called, operands, result)
             if found is not None:
                 return found

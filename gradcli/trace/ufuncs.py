@@ -1,6 +1,6 @@
 """The ufuncs that a forward function or a rule comes to.
 
-Functions that read deferred arrays show what they compute element by element when they are given
+Functions that read lazy arrays show what they compute element by element when they are given
 some: a plan, whose steps can be written one by one.
 """
 
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradcli.arrays.fusion.lazy import DEFERRED, Constant, Pointwise, Source
-from gradcli.arrays.fusion.tile_kernels import choose_block, positive_part
+from gradcli.arrays.fusion.lazy import LAZY, Constant, Pointwise, Source
+from gradcli.arrays.fusion.tile_kernels import choose_tile, positive_part
 from gradcli.arrays.storage import own
 from gradcli.arrays.strides import copied_in_order
 from gradcli.errors import GradcliError
@@ -83,7 +83,7 @@ def ufuncs_of(
 def _collect(
     array: Any, sources: dict[int, Any], steps: list[_Step], known: dict[int, _Earlier]
 ) -> Any:
-    """Add the steps that compute a deferred array; how the last of them is referred to."""
+    """Add the steps that compute a lazy array; how the last of them is referred to."""
     if id(array) in sources:
         return sources[id(array)]
     if id(array) in known:
@@ -93,7 +93,7 @@ def _collect(
     if type(array) is not Pointwise or array.value is not None or len(steps) > _MOST:
         return None
     kernel, given = array.kernel, array.operands
-    if kernel is choose_block and type(given[1]) is int and given[1] == 0:
+    if kernel is choose_tile and type(given[1]) is int and given[1] == 0:
         kernel, given = zeroed, (given[0], given[2])
     if kernel is np.maximum and type(given[0]) is int and given[0] == 0:
         kernel, given = positive_part, given[1:]
@@ -102,7 +102,7 @@ def _collect(
     operands = []
     for operand in given:
         found = operand
-        if type(operand) in DEFERRED or isinstance(operand, np.generic):
+        if type(operand) in LAZY or isinstance(operand, np.generic):
             found = _collect(operand, sources, steps, known)
         if found is None:
             return None
@@ -120,5 +120,5 @@ def zeroed(condition: Any, array: Any, out: Any = None) -> Any:
     """0 where the condition holds, the array's elements elsewhere."""
     if out is None:
         out = np.empty_like(array)
-    choose_block(condition, 0, array, out)
+    choose_tile(condition, 0, array, out)
     return out

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.tile_kernels import cast_block, choose_block, copy_block
+from gradcli.arrays.fusion.tile_kernels import cast_tile, choose_tile, copy_tile
 
 C_TYPES: dict[Any, str] = {
     np.dtype(np.bool_): "bool",
@@ -78,9 +78,9 @@ EXPRESSIONS: dict[Any, str] = {
     np.isinf: "isinf({0})",
     np.isfinite: "isfinite({0})",
     np.signbit: "signbit({0})",
-    cast_block: "{0}",
-    copy_block: "{0}",
-    choose_block: "{0} ? {1} : {2}",
+    cast_tile: "{0}",
+    copy_tile: "{0}",
+    choose_tile: "{0} ? {1} : {2}",
 }
 """What a kernel of a plan is in CUDA's C++, whose functions take the precision of their operands.
 """
@@ -108,7 +108,7 @@ def operand_types(kernel: Any, kinds: Sequence[Any], result: Any) -> list[Any]:
 
     Raises Unwritten where there is no such kernel.
     """
-    if kernel is choose_block:
+    if kernel is choose_tile:
         return [np.dtype(np.bool_), result, result]
     if not isinstance(kernel, np.ufunc):
         return [

@@ -1,4 +1,4 @@
-"""Computing deferred arrays: which of them share a pass over memory, and in which order."""
+"""Computing lazy arrays: which of them share a pass over memory, and in which order."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from gradcli.arrays.backend import address_of, device_of
 from gradcli.arrays.fusion import lazy
 from gradcli.arrays.fusion.lazy import Pointwise, Sum, forced
-from gradcli.arrays.fusion.plan import Plan
-from gradcli.arrays.fusion.write_barrier import before_write, hold
+from gradcli.arrays.fusion.plan import FusedPlan
+from gradcli.arrays.fusion.write_barrier import hold, write_barrier
 from gradcli.state import active
 
 
 def evaluate(wanted: Sequence[Any]) -> None:
-    """Compute the deferred ones of some arrays, those of one domain in one pass.
+    """Compute the lazy ones of some arrays, those of one domain in one pass.
 
-    Sums that are deferred over the same values are computed with them.
+    Sums that are lazy over the same values are computed with them.
 
     Raises MemoryError where there is no room for the results.
     """
@@ -39,7 +39,7 @@ def evaluate(wanted: Sequence[Any]) -> None:
 
 
 def assign(array: Any, values: Any) -> None:
-    """Write values, which may be deferred, to an array's memory: a plan straight to it, where it
+    """Write values, which may be lazy, to an array's memory: a plan straight to it, where it
     reads nothing that it has written. Other plans that read what the memory held keep that.
 
     Raises ValueError for a shape that does not broadcast to the array's, MemoryError where there is
@@ -48,18 +48,18 @@ def assign(array: Any, values: Any) -> None:
     plan = _plan_over(array, values) if type(values) is Pointwise else None
     if plan is None:
         values = forced(values)
-        before_write(array)
+        write_barrier(array)
         array[...] = values
         return
     values.operands = ()  # so that only what others read is kept for them
-    before_write(array)
+    write_barrier(array)
     plan.memory[id(values)] = array
     plan.run()
     hold(values)
 
 
-def _plan_over(array: Any, values: Any) -> Plan | None:
-    """The pass that computes a deferred array straight to an ndarray of its shape and dtype; None
+def _plan_over(array: Any, values: Any) -> FusedPlan | None:
+    """The pass that computes a lazy array straight to an ndarray of its shape and dtype; None
     where it could read what it has written.
     """
     if values.value is not None or type(array) is not np.ndarray or not array.flags.c_contiguous:
@@ -70,7 +70,7 @@ def _plan_over(array: Any, values: Any) -> Plan | None:
     while foreign:
         evaluate(foreign)
         order, foreign = _order([values], values.shape)
-    plan = Plan(order, [values], values.shape)
+    plan = FusedPlan(order, [values], values.shape)
     written = array.reshape(plan.domain)
     place = address_of(written), written.shape, written.strides
     read = [each for each in plan.inputs if np.may_share_memory(each, written)]
@@ -80,20 +80,20 @@ def _plan_over(array: Any, values: Any) -> Plan | None:
     return plan if in_step or not read else None
 
 
-def _plan_for(array: Any) -> type[Plan]:
+def _plan_for(array: Any) -> type[FusedPlan]:
     """The class of plans that computes where an array is."""
     if device_of(array).type == "cpu":
-        return Plan
+        return FusedPlan
     from gradcli.arrays.fusion.gpu_plan import GPUPlan  # lazy: start-up: only arrays on a GPU
 
     return GPUPlan
 
 
 def _sums_alongside(order: Sequence[Any], domain: tuple[int, ...]) -> list[Any]:
-    """The deferred sums that share work with a pass and need nothing from outside it."""
+    """The lazy sums that share work with a pass and need nothing from outside it."""
     members = set(map(id, order))
     found = []
-    for each in active.state.deferred_sums:
+    for each in active.state.lazy_sums:
         if each.value is None and id(each) not in members and _domain(each) == domain:
             needed, foreign = _order([each], domain)
             if not foreign and not members.isdisjoint(map(id, needed)):

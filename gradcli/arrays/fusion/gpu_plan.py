@@ -1,4 +1,4 @@
-"""Plans of deferred arrays on a GPU: one generated kernel for all operations of a plan.
+"""Plans of lazy arrays on a GPU: one generated kernel for all operations of a plan.
 
 The kernel reads every input once, keeps the values in between in registers and writes the outputs;
 sums over everything come out of the same pass, sums over some axes out of a reduction that
@@ -25,9 +25,9 @@ from gradcli.arrays.fusion.cuda_source import (
     operand_types,
     statement,
 )
-from gradcli.arrays.fusion.lazy import DEFERRED, Constant, Sum
-from gradcli.arrays.fusion.plan import Plan, Reference
-from gradcli.arrays.fusion.tile_kernels import cast_block, choose_block, copy_block
+from gradcli.arrays.fusion.lazy import LAZY, Constant, Sum
+from gradcli.arrays.fusion.plan import FusedPlan, Reference
+from gradcli.arrays.fusion.tile_kernels import cast_tile, choose_tile, copy_tile
 from gradcli.arrays.gpu import creation
 from gradcli.arrays.gpu.array import GPUArray
 from gradcli.arrays.gpu.runtime import cupy
@@ -38,14 +38,14 @@ _kernels: dict[tuple[str, ...], Any] = {}
 """The compiled kernels by their text."""
 
 
-class GPUPlan(Plan):
+class GPUPlan(FusedPlan):
     """One pass over a domain, as one kernel."""
 
     def _reference(self, operand: Any) -> Reference:
         number = operand
         if type(operand) is Constant:
             number = operand.number
-        elif type(operand) in DEFERRED and not operand.shape and operand.value is not None:
+        elif type(operand) in LAZY and not operand.shape and operand.value is not None:
             number = operand.value
         if type(number) is not GPUArray:
             return super()._reference(operand)
@@ -118,12 +118,12 @@ class GPUPlan(Plan):
 
         for kernel, references, dtype in self.kernels:
             operands = [read(each) for each in references]
-            if kernel is choose_block:
+            if kernel is choose_tile:
                 value = np.where(*operands)
-            elif kernel is copy_block:
+            elif kernel is copy_tile:
                 value = operands[0].copy()
             else:
-                value = operands[0] if kernel is cast_block else kernel(*operands)
+                value = operands[0] if kernel is cast_tile else kernel(*operands)
             values.append(value.astype(dtype, copy=False))
         for each, reference in zip(self.sums, self.summed, strict=True):
             shown = np.broadcast_to(creation.asarray(read(reference)), self.domain)

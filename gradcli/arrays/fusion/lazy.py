@@ -1,12 +1,12 @@
-"""Deferred arrays: large pointwise results that are computed together, in one pass over memory.
+"""LazyArray arrays: large pointwise results that are computed together, in one pass over memory.
 
-A pointwise op on a large array does not run at once: its result is a `Deferred`, which knows its
-shape and dtype and from what it is to be computed. Rules read deferred arrays like any other, so a
+A pointwise op on a large array does not run at once: its result is a `LazyArray`, which knows its
+shape and dtype and from what it is to be computed. Rules read lazy arrays like any other, so a
 backward pass extends the same plan; `gradcli.arrays.fusion.executor` runs it over blocks that fit
 the cache, on a thread per core. Values are those of the unfused ops, bit for bit; sums differ in
 the order of their additions.
 
-A Deferred stands in for an ndarray wherever one is read: NumPy's functions, indexing, attributes
+A LazyArray stands in for an ndarray wherever one is read: NumPy's functions, indexing, attributes
 and assignment compute it first. A write to memory that a plan still reads is announced by
 `gradcli.arrays.fusion.write_barrier`, which lets the plan keep the old values.
 """
@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.fusion.tile_kernels import cast_block, choose_block, copy_block
+from gradcli.arrays.fusion.tile_kernels import cast_tile, choose_tile, copy_tile
 from gradcli.arrays.fusion.write_barrier import held, hold
 from gradcli.state import active
 
@@ -37,13 +37,13 @@ def _not_installed(arrays: Sequence[Any]) -> None:
 
 
 evaluate: Callable[[Sequence[Any]], None] = _not_installed
-"""Computes the deferred ones of some arrays; installed by `gradcli.arrays.fusion.executor`."""
+"""Computes the lazy ones of some arrays; installed by `gradcli.arrays.fusion.executor`."""
 
 Kernel = Callable[..., Any]
 """A ufunc, or a function with the parameters `(*operands, out)`, that fills a block."""
 
 
-class Deferred(NDArrayOperatorsMixin):
+class LazyArray(NDArrayOperatorsMixin):
     """An array that is computed when its values are needed; its operators are NumPy's ufuncs.
 
     Attributes:
@@ -80,13 +80,13 @@ class Deferred(NDArrayOperatorsMixin):
     def device(self) -> Any:
         """Where the values are: `"cpu"`, or a GPU of CuPy's."""
         array: Any = self
-        while type(array) in DEFERRED:
+        while type(array) in LAZY:
             if array.value is not None:
                 array = array.value
             elif type(array) is Constant:
                 array = array.number
             else:
-                array = next(each for each in array.operands if type(each) in DEFERRED)
+                array = next(each for each in array.operands if type(each) in LAZY)
         return array.device
 
     def force(self) -> Any:
@@ -107,11 +107,11 @@ class Deferred(NDArrayOperatorsMixin):
         wanted = np.dtype(dtype)
         if wanted == self.dtype:
             return self
-        return pointwise(cast_block, (self,), self.shape, wanted)
+        return pointwise(cast_tile, (self,), self.shape, wanted)
 
     def copy(self) -> Any:
         """The same values in memory of their own."""
-        return pointwise(copy_block, (self,), self.shape, self.dtype)
+        return pointwise(copy_tile, (self,), self.shape, self.dtype)
 
     def claimed(self) -> Any:
         """Values that whoever asks may keep as their own: these, when they are first asked for."""
@@ -192,7 +192,7 @@ class Deferred(NDArrayOperatorsMixin):
         return repr(self.force())
 
 
-class Source(Deferred):
+class Source(LazyArray):
     """Memory that a plan reads: an ndarray as it is."""
 
     __slots__ = ()
@@ -202,7 +202,7 @@ class Source(Deferred):
         self.value = array
 
 
-class Constant(Deferred):
+class Constant(LazyArray):
     """One number in every place, as `expand` makes of the gradient of a sum.
 
     Attributes:
@@ -222,12 +222,12 @@ class Constant(Deferred):
         return super().force()
 
 
-class Pointwise(Deferred):
+class Pointwise(LazyArray):
     """What a kernel makes of its operands element by element.
 
     Attributes:
         kernel: fills a block of the result.
-        operands: deferred arrays, whose shapes broadcast to this one's, and numbers.
+        operands: lazy arrays, whose shapes broadcast to this one's, and numbers.
     """
 
     __slots__ = ("kernel", "operands")
@@ -246,22 +246,22 @@ class Pointwise(Deferred):
         self.operands = operands
 
 
-class Sum(Deferred):
-    """A sum over axes. It stays deferred when a backward pass begins, so that both share one pass.
+class Sum(LazyArray):
+    """A sum over axes. It stays lazy when a backward pass begins, so that both share one pass.
 
     Attributes:
-        operands: the one deferred array that is summed.
+        operands: the one lazy array that is summed.
         axes: the axes that are summed over.
     """
 
     __slots__ = ("axes", "operands")
 
-    def __init__(self, operand: Deferred, axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    def __init__(self, operand: LazyArray, axes: tuple[int, ...], shape: tuple[int, ...]) -> None:
         super().__init__(shape, operand.dtype, operand.length + 1)
         self.unshared = True
         self.operands = (operand,)
         self.axes = axes
-        active.state.deferred_sums.add(self)
+        active.state.lazy_sums.add(self)
 
     def reshape(self, *shape: Any, **keywords: Any) -> Any:
         """The sum in another shape, as the gradient of a broadcast operand is asked for."""
@@ -271,15 +271,15 @@ class Sum(Deferred):
         return Sum(self.operands[0], self.axes, tuple(sizes))
 
 
-DEFERRED = frozenset({Source, Constant, Pointwise, Sum})
-"""The classes of deferred arrays, for the quickest test."""
+LAZY = frozenset({Source, Constant, Pointwise, Sum})
+"""The classes of lazy arrays, for the quickest test."""
 
 
-def deferred(array: Any) -> Any:
+def as_lazy(array: Any) -> Any:
     """An array as the beginning of a plan; as it is where its dtype is not for plans, or where it
     does not lie in row order, as the results of plans do.
     """
-    if type(array) in DEFERRED or array.dtype not in _PLANNED:
+    if type(array) in LAZY or array.dtype not in _PLANNED:
         return array
     if not any(array.strides):
         return Constant(_first(array), array.shape)
@@ -295,8 +295,8 @@ _PLANNED = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def forced(value: Any) -> Any:
-    """The values of what may be deferred."""
-    return value.force() if type(value) in DEFERRED else value
+    """The values of what may be lazy."""
+    return value.force() if type(value) in LAZY else value
 
 
 def source_of(array: Any) -> Any:
@@ -312,7 +312,7 @@ def source_of(array: Any) -> Any:
 
 
 def apply(ufunc: Any, inputs: Sequence[Any]) -> Any:
-    """What a ufunc makes of operands of which one is deferred: a plan, or numbers where all are
+    """What a ufunc makes of operands of which one is lazy: a plan, or numbers where all are
     constant.
 
     Raises ValueError for shapes that do not broadcast.
@@ -321,7 +321,7 @@ def apply(ufunc: Any, inputs: Sequence[Any]) -> Any:
     kinds: list[Any] = []
     for value in inputs:
         kind = type(value)
-        if kind in DEFERRED:
+        if kind in LAZY:
             operands.append(value)
             kinds.append(value.dtype)
         elif kind in _NUMBERS:
@@ -340,26 +340,26 @@ def apply(ufunc: Any, inputs: Sequence[Any]) -> Any:
     dtype = _result_dtype(ufunc, tuple(kinds))
     if dtype is None:
         return ufunc(*map(forced, inputs))
-    shape = _broadcast([o.shape for o in operands if type(o) in DEFERRED])
-    if all(type(o) is Constant for o in operands if type(o) in DEFERRED):
+    shape = _broadcast([o.shape for o in operands if type(o) in LAZY])
+    if all(type(o) is Constant for o in operands if type(o) in LAZY):
         numbers = [o.number if type(o) is Constant else o for o in operands]
         return Constant(ufunc(*numbers), shape)
     return pointwise(ufunc, tuple(operands), shape, dtype)
 
 
 def choose(condition: Any, chosen: Any, other: Any) -> Any:
-    """`np.where` of operands of which one is deferred."""
+    """`np.where` of operands of which one is lazy."""
     dtype = np.result_type(*[_weak(value) for value in (chosen, other)])
     operands = tuple(
         _operand(value) if isinstance(value, np.ndarray) else value
         for value in (condition, chosen, other)
     )
-    shape = _broadcast([o.shape for o in operands if type(o) in DEFERRED])
-    return pointwise(choose_block, operands, shape, np.dtype(dtype))
+    shape = _broadcast([o.shape for o in operands if type(o) in LAZY])
+    return pointwise(choose_tile, operands, shape, np.dtype(dtype))
 
 
 def _operand(array: Any) -> Any:
-    if type(array) in DEFERRED:
+    if type(array) in LAZY:
         return array
     if array.ndim == 0:
         return array[()]
@@ -377,12 +377,12 @@ _NUMBERS = frozenset({bool, int, float, complex})
 def pointwise(
     kernel: Kernel, operands: tuple[Any, ...], shape: tuple[int, ...], dtype: np.dtype[Any]
 ) -> Pointwise:
-    """What a kernel makes of operands, deferred; the plan of operands that it would make too long
+    """What a kernel makes of operands, lazy; the plan of operands that it would make too long
     is run first.
     """
     length = 1
     for operand in operands:
-        if type(operand) in DEFERRED and operand.value is None and operand.length >= length:
+        if type(operand) in LAZY and operand.value is None and operand.length >= length:
             length = operand.length + 1
     if length > LONGEST_CHAIN:
         for operand in operands:

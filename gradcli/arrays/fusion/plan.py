@@ -1,4 +1,4 @@
-"""A pass over deferred arrays: all their ops over one block of memory, then over the next.
+"""A pass over lazy arrays: all their ops over one block of memory, then over the next.
 
 A plan has one domain, the shape over which its ops run, and may have many outputs: several
 gradients that share work come out of one pass, sums with it. Blocks are rows of the domain, small
@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.lazy import DEFERRED, LONG, Constant, Sum
-from gradcli.arrays.fusion.tile_kernels import copy_block
-from gradcli.arrays.threads import block_rows, in_threads
+from gradcli.arrays.fusion.lazy import LAZY, LONG, Constant, Sum
+from gradcli.arrays.fusion.tile_kernels import copy_tile
+from gradcli.arrays.threads import in_threads, tile_rows
 
 Reference = tuple[str, Any]
 """Where an operand is: `("value", number)`, `("input", number)`, or `("number", itself)`."""
 
 
-class Plan:
+class FusedPlan:
     """One pass over a domain.
 
     Args:
@@ -59,7 +59,7 @@ class Plan:
             if type(array) is Sum:
                 continue
             operands = tuple(map(self._reference, array.operands))
-            if array.kernel is copy_block and id(array) not in wanted:
+            if array.kernel is copy_tile and id(array) not in wanted:
                 self.references[id(array)] = operands[0]  # nobody will write to it
                 continue
             if array.kernel is np.multiply and id(array) not in wanted:
@@ -69,7 +69,7 @@ class Plan:
                     continue
             # Text tells 0.0 from -0.0, and a copy that is an output is like no other.
             key = (array.kernel, *[(kind, repr(what), type(what)) for kind, what in operands])
-            if array.kernel is copy_block:
+            if array.kernel is copy_tile:
                 key = (*key, id(array))
             number = known.get(key)
             if number is None:
@@ -82,7 +82,7 @@ class Plan:
         """Where a kernel finds an operand: a value by its number, an input by its own, or a number
         as it is.
         """
-        if type(operand) not in DEFERRED:
+        if type(operand) not in LAZY:
             return ("number", operand)
         if type(operand) is Constant:
             return ("number", operand.number)
@@ -111,7 +111,7 @@ class Plan:
                 self.inputs = [a.reshape(-1) for a in rows]
                 self.domain = (prod(self.domain),)
         self.flat = len(self.domain) == 1
-        self.rows = block_rows(self.domain)
+        self.rows = tile_rows(self.domain)
         dimensions = len(self.domain)
         self.sliced = [
             a.ndim == dimensions and a.shape[0] == self.domain[0] and self.domain[0] != 1
@@ -179,7 +179,7 @@ class Plan:
             registers = [np.empty((self.rows, *self.domain[1:]), dtype) for dtype in self.registers]
             with np.errstate(all="ignore"):
                 while (block := next(turns)) < blocks:
-                    self._run_block(block, length, registers, full, partial)
+                    self._run_tile(block, length, registers, full, partial)
 
         in_threads(work, blocks)
         for each, sums in zip(self.sums, partial, strict=True):
@@ -202,7 +202,7 @@ class Plan:
                 given.add(number)
                 each.value = value if each.shape else value[()]
 
-    def _run_block(
+    def _run_tile(
         self,
         block: int,
         length: int,

@@ -9,23 +9,23 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 
 
-def cast_block(operand: Any, out: Any) -> None:
+def cast_tile(operand: Any, out: Any) -> None:
     """Convert a block to the dtype of `out`."""
     np.copyto(out, operand, casting="unsafe")
 
 
-def copy_block(operand: Any, out: Any) -> None:
+def copy_tile(operand: Any, out: Any) -> None:
     """Copy a block."""
     np.copyto(out, operand)
 
 
-def scatter_block(index: Any, chosen: Any, out: Any) -> None:
+def scatter_tile(index: Any, chosen: Any, out: Any) -> None:
     """Fill rows with zeros, but for the element that each row's index names."""
     out.fill(0)
     out[places_along(index, 1)] = chosen
 
 
-def log_softmax_block(
+def log_softmax_tile(
     array: Any, largest: Any, logarithms: Any, powers: Any, totals: Any, out: Any
 ) -> None:
     """The logarithm of softmax: an array less its largest element and the logarithm of the powers'
@@ -35,7 +35,7 @@ def log_softmax_block(
     np.subtract(out, logarithms, out=out)
 
 
-def weights_block(powers: Any, factors: Any, index: Any, chosen: Any, out: Any) -> None:
+def weights_tile(powers: Any, factors: Any, index: Any, chosen: Any, out: Any) -> None:
     """Powers times a factor, and a number more where each row's index says."""
     np.multiply(powers, factors, out=out)
     out[places_along(index, 1)] += chosen
@@ -56,7 +56,7 @@ def places_along(index: Any, dim: int) -> tuple[Any, ...]:
     )
 
 
-def choose_block(condition: Any, chosen: Any, other: Any, out: Any) -> None:
+def choose_tile(condition: Any, chosen: Any, other: Any, out: Any) -> None:
     """Fill a block with `chosen` where the condition holds, with `other` elsewhere."""
     bits = _BITS.get(out.dtype) if type(out) is np.ndarray else None
     if bits is None or getattr(condition, "dtype", None) != np.bool_ or not condition.shape:
@@ -90,7 +90,7 @@ def choose(condition: Any, chosen: Any, other: Any) -> Any:
             )
         ):
             out = np.empty(condition.shape, dtype)
-            choose_block(condition, chosen, other, out)
+            choose_tile(condition, chosen, other, out)
             return out
     if type(chosen) is int and chosen == 0 and type(other) is np.ndarray:
         chosen = _ZEROS.get(other.dtype, chosen)

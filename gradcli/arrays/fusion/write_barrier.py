@@ -12,20 +12,20 @@ from gradcli.state import active
 
 
 def hold(array: Any) -> None:
-    """Let the values of a deferred array outlive a write to their memory, while plans read them."""
+    """Let the values of a lazy array outlive a write to their memory, while plans read them."""
     if active.state.sources is None:
         active.state.sources = WeakValueDictionary()
     active.state.sources[id(array.value)] = array
 
 
 def held(array: Any) -> Any:
-    """The deferred array that holds an ndarray, None if no plan reads it."""
+    """The lazy array that holds an ndarray, None if no plan reads it."""
     sources = active.state.sources
     source = None if sources is None else sources.get(id(array))
     return None if source is None or source.value is not array else source
 
 
-def before_write(array: Any) -> None:
+def write_barrier(array: Any) -> None:
     """Let plans that read an ndarray's memory keep the values that are about to be overwritten."""
     sources = active.state.sources
     if not sources:

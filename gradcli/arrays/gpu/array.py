@@ -195,7 +195,7 @@ class GPUArray(NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **keywords: Any) -> Any:
         if any(type(each) is not GPUArray and hasattr(each, "force") for each in inputs):
-            return NotImplemented  # a deferred array makes it part of its plan
+            return NotImplemented  # a lazy array makes it part of its plan
         from gradcli.arrays.gpu import functions  # lazy: start-up: only arrays on a GPU
 
         out = keywords.pop("out", (None,))[0]

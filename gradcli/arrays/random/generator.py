@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
-from gradcli.arrays.threads import over_blocks
+from gradcli.arrays.threads import over_tiles
 from gradcli.errors import GradcliError
 from gradcli.state import active
 
@@ -175,7 +175,7 @@ class Generator:
         else:
             values = self.uniform(count, dtype)
         rows = values[:whole].reshape(-1, 16)
-        over_blocks(rows.shape, lambda block: fill_blocks(rows[block], mean, deviation))
+        over_tiles(rows.shape, lambda block: fill_blocks(rows[block], mean, deviation))
         if count % 16:
             # The last 16 are drawn anew.
             values[-16:] = self.uniform(16, dtype)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.fusion.executor import assign, evaluate
-from gradcli.arrays.fusion.lazy import DEFERRED, forced
+from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.arrays.strides import copied_to_leaf
@@ -92,9 +92,9 @@ def accumulate_grad(leaf: AccumulateGrad, gradient: Any, create_graph: bool, rec
         recorder.leaf(leaf, before, gradient.array if create_graph else gradient, new)
 
 
-def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_deferred: list[Tensor]) -> None:
+def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_lazy: list[Tensor]) -> None:
     """Give a leaf that nobody listens to its gradient, in a pass that records nothing. `fresh`
-    memory, which nobody else sees, need not be copied. A gradient that stays deferred is noted,
+    memory, which nobody else sees, need not be copied. A gradient that stays lazy is noted,
     unless it is one op away from memory: whoever reads it may as well do that op.
     """
     variable = leaf.variable
@@ -106,19 +106,19 @@ def settle(leaf: AccumulateGrad, gradient: Any, fresh: bool, left_deferred: list
         taken = meta.grad = Tensor(gradient if fresh else kept(gradient, variable.array))
     else:
         accumulate_grad(leaf, gradient, False, None)
-    if type(taken.array) in DEFERRED and taken.array.length > 1:
-        left_deferred.append(taken)
+    if type(taken.array) in LAZY and taken.array.length > 1:
+        left_lazy.append(taken)
 
 
-def computed(left_deferred: list[Tensor], gradients: list[Any]) -> list[Any]:
-    """Compute the deferred arrays of leaves' gradients, and those among the gradients that a pass
+def computed(left_lazy: list[Tensor], gradients: list[Any]) -> list[Any]:
+    """Compute the lazy arrays of leaves' gradients, and those among the gradients that a pass
     returns, all in one go; the latter computed.
     """
-    deferred = [each for each in gradients if type(each) in DEFERRED]
-    if not (left_deferred or deferred):
+    lazy = [each for each in gradients if type(each) in LAZY]
+    if not (left_lazy or lazy):
         return gradients
-    evaluate([tensor.array for tensor in left_deferred] + deferred)
-    for tensor in left_deferred:
+    evaluate([tensor.array for tensor in left_lazy] + lazy)
+    for tensor in left_lazy:
         tensor.array = forced(tensor.array)
     return [forced(gradient) for gradient in gradients]
 

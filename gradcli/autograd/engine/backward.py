@@ -14,7 +14,7 @@ from gradcli.arrays.strides import copied_as_it_lies
 from gradcli.autograd.edge import GradientEdge
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.engine import Root, Target, run_backward
-from gradcli.autograd.engine.identity_map import GivenTensors
+from gradcli.autograd.engine.identity_map import IdentityMap
 from gradcli.autograd.node import AccumulateGrad, extra_of
 from gradcli.autograd.tensor import Tensor, gradient_edge, meta_of
 from gradcli.errors import GradcliError, Label
@@ -35,7 +35,7 @@ def _several(value: Any, what: str) -> list[Any]:
     )
 
 
-def _seed(output: Tensor, gradient: Any, create_graph: bool, given: GivenTensors) -> Any:
+def _seed(output: Tensor, gradient: Any, create_graph: bool, given: IdentityMap) -> Any:
     """The gradient that an output's backward pass starts from, in the output's dtype; an array
     unless `create_graph`, which is then noted as that of the given tensor.
     """
@@ -91,7 +91,7 @@ def _ones(shape: tuple[int, ...]) -> str:
 
 
 def _roots(
-    outputs: list[Any], gradients: list[Any] | None, create_graph: bool, given: GivenTensors
+    outputs: list[Any], gradients: list[Any] | None, create_graph: bool, given: IdentityMap
 ) -> list[Root]:
     roots: list[Root] = []
     for number, output in enumerate(outputs):
@@ -152,7 +152,7 @@ def backward(
     outputs = _several(tensors, "tensors")
     seeds = None if grad_tensors is None else _several(grad_tensors, "the seed")
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    given = GivenTensors()
+    given = IdentityMap()
     if inputs is None:
         run_backward(
             _roots(outputs, seeds, create_graph, given),
@@ -216,7 +216,7 @@ def grad(
     outs = _several(outputs, "outputs")
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
-    given = GivenTensors()
+    given = IdentityMap()
     roots = _roots(outs, seeds, create_graph, given)
     targets = _targets(wanted)
     found = run_backward(
@@ -239,7 +239,7 @@ def grad(
     )
 
 
-def _taken(gradient: Any, given: GivenTensors) -> Tensor:
+def _taken(gradient: Any, given: IdentityMap) -> Tensor:
     """An array that a pass gave, as a tensor: the seed itself where it is one."""
     seen = given.find(gradient)
     return _handed_out(gradient) if seen is None else seen

@@ -23,7 +23,7 @@ Targets = Sequence[tuple[Node, int]] | None
 
 Pass = Callable[[Node, Any, bool, bool, Targets, State, list[Tensor]], list[Any] | None]
 """Takes the root, its gradient, whether to keep saved values, whether to record, the targets, the
-state, and a list for the leaves whose gradients are left deferred. Returns the targets' gradients,
+state, and a list for the leaves whose gradients are left lazy. Returns the targets' gradients,
 None if the graph was not the one that the pass is for.
 """
 
@@ -74,10 +74,10 @@ def run_compiled(
         site.compiled = _compiled(root, recorded, targets)
         if site.compiled is None:
             return None
-    left_deferred: list[Tensor] = []
-    found = site.compiled(root, gradient, keep, recorded, targets, state, left_deferred)
+    left_lazy: list[Tensor] = []
+    found = site.compiled(root, gradient, keep, recorded, targets, state, left_lazy)
     if found is not None:
-        return computed(left_deferred, found)
+        return computed(left_lazy, found)
     site.compiled = None  # another graph; if that is the rule now, it gets its turn
     site.wait = site.due = 2 * site.wait
     return None

@@ -17,7 +17,7 @@ from heapq import heappop, heappush, heappushpop
 from operator import attrgetter
 from typing import Any
 
-from gradcli.arrays.fusion.lazy import DEFERRED, forced
+from gradcli.arrays.fusion.lazy import LAZY, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.storage import own
 from gradcli.autograd import hooks
@@ -31,7 +31,7 @@ from gradcli.autograd.engine.accumulate import (
     settle,
 )
 from gradcli.autograd.engine.compiled import run_compiled
-from gradcli.autograd.engine.identity_map import GivenTensors
+from gradcli.autograd.engine.identity_map import IdentityMap
 from gradcli.autograd.node import SCALAR_METADATA, AccumulateGrad, Node, miscounted
 from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError, Label
@@ -53,7 +53,7 @@ def run_backward(
     create_graph: bool,
     targets: Sequence[Target] | None = None,
     accumulate: bool = True,
-    given: GivenTensors,
+    given: IdentityMap,
 ) -> list[Any]:
     """Run the graph backward from its roots.
 
@@ -113,7 +113,7 @@ class _Pass:
             gradients are accumulated their own.
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
         buffers: the gradients that arrived at nodes which wait for more.
-        deferred: the gradients of leaves whose arrays are deferred.
+        lazy: the gradients of leaves whose arrays are lazy.
         given: the tensors that stand for some of the arrays.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
@@ -125,7 +125,7 @@ class _Pass:
         create_graph: bool,
         targets: Sequence[Target] | None,
         accumulate: bool,
-        given: GivenTensors,
+        given: IdentityMap,
     ) -> None:
         self.state = state
         self.recorder = state.recorder
@@ -139,7 +139,7 @@ class _Pass:
         self.plain = targets is None and not create_graph and state.recorder is None
         self.unseen = self.plain
         self.captured: dict[Target, Any] = {}
-        self.deferred: list[Tensor] = []
+        self.lazy: list[Tensor] = []
         self.waiting: dict[Node, int] = {}
         self.wanted: set[Node] = set()
         self.needed: set[Node] | None = None
@@ -165,7 +165,7 @@ class _Pass:
             if self.waiting[node] == 0:
                 self._make_ready(node, self.buffers.pop(node))
         self._run_ready()
-        return computed(self.deferred, [self.captured.get(target) for target in self.targets or ()])
+        return computed(self.lazy, [self.captured.get(target) for target in self.targets or ()])
 
     # --- before ---------------------------------------------------------------------------------
 
@@ -272,7 +272,7 @@ class _Pass:
                     shape, dtype = metadata[output_nr]
                     if array.shape != shape or array.dtype is not dtype:
                         gradient = fit(node, gradient, array, shape, dtype)
-                    if type(gradient) in DEFERRED and not following.deferrable:
+                    if type(gradient) in LAZY and not following.reads_lazy:
                         gradient = gradient.force()
                 left = waiting[following] - 1
                 if left:
@@ -358,7 +358,7 @@ class _Pass:
         meta = variable.meta or meta_of(variable)
         if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:
             if gradient is not None:
-                settle(leaf, gradient, fresh, self.deferred)
+                settle(leaf, gradient, fresh, self.lazy)
             return
         if meta.hooks:
             gradient = hooks.call_tensor_hooks(meta.hooks, forced(gradient))
@@ -375,8 +375,8 @@ class _Pass:
             accumulate_grad(leaf, gradient, self.create_graph, self.recorder)
             left = meta.grad
             assert left is not None
-            if type(left.array) in DEFERRED:
-                self.deferred.append(left)
+            if type(left.array) in LAZY:
+                self.lazy.append(left)
         if meta.accumulated_hooks:
             for hook in list(meta.accumulated_hooks.values()):
                 hooks.check_no_result(hook(variable))

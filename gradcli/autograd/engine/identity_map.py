@@ -10,7 +10,7 @@ from gradcli.arrays.storage import own
 from gradcli.autograd.tensor import Tensor, alias, meta_of, storage_of
 
 
-class GivenTensors:
+class IdentityMap:
     """The tensors that a backward pass was given: its seeds, and those that require grad among what
     hooks and custom functions return.
 

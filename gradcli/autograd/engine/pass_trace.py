@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from gradcli.arrays.fusion.lazy import DEFERRED
+from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.engine.accumulate import WORTH_STEALING, fit, is_fresh, settle
@@ -237,8 +237,8 @@ class PassTrace:
             f"if {array}.shape != shape or {array}.dtype is not dtype:",
             f"    {{1}} = fit({{0}}, {{1}}, {array}, shape, dtype)",
         ]
-        if not (self.recorded or following.deferrable):
-            lines += ["if type({1}) in DEFERRED:", "    {1} = {1}.force()"]
+        if not (self.recorded or following.reads_lazy):
+            lines += ["if type({1}) in LAZY:", "    {1} = {1}.force()"]
         if self.recorded or following.metadata is not _of_scalar(following):
             return lines
         quick = "if {2}.metadata is not scalar_metadata({1}.__class__):"
@@ -255,7 +255,7 @@ class PassTrace:
         given = ", ".join(map(code.name, self.trace.inputs))
         returned = ", ".join(map(code.name, self.trace.outputs))
         return code.function(
-            f"run({given}, keep, recorded, targets, state, left_deferred)",
+            f"run({given}, keep, recorded, targets, state, left_lazy)",
             [*code.guarded(self.trace.inputs, "return None"), f"return [{returned}]"],
             "compiled backward",
         )
@@ -302,14 +302,14 @@ def _outputs(count: int) -> str:
 _SETTLE = Inline(
     "if {1} is not None:\n"
     "    settle({0}, {1}, (type({1}) in ARRAYS and {1}.nbytes >= WORTH_STEALING"
-    " and is_fresh({1}, {2}, {3}, {0}, True)), left_deferred)",
+    " and is_fresh({1}, {2}, {3}, {0}, True)), left_lazy)",
     "settle",
 )
 """A leaf takes the gradient that arrived."""
 
 _NAMES: dict[str, Any] = {
     "ARRAYS": ARRAYS,
-    "DEFERRED": DEFERRED,
+    "LAZY": LAZY,
     "WORTH_STEALING": WORTH_STEALING,
     "fit": fit,
     "is_fresh": is_fresh,

@@ -25,8 +25,8 @@ def record_values(run: Run) -> None:
     """Let a run, before its program begins, be recorded with the elements of all its values."""
     state = run.session.interpreter.state
     state.recorder = TraceRecorder(keeps=True, arrays=True)
-    # A deferred array has no value to note down yet.
-    state.defer_from = 1 << 62
+    # A lazy array has no value to note down yet.
+    state.lazy_from = 1 << 62
 
 
 def formulas(run: Run, result: Result, program: str, target: str) -> str:

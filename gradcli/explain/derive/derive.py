@@ -45,8 +45,8 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
         inputs["seed"] = source_of(recorder.find(seed))
         forward = max(forward, len(recorder.values))
     state = active.state
-    before = state.recorder, state.defer_from, recorder.keeps
-    state.recorder, state.defer_from, recorder.keeps = recorder, 1 << 62, False
+    before = state.recorder, state.lazy_from, recorder.keeps
+    state.recorder, state.lazy_from, recorder.keeps = recorder, 1 << 62, False
     try:
         tensors = list(wanted.values())
         found = grad(result.output, tensors, seed, create_graph=True, allow_unused=True)
@@ -59,7 +59,7 @@ def derive(result: Result, recorder: TraceRecorder, run: Program) -> Derivation:
             help="derive the gradient of a program that ends before the change",
         ) from error
     finally:
-        state.recorder, state.defer_from, recorder.keeps = before
+        state.recorder, state.lazy_from, recorder.keeps = before
     gradients = {
         name: recorder.find(gradient)
         for name, gradient in zip(wanted, found, strict=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.arrays.backend import module_of
-from gradcli.arrays.fusion.tile_kernels import choose_block
+from gradcli.arrays.fusion.tile_kernels import choose_tile
 from gradcli.arrays.memory_format import in_format_of_images
 from gradcli.kernels.windows.windows import Sizes, Windows
 
@@ -80,7 +80,7 @@ def _largest_along(
         larger = element > largest
         if with_nan:
             larger |= element != element
-        choose_block(larger, element, largest, other)
+        choose_tile(larger, element, largest, other)
         largest, other = other, largest
         later = step * type(step)(number)
         if numbers is not None:

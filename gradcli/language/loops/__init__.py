@@ -12,17 +12,14 @@ bit for bit. What may end a compiled iteration in its middle stands ahead of all
 that the interpreter can run it again; what cannot be recorded ends in a GraphBreak, with its place
 and reason (`gradcli run --explain-loops`).
 
-    hot_loop         a hot loop: which iterations are interpreted, captured, compiled
-    loop_carried     what the syntax tells: the names that a loop binds
-    capture          the walk of an iteration
-    reading          what it reads of the program around it, and relies on
-    walk_statements, walk_expressions, holes
-                     the syntax
-    calls, callee, engine_calls, builtin_calls, host_calls
-                     what each kind of call comes to
-    recorder         hears ops, writes and draws
+    hot_loop         which iterations are interpreted, captured, compiled
+    loop_carried     what scopes tell: the names that may hold another value in every iteration
+    capture          runs one iteration and records it
+    walk             its statements, expressions and calls, and what it reads of the program
+    holes            code that is walked, with holes in the places of operands
+    recorder         what ops, writes, checks and draws come to as instructions
     symbols          the trace while it is built, and the numbers that vary
-    outside          tensors from outside
+    outside          the tensors that an iteration finds when it begins
     gradients, lower_backward, optimizers
                      `.grad`, backward passes, steps
     locations        where values are kept from one iteration to the next

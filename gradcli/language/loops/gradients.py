@@ -40,6 +40,7 @@ class Gradients:
             their leaves.
         forgotten: the leaves whose gradients the iteration forgets before it uses them.
         unseen: those whose gradients nobody looks at before they are forgotten.
+        used: those whose gradients it reads as it finds them.
         loaded: the arrays of gradients that are other tensors in every iteration.
         settled: whether the leaves have gradients at the end that had some at the beginning.
         now: what each leaf has that the iteration gave or took a gradient, None for nothing.
@@ -60,6 +61,7 @@ class Gradients:
         self.now: dict[Tensor, Value | None] = {}
         self.forgotten: set[Tensor] = set()
         self.unseen: dict[Tensor, Value] = {}
+        self.used: set[Tensor] = set()
         self.loaded: set[Value] = set()
         self.settled = True
 
@@ -121,8 +123,10 @@ class Gradients:
         self.outside.tensor(leaf)
         self.find(leaf)
         gradient = leaf.grad
-        if leaf not in self.now and gradient is not None:
-            self._found(leaf, gradient)
+        if leaf not in self.now:
+            self.used.add(leaf)
+            if gradient is not None:
+                self._found(leaf, gradient)
 
     def forget(self, leaf: Tensor) -> None:
         """`leaf.grad = None` is about to run."""
@@ -130,7 +134,7 @@ class Gradients:
             self.now[leaf] = None
             return
         self.outside.tensor(leaf)
-        if leaf not in self.now:
+        if leaf not in self.now and leaf not in self.used:
             self.forgotten.add(leaf)
         self.find(leaf)
         self.now[leaf] = None

@@ -9,9 +9,9 @@ from gradcli.language import tree
 from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import Arrays, SideExit, Written
+from gradcli.language.loops.compiled import Arrays, CompiledIteration, SideExit
 from gradcli.language.loops.finishing import NotSettled, finish, overlap
-from gradcli.language.loops.guards import is_ordinary
+from gradcli.language.loops.guards import is_unobserved
 from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
@@ -53,23 +53,44 @@ class Path:
         stored: the places that it leaves values in.
         changed: the lists and dicts that it changes, by their ids.
         found: those that it takes for constant.
+        given: those that it reads in every iteration.
+        names: the places of the tensors that it leaves unseen.
+        unseen: the leaves whose gradients it leaves unseen.
         verified: whether it was found to do what the interpreter does.
         served: how many iterations it has run.
         entered: whether nothing has run since that it does not know of.
     """
 
-    __slots__ = ("changed", "entered", "found", "served", "stored", "verified", "written")
+    __slots__ = (
+        "changed",
+        "entered",
+        "found",
+        "given",
+        "names",
+        "served",
+        "stored",
+        "unseen",
+        "verified",
+        "written",
+    )
 
-    def __init__(self, written: Written, walk: Capture) -> None:
+    def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
         self.stored = set(walk.stored)
         self.found = {*walk.found, *walk.guard.values}
+        self.given = set(walk.given)
         places = [place for place, _ in walk.stored.values()]
         owners = [place.owner for place in places if isinstance(place, Item)]
         self.changed = {id(each) for each in (*walk.grown, *owners)}
+        self.names = {each.location.key for each in written.named}
+        self.unseen = set(written.unseen)
         self.verified = False
         self.served = 0
         self.entered = False
+
+    def covers(self, other: Path) -> bool:
+        """Whether this path binds and forgets anew all that the other leaves unseen."""
+        return self is other or (other.names <= self.names and other.unseen <= self.unseen)
 
     def disturbs(self, other: Path) -> bool:
         """Whether this path changes a list, a dict or a checked tensor that the other takes for
@@ -138,7 +159,7 @@ class HotLoop:
                 self.interpreted_count += length()
             return None
         if length is None or length() < _SHORT:
-            self.plan = self.plan._replace(leaves=True)
+            self.plan = self.plan._replace(leaves=True, anew=frozenset())
             self._check(variables)
             return self._run_iteration, self._show
         self._check(variables)
@@ -164,7 +185,7 @@ class HotLoop:
         early = self.interpreted < HOT_AFTER and self.seconds < HOT_SECONDS
         if last or (early and not self.paths):
             return self._interpret(variables)
-        if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
+        if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
         for path in list(self.paths):
             written = path.written
@@ -195,7 +216,7 @@ class HotLoop:
         return self._run_missed(variables)
 
     def _run_compiled(self, path: Path, variables: Variables) -> Arrays:
-        if self.left is not None and self.left[0] is not path:
+        if self.left is not None and not path.covers(self.left[0]):
             self._show(variables)
         if not path.entered:
             for each in self.paths:
@@ -220,7 +241,7 @@ class HotLoop:
                 span=self.node.span,
             )
             self._refuse()
-        elif len(self.paths) < _PATHS and self.missed > 1:
+        elif self.attempts > 0 and len(self.paths) < _PATHS and self.missed > 1:
             return self._capture(variables)
         return self._interpret(variables)
 
@@ -252,7 +273,7 @@ class HotLoop:
     def _forget(self, served: int) -> None:
         if served < PAYS_AFTER:
             self.attempts -= 1
-        if not self.attempts:
+        if self.attempts <= 0:
             self.broken = self.broken or self._changes()
             self._refuse()
         self.interpreted = 0
@@ -301,10 +322,9 @@ class HotLoop:
         if not self.paths:
             self.interpreted = 0
             self.seconds = 0.0
-        if not self.attempts:
-            if self.broken is None:
-                self.broken = self._changes()
-            self._refuse()
+            if self.attempts <= 0:
+                self.broken = self.broken or self._changes()
+                self._refuse()
         self._check(variables)
         return signal
 
@@ -313,6 +333,7 @@ class HotLoop:
         kept = []
         for other in self.paths:
             both = (path.stored & other.found) | (other.stored & path.found)
+            both |= (path.names & other.given) | (other.names & path.given)
             self.carried |= both
             if not (both or path.disturbs(other) or other.disturbs(path)):
                 kept.append(other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
@@ -123,3 +123,8 @@ def store_op(
     if isinstance(location, OuterName) and not named:
         return Inline(f"{{{at}}}[{location.name!r}] = {text}"), [*operands, location.holder]
     return Inline(f"{{{at}}}(frame, {text})"), [*operands, location.store]
+
+
+def item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variables], Any]:
+    """What reads an item of what another function reads."""
+    return lambda variables: read(variables)[number]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gradcli.language import tree
+from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import bound_names, target_names
 
 
@@ -17,12 +19,15 @@ class LoopPlan(NamedTuple):
         tested: those that decide whether there is another iteration.
         leaves: whether the program may look at what an iteration left that is not the last one:
             where it does not always run to its end, or nobody knows which one is the last.
+        anew: the names that every iteration binds anew before it may end, so that nobody looks at
+            what an iteration before left in them.
     """
 
     targets: frozenset[str]
     bound: frozenset[str]
     tested: frozenset[str]
     leaves: bool
+    anew: frozenset[str]
 
 
 def analysed(loop: tree.For | tree.While) -> LoopPlan:
@@ -37,4 +42,17 @@ def analysed(loop: tree.For | tree.While) -> LoopPlan:
     leaves = isinstance(loop, tree.While) or any(
         isinstance(each, ends) for each in tree.nodes_of(loop.body)
     )
-    return LoopPlan(targets, frozenset(bound_names(loop.body)), tested, leaves)
+    bound, anew = frozenset(bound_names(loop.body)), frozenset(_bound_anew(loop.body))
+    return LoopPlan(targets, bound, tested, leaves, anew)
+
+
+def _bound_anew(body: Sequence[Statement]) -> Iterator[str]:
+    for node in body:
+        if any(isinstance(each, _ENDS) for each in tree.nodes_of(node)):
+            return
+        if isinstance(node, tree.Assign):
+            for target in node.targets:
+                yield from target_names(target)
+
+
+_ENDS = (tree.Break, tree.Continue, tree.Raise, tree.Return, tree.Try)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradcli.arrays.fusion.write_barrier import before_write
+from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.guards import Guard
@@ -13,7 +13,7 @@ from gradcli.trace.ir import Inline, Value
 COUNT_WRITES = Inline("{0}.version += {1}", "count_writes")
 """The version of a storage goes up."""
 
-_ANNOUNCE = Inline("if {0}.sources: {1}({2})", "before_write")
+_ANNOUNCE = Inline("if {0}.sources: {1}({2})", "write_barrier")
 """Lets plans keep the values that are about to be overwritten."""
 
 
@@ -61,7 +61,7 @@ class Outside:
 
     def announce_write(self, target: Value) -> None:
         """Record what goes before a write."""
-        self.builder.effect(_ANNOUNCE, [self.guard.state, before_write, target], state=())
+        self.builder.effect(_ANNOUNCE, [self.guard.state, write_barrier, target], state=())
 
     def count_writes(self, storage: Storage, count: int) -> None:
         """Record that the version of a storage goes up."""

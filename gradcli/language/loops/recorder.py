@@ -36,13 +36,13 @@ class Recorder(Listener):
     """
 
     __slots__ = (
+        "_has_drawn",
         "builder",
         "escaped",
         "gradients",
         "muted",
         "on_break",
         "outside",
-        "stands",
         "taken",
         "write_count",
     )
@@ -59,7 +59,7 @@ class Recorder(Listener):
         self.taken: list[Any] | None = None
         self.write_count = 0
         self.escaped: list[Tensor] = []
-        self.stands = self._standing()
+        self._has_drawn = False
 
     # --- what a recorder is told ----------------------------------------------------------------
 
@@ -136,10 +136,10 @@ class Recorder(Listener):
         several = type(out) is tuple
         known = tuple([each.array for each in out]) if several else out.array
         if all(map(_lies_in_rows, operands)):
-            builder.call(forward, operands, op.deferrable, known)
+            builder.call(forward, operands, op.reads_lazy, known)
             return
         # What comes out may have been laid out otherwise since.
-        result = builder.call(forward, operands, op.deferrable)
+        result = builder.call(forward, operands, op.reads_lazy)
         arrays = zip(result, known, strict=True) if several else [(result, known)]
         for value, array in arrays:
             if value is None or not same(value.array, array):
@@ -231,14 +231,13 @@ class Recorder(Listener):
 
     # --- random numbers -------------------------------------------------------------------------
 
+    def drawn(self, generator: Any) -> None:
+        self._has_drawn = True
+
     def drew(self) -> bool:
         """Whether random numbers were drawn since this was last asked."""
-        before, self.stands = self.stands, self._standing()
-        return before != self.stands
-
-    def _standing(self) -> list[Any]:
-        generators = active.state.generators.values()
-        return [each.snapshot() for each in generators if hasattr(each, "snapshot")]
+        before, self._has_drawn = self._has_drawn, False
+        return before
 
     # --- checks of values -----------------------------------------------------------------------
 

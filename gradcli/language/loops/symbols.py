@@ -76,8 +76,8 @@ class IterationBuilder(TraceBuilder):
     what that needs.
     """
 
-    def __init__(self, least_deferred: int) -> None:
-        super().__init__(least_deferred)
+    def __init__(self, least_lazy: int) -> None:
+        super().__init__(least_lazy)
         self._symbols: dict[int, Symbol] = {}
         self._numbers: dict[Value, Any] = {}
         self._reads = 0
@@ -184,15 +184,15 @@ class IterationBuilder(TraceBuilder):
         self,
         function: Callable[..., Any] | Kernel,
         operands: Sequence[Operand],
-        deferrable: bool = False,
+        reads_lazy: bool = False,
         result: Any = None,
     ) -> Any:
         if any(value in self._numbers for value in _values(operands)):
-            deferrable = False  # the ufuncs would have the number that it is now
+            reads_lazy = False  # the ufuncs would have the number that it is now
             if result is None:
                 called = function.function if isinstance(function, Kernel) else function
                 result = called(*[self._now(operand) for operand in operands])
-        return super().call(function, operands, deferrable, result)
+        return super().call(function, operands, reads_lazy, result)
 
     def _now(self, operand: Operand) -> Any:
         if isinstance(operand, Value):

@@ -31,7 +31,7 @@ from gradcli.ops.codegen.promotion import (
 )
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS, Hazard, Test
-from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
 
 _BOOL = np.dtype(np.bool_)
@@ -228,7 +228,7 @@ def _check_divisor(kind: str, other: Any) -> None:
         raise GradcliError("E206", "integer division by zero", raises="RuntimeError")
 
 
-_BOOL_OR_COMPLEX = refusing("bool", "complex")
+_BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 
 def _rounded_quotient(self: Any, other: Any, rounding_mode: str) -> Any:
@@ -255,7 +255,7 @@ div_rounded = pointwise(
     # write to them is an error.
     self=lambda grad, other: zeros_like(grad),
     other=lambda grad, self, other: zeros_like(grad),
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     hazard=_QUOTIENT,
 )
 
@@ -305,7 +305,7 @@ floor_divide_tensor = pointwise(
     _floored,
     self=_no_quotient,
     other=_no_quotient,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     doc="The quotient rounded down.",
     numpy="({0} // {1})",
     example="torch.floor_divide(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
@@ -316,7 +316,7 @@ floor_divide_number = pointwise(
     "NotImplemented",
     _floored,
     self=_no_quotient,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     effects=(CHECKS,),
 )
 floor_divide_of_number = pointwise(
@@ -324,7 +324,7 @@ floor_divide_of_number = pointwise(
     "NotImplemented",
     lambda other, self: _floored(self, other),
     other=_no_quotient,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     effects=(CHECKS,),
 )
 
@@ -349,7 +349,7 @@ remainder_number = pointwise(
     "RemainderBackward0",
     lambda self, other: _remainder(self, other),
     self=lambda grad: grad,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the divisor: Python's `%`.",
     example="torch.remainder(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="On the steps the gradient is that between them.",
@@ -362,7 +362,7 @@ remainder_tensor = pointwise(
     _remainder,
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "floor"),
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
     effects=(CHECKS,),
 )
@@ -371,7 +371,7 @@ fmod_number = pointwise(
     "FmodBackward0",
     lambda self, other: _fmod(self, other),
     self=lambda grad: grad,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     doc="What division leaves, with the sign of the dividend: C's `fmod`.",
     example="torch.fmod(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=_MODULUS,
@@ -383,7 +383,7 @@ fmod_tensor = pointwise(
     _fmod,
     self=lambda grad: grad,
     other=lambda grad, self, other: -grad * div_rounded(self, other, "trunc"),
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
     effects=(CHECKS,),
 )
@@ -396,7 +396,7 @@ remainder_of_number = pointwise(
     "NotImplemented",
     lambda other, self: _remainder(self, other),
     other=_no_modulus,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     hazard=_MODULUS,
     effects=(CHECKS,),
 )

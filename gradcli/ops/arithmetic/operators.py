@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.fusion.write_barrier import before_write
+from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.arrays.storage import Storage
 from gradcli.autograd.inplace.writes import check_inplace, is_recorded
 from gradcli.autograd.tensor import Tensor, storage_of
@@ -99,7 +99,7 @@ def _updating(ufunc: Any, general: Function) -> Function:
         ) and check_inplace(self, other):
             return general(self, other)
         if state.sources:
-            before_write(array)
+            write_barrier(array)
         ufunc(array, operand, array)
         storage.version += 1
         return self

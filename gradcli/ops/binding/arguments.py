@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.codegen.promotion import EVERYDAY
 from gradcli.ops.codegen.runtime import type_name
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op
 from gradcli.state import active, look
 
@@ -102,13 +102,13 @@ def check_floating(name: str, tensor: Tensor, raises: str = "NotImplementedError
     raises.
     """
     if tensor.array.dtype not in EVERYDAY:
-        check_dtype(name, tensor.dtype, refusing("bool", "int", "complex", raises=raises))
+        check_dtype(name, tensor.dtype, dtype_names("bool", "int", "complex", raises=raises))
 
 
 def check_not_integral(name: str, tensor: Tensor, raises: str = "NotImplementedError") -> None:
     """Raise E203 for a tensor of bools or integers, as the class that PyTorch raises."""
     if tensor.array.dtype not in EVERYDAY:
-        check_dtype(name, tensor.dtype, refusing("bool", "int", raises=raises))
+        check_dtype(name, tensor.dtype, dtype_names("bool", "int", raises=raises))
 
 
 def check_same_dtype(name: str, input: Tensor, other: Tensor) -> None:
@@ -145,7 +145,7 @@ def in_dtype_of(value: Tensor, other: Tensor) -> Tensor:
 def check_real(name: str, array: Any) -> None:
     """Raise E203 for an array of bools or of complex numbers."""
     if array.dtype not in EVERYDAY:
-        check_dtype(name, dtypes.of_array(array), refusing("bool", "complex"))
+        check_dtype(name, dtypes.of_array(array), dtype_names("bool", "complex"))
 
 
 def in_single(function: Function, self: Any, *arguments: Any) -> Any:

@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.arrays.fusion.lazy import DEFERRED, deferred, forced
+from gradcli.arrays.fusion.lazy import LAZY, as_lazy, forced
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.arrays.storage import Storage
 from gradcli.arrays.strides import laid_out_like, laid_out_like_operands
@@ -58,7 +58,7 @@ _FIXED: dict[str, Any] = {
     "laid_out_like_operands": laid_out_like_operands,
     "SCALAR_METADATA": SCALAR_METADATA,
     "Storage": Storage,
-    "DEFERRED": DEFERRED,
+    "LAZY": LAZY,
     "EVERYDAY": promotion.EVERYDAY,
     "GradcliError": GradcliError,
     "NUMBERS": promotion.NUMBERS,
@@ -70,7 +70,7 @@ _FIXED: dict[str, Any] = {
     "check_devices": runtime.check_devices,
     "check_operand": runtime.check_operand,
     "creation_of": runtime.creation_of,
-    "deferred": deferred,
+    "as_lazy": as_lazy,
     "devices_differ": runtime.devices_differ,
     "floating": promotion.floating,
     "forced": forced,
@@ -224,9 +224,9 @@ class _ApplyWriter:
             "            mixed = False",
             "        else:",
             f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
-            "            least = active.state.defer_from",
+            "            least = active.state.lazy_from",
             f"            if not mixed and ({large}):",
-            f"                a_{first} = deferred(a_{first})",
+            f"                a_{first} = as_lazy(a_{first})",
         ]
         arrays = tuple_of([f"a_{t}" for t in self.promoted])
         if len(self.promoted) == 2:
@@ -277,13 +277,13 @@ class _ApplyWriter:
         part of one its values.
         """
         array = f"a_{tensor}"
-        if self.op.deferrable:
+        if self.op.reads_lazy:
             return [
-                f"if type({array}) in ARRAYS and {array}.size >= active.state.defer_from:",
-                f"    {array} = deferred({array})",
+                f"if type({array}) in ARRAYS and {array}.size >= active.state.lazy_from:",
+                f"    {array} = as_lazy({array})",
             ]
         return [
-            f"if type({array}) in DEFERRED:",
+            f"if type({array}) in LAZY:",
             f"    {array} = {local(tensor)}.array = {array}.force()",
         ]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-from gradcli.arrays.fusion.lazy import deferred
+from gradcli.arrays.fusion.lazy import as_lazy
 from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.autograd.node import FREED, Node, freed
 from gradcli.autograd.tensor import Tensor
@@ -27,7 +27,7 @@ _FIXED: dict[str, Any] = {
     "check_attached": saved.check_attached,
     "check_result": saved.check_result,
     "check_saved": saved.check_saved,
-    "deferred": deferred,
+    "as_lazy": as_lazy,
     "freed": freed,
     "promoted": promotion.promoted,
     "run_on_tensors": runtime.run_on_tensors,
@@ -57,7 +57,7 @@ def node_class(op: Op) -> type[Node]:
         "multiple": not layout.single,
         "outputs": None if len(op.differentiable) == len(op.outputs) else op.differentiable,
         "op": op,
-        "deferrable": op.deferrable,
+        "reads_lazy": op.reads_lazy,
         "fresh": True,
         "leaves_complex": op.node_name in LEAVING_COMPLEX,
         "refuses": op.node_name == "NotImplemented",
@@ -187,10 +187,10 @@ class _RunWriter:
                 "        if grad.dtype.itemsize == 2:",
                 f"            {on_tensors}",
             ]
-            if self.op.deferrable:
+            if self.op.reads_lazy:
                 lines += [
-                    "        if type(grad) in ARRAYS and grad.size >= active.state.defer_from:",
-                    "            grad = deferred(grad)",
+                    "        if type(grad) in ARRAYS and grad.size >= active.state.lazy_from:",
+                    "            grad = as_lazy(grad)",
                 ]
         else:
             lines = ["    if node.metadata[0][1].itemsize == 2:", f"        {on_tensors}"]

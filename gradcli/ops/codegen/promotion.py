@@ -8,7 +8,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import device_of, moved
-from gradcli.arrays.fusion.lazy import deferred
+from gradcli.arrays.fusion.lazy import as_lazy
 from gradcli.arrays.strides import cast_in_order
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
@@ -37,8 +37,8 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
         return False, array, number
     if array.dtype not in EVERYDAY:
         return True, array, number
-    if array.size >= active.state.defer_from:
-        return False, deferred(array), number
+    if array.size >= active.state.lazy_from:
+        return False, as_lazy(array), number
     if not number or type(array) is not np.ndarray:  # 0.0 and -0.0 are one key
         return False, array, number
     known = _numbers[array.itemsize]

@@ -105,7 +105,7 @@ def check_operand(op: Any, array: Any, operands: tuple[Any, ...]) -> None:
     shapes do not fit, which PyTorch finds before its kernels refuse a dtype.
     """
     try:
-        check_dtype(op.name, dtypes.of_array(array), op.refused)
+        check_dtype(op.name, dtypes.of_array(array), op.unsupported)
     except GradcliError as refusal:
         if refusal.raises == "NotImplementedError" and _apart(op, operands):
             raise misfit(op, operands, ValueError()) from None

@@ -60,7 +60,9 @@ class Layout:
         """Lines that refuse operands of dtypes that the op is not defined for."""
         op = self.op
         lines = []
-        for t in [t for t in op.tensors if t in op.inputs or not op.inputs] if op.refused else []:
+        for t in (
+            [t for t in op.tensors if t in op.inputs or not op.inputs] if op.unsupported else []
+        ):
             guard = f"a_{t} is not None and " if self.optional(t) else ""
             if len(self.promoted) > 1:
                 guard = f"type(a_{t}) not in NUMBERS and "

@@ -40,7 +40,7 @@ from gradcli.ops.creation.random import (
     uniform_over,
 )
 from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES, effects
-from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 
 # --- probabilities ------------------------------------------------------------------------------
@@ -273,7 +273,7 @@ _SPANS = {
 """How many integers from 0 on each dtype holds exactly."""
 
 
-_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+_NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 
 
 @method("random_")

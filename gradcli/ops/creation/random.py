@@ -25,7 +25,7 @@ from gradcli.ops.binding.catalogue import function, modules
 from gradcli.ops.binding.dims import one_by_one
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.definition.doc import RANDOM, STATE, describe, effects
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.state import active
 
 # --- generators ---------------------------------------------------------------------------------
@@ -344,7 +344,7 @@ def randint(
     if not isinstance(size, (tuple, list)):
         raise GradcliError("E201", "randint() needs its sizes in one tuple")
     target = checked_dtype("randint", dtype, dtypes.int64)
-    check_dtype("randint", target, refusing("complex", raises="RuntimeError"))
+    check_dtype("randint", target, dtype_names("complex", raises="RuntimeError"))
     sizes = checked_sizes("randint", (size,))
     place = chosen_device("randint", device)
     array = integer_array("randint", first, last, sizes, target, generator, place.type)
@@ -395,7 +395,7 @@ def randperm(
     (count,) = checked_sizes("randperm", (n,))
     check_count("randperm", count)
     target = checked_dtype("randperm", dtype, dtypes.int64)
-    check_dtype("randperm", target, refusing("bool", "complex"))
+    check_dtype("randperm", target, dtype_names("bool", "complex"))
     place = chosen_device("randperm", device)
     order = generator_of(generator, place.type).permutation(count)
     return made("randperm", shaped(order, (count,), target), place, requires_grad)

@@ -9,14 +9,14 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.threads import over_blocks
+from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, checked_sizes, made, plain_number
 from gradcli.ops.definition.doc import describe
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
 
 def _invalid(message: str) -> GradcliError:
@@ -51,7 +51,7 @@ def arange(
         raise _invalid(f"arange(): no step of {by} leads from {first} to {last}")
     integers = all(isinstance(number, int) for number in numbers)
     target = checked_dtype("arange", dtype, dtypes.int64 if integers else dtypes.default_dtype())
-    check_dtype("arange", target, refusing("bool", "complex"))
+    check_dtype("arange", target, dtype_names("bool", "complex"))
     if target is dtypes.int64 and integers:
         count = -((first - last) // by)
     else:
@@ -83,7 +83,7 @@ def linspace(
     Example: torch.linspace(0, 1, 5)
     """
     target = checked_dtype("linspace", dtype, _dtype_between(start, end))
-    check_dtype("linspace", target, refusing("bool"))
+    check_dtype("linspace", target, dtype_names("bool"))
     array = _evenly_spaced("linspace", start, end, steps, target, target.numpy_dtype)
     return made("linspace", array, device, requires_grad)
 
@@ -133,7 +133,7 @@ def _evenly_spaced(
         falling = np.arange(steps - stop, steps - middle, dtype=wide)
         numbers[middle:stop] = (high - falling * step)[::-1]
 
-    over_blocks((steps,), fill, _PIECE)
+    over_tiles((steps,), fill, _PIECE)
     return numbers
 
 
@@ -157,7 +157,7 @@ def logspace(
     Example: torch.logspace(0, 2, 3)
     """
     target = checked_dtype("logspace", dtype, _dtype_between(start, end))
-    check_dtype("logspace", target, refusing("bool"))
+    check_dtype("logspace", target, dtype_names("bool"))
     exponents = dtypes.complex128 if target.is_complex else dtypes.float64
     powers = _evenly_spaced("logspace", start, end, steps, exponents)
     array = np.power(float(base), powers).astype(target.numpy_dtype)

@@ -1,7 +1,7 @@
 """The dtypes that an op is not defined for: data that stands beside the op's entry.
 
-    refused=refusing("complex")
-    refused=refusing("bool", "int") | refusing("complex", raises="RuntimeError")
+    unsupported=dtype_names("complex")
+    unsupported=dtype_names("bool", "int") | dtype_names("complex", raises="RuntimeError")
 
 A dtype is named by its category (`bool`, `int`, `float`, `complex`), by its own name (`uint8`), or
 by `half`, which is float16 and bfloat16.
@@ -14,24 +14,24 @@ from collections.abc import Mapping
 from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError
 
-Refused = Mapping[str, str]
+Unsupported = Mapping[str, str]
 """The class that is raised, by the name of the dtypes."""
 
 _HALVES = ("float16", "bfloat16")
 
 
-def refusing(*names: str, raises: str = "NotImplementedError") -> dict[str, str]:
-    """What an entry's `refused=` says of the dtypes of these names: `raises` is the class of
+def dtype_names(*names: str, raises: str = "NotImplementedError") -> dict[str, str]:
+    """What an entry's `unsupported=` says of the dtypes of these names: `raises` is the class of
     PyTorch's error.
     """
     return dict.fromkeys(names, raises)
 
 
-NOTHING: dict[str, str] = refusing()
-INTEGRAL = refusing("bool", "int")
-COMPLEX = refusing("complex")
+NOTHING: dict[str, str] = dtype_names()
+INTEGRAL = dtype_names("bool", "int")
+COMPLEX = dtype_names("complex")
 NOT_FLOATING = INTEGRAL | COMPLEX
-NOT_SINGLE_OR_DOUBLE = NOT_FLOATING | refusing("half")
+NOT_SINGLE_OR_DOUBLE = NOT_FLOATING | dtype_names("half")
 
 
 WITHOUT_COMPLEX_GRADIENT = frozenset(
@@ -76,17 +76,17 @@ def no_complex_gradient(name: str) -> GradcliError:
     )
 
 
-def check_dtype(name: str, dtype: DType, refused: Refused) -> None:
-    """Raise E203 where the function `name` refuses a dtype, as the class that `refused` says."""
-    raises = refused.get(dtype.name) or refused.get(dtype.category)
+def check_dtype(name: str, dtype: DType, unsupported: Unsupported) -> None:
+    """Raise E203 where the function `name` refuses a dtype; `unsupported` has the class."""
+    raises = unsupported.get(dtype.name) or unsupported.get(dtype.category)
     if raises is None and dtype.name in _HALVES:
-        raises = refused.get("half")
+        raises = unsupported.get("half")
     if raises is not None:
         raise GradcliError(
             "E203",
             f"{name}() is not defined for {dtype}",
             raises=raises,
-            help=_help(dtype, refused),
+            help=_help(dtype, unsupported),
         )
 
 
@@ -95,12 +95,12 @@ def check_floating_dtype(name: str, dtype: DType) -> None:
     check_dtype(name, dtype, _NO_MEAN)
 
 
-_NO_MEAN = refusing("bool", "int", raises="RuntimeError")
+_NO_MEAN = dtype_names("bool", "int", raises="RuntimeError")
 
 
-def _help(dtype: DType, refused: Refused) -> str | None:
+def _help(dtype: DType, unsupported: Unsupported) -> str | None:
     """What to write instead, where the function takes floating tensors."""
-    if dtype.category in ("bool", "int") and {"bool", "int"} <= refused.keys():
+    if dtype.category in ("bool", "int") and {"bool", "int"} <= unsupported.keys():
         return "make it floating: `x.float()`"
     if dtype.name in _HALVES:
         return "widen it: `x.float()`"

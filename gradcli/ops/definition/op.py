@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, not_installed
 from gradcli.ops.definition.doc import NO_DOC, NO_HAZARD, VECTOR, Hazard, OpDoc
-from gradcli.ops.definition.dtype_support import NOTHING, Refused
+from gradcli.ops.definition.dtype_support import NOTHING, Unsupported
 
 Function = Callable[..., Any]
 
@@ -64,10 +64,10 @@ class Op:
             raises E404 where one was written to.
         exact_numbers: a second operand that is a number keeps its value in float32 beside half
             precision, as does a 0-dim one of a wider dtype.
-        deferrable: the forward function and the rules read deferred arrays without asking for their
+        reads_lazy: the forward function and the rules read lazy arrays without asking for their
             values: see `gradcli.arrays.fusion.lazy`.
-        refused: the dtypes that the differentiable operands may not have, and the classes raised:
-            see `gradcli.ops.definition.dtype_support`.
+        unsupported: the dtypes that the differentiable operands may not have, and the classes
+            raised: see `gradcli.ops.definition.dtype_support`.
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
         doc: its summary, example and conventions; empty where a function of its name has them.
@@ -89,7 +89,6 @@ class Op:
     __slots__ = (
         "apply",
         "bindings",
-        "deferrable",
         "differentiable",
         "doc",
         "effects",
@@ -110,10 +109,11 @@ class Op:
         "outputs",
         "parameters",
         "pointwise",
-        "refused",
+        "reads_lazy",
         "rules",
         "tensors",
         "unread",
+        "unsupported",
         "view",
     )
 
@@ -135,9 +135,9 @@ class Op:
         view: bool,
         keeps_layout: bool,
         keeps: tuple[str, ...],
-        deferrable: bool,
+        reads_lazy: bool,
         exact_numbers: bool,
-        refused: Refused,
+        unsupported: Unsupported,
         unread: tuple[str, ...],
         doc: OpDoc,
         numpy: str,
@@ -161,9 +161,9 @@ class Op:
         self.view = view
         self.keeps_layout = keeps_layout
         self.keeps = keeps
-        self.deferrable = deferrable
+        self.reads_lazy = reads_lazy
         self.exact_numbers = exact_numbers
-        self.refused = refused
+        self.unsupported = unsupported
         self.unread = unread
         self.doc = doc
         self.numpy = numpy
@@ -258,9 +258,9 @@ def op(
     view: bool = False,
     keeps_layout: bool = False,
     keeps: tuple[str, ...] = (),
-    deferrable: bool = False,
+    reads_lazy: bool = False,
     exact_numbers: bool = False,
-    refused: Refused = NOTHING,
+    unsupported: Unsupported = NOTHING,
     unread: tuple[str, ...] = (),
     doc: str = "",
     example: str = "",
@@ -283,8 +283,8 @@ def op(
         inputs: the differentiable inputs of a joint rule.
         outputs: names of the outputs.
         differentiable: the outputs that carry a gradient, by number; all when not given.
-        pointwise, floating, view, keeps_layout, keeps, deferrable, exact_numbers, refused, unread,
-            numpy, loop, hazard, effects: see `Op`.
+        pointwise, floating, view, keeps_layout, keeps, reads_lazy, exact_numbers, unsupported,
+            unread, numpy, loop, hazard, effects: see `Op`.
         doc, example, conventions: what its page says, see `OpDoc`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
@@ -313,9 +313,9 @@ def op(
         view=view,
         keeps_layout=keeps_layout or pointwise or view,
         keeps=keeps,
-        deferrable=deferrable or pointwise,
+        reads_lazy=reads_lazy or pointwise,
         exact_numbers=exact_numbers,
-        refused=refused,
+        unsupported=unsupported,
         unread=unread,
         doc=OpDoc(doc, example, conventions) if doc or example or conventions else NO_DOC,
         numpy=numpy,

@@ -25,7 +25,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import check_write, function, method, refuse_out
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
-from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and
 from gradcli.ops.elementwise.power import power
@@ -52,7 +52,7 @@ atan2 = pointwise(
     floating=True,
     inputs=("self", "other"),
     joint=_atan2_rule,
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     doc="The angle of the point (other, input).",
     example="torch.atan2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=Hazard(
@@ -69,7 +69,7 @@ hypot = pointwise(
     lambda self, other: np.hypot(self, other),
     self=lambda grad, self, result: grad * self / result,
     other=lambda grad, other, result: grad * other / result,
-    refused=NOT_FLOATING,
+    unsupported=NOT_FLOATING,
     doc="`sqrt(input ** 2 + other ** 2)`, without overflow.",
     example="torch.hypot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=Hazard(
@@ -144,7 +144,7 @@ logaddexp = pointwise(
     logaddexp_array,
     self=lambda grad, self, other: grad / conj(exp(other - self) + 1),
     other=lambda grad, self, other: grad / conj(exp(self - other) + 1),
-    refused=INTEGRAL,
+    unsupported=INTEGRAL,
     doc="`log(exp(input) + exp(other))`, without overflow.",
     example="torch.logaddexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
@@ -155,7 +155,7 @@ logaddexp2 = pointwise(
     lambda self, other: np.logaddexp2(self, other),
     self=lambda grad, self, other: grad / (2 ** (other - self) + 1),
     other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
-    refused=NOT_FLOATING,
+    unsupported=NOT_FLOATING,
     doc="`log2(2 ** input + 2 ** other)`, without overflow.",
     example="torch.logaddexp2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
@@ -228,7 +228,7 @@ addcmul_ = pointwise(
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
     tensor2=lambda grad, tensor1, value: grad * conj(tensor1 * value),
-    refused=refusing("bool"),
+    unsupported=dtype_names("bool"),
 )
 
 addcdiv_ = pointwise(

@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
-from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import op, pointwise
 from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -29,7 +29,7 @@ def _shared(grad: Any, equal: Any, lost: Any) -> Any:
     return masked_fill_number(where(equal, grad / 2, grad), lost, 0)
 
 
-_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+_NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 
 maximum = pointwise(
     "maximum",
@@ -38,7 +38,7 @@ maximum = pointwise(
     lambda self, other: np.maximum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     doc="The larger of two tensors, element by element; nan where one is.",
     example="torch.maximum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, each gets half of the gradient.",
@@ -50,7 +50,7 @@ minimum = pointwise(
     lambda self, other: np.minimum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     doc="The smaller of two tensors, element by element; nan where one is.",
     example="torch.minimum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, each gets half of the gradient.",
@@ -67,7 +67,7 @@ fmax = pointwise(
     other=lambda grad, self, other: masked_fill_number(
         grad, logical_or(self >= other, isnan(other)), 0
     ),
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     doc="The larger of two tensors, element by element; the other where one is nan.",
     example="torch.fmax(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, the input gets the gradient.",
@@ -83,7 +83,7 @@ fmin = pointwise(
     other=lambda grad, self, other: masked_fill_number(
         grad, logical_or(self <= other, isnan(other)), 0
     ),
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     doc="The smaller of two tensors, element by element; the other where one is nan.",
     example="torch.fmin(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, the input gets the gradient.",
@@ -93,7 +93,7 @@ for _entry in (maximum, minimum, fmax, fmin):
     expose_of_tensors(_entry)
 
 
-_BOOL_OR_COMPLEX = refusing("bool", "complex")
+_BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 # --- clamp --------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ clamp_to_numbers = pointwise(
     "ClampBackward1",
     lambda self, min=None, max=None: np.clip(self, min, max),
     self=_inside,
-    refused=_BOOL_OR_COMPLEX,
+    unsupported=_BOOL_OR_COMPLEX,
     numpy="clip",
 )
 
@@ -200,7 +200,7 @@ clamp_min_number = pointwise(
     "ClampMinBackward0",
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     numpy="maximum",
 )
 
@@ -209,7 +209,7 @@ clamp_min_tensor = pointwise(
     "ClampMinBackward1",
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     min=lambda grad, self, min: where(self < min, grad, 0.0),
 )
 
@@ -218,7 +218,7 @@ clamp_max_number = pointwise(
     "ClampMaxBackward0",
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     numpy="minimum",
 )
 
@@ -227,7 +227,7 @@ clamp_max_tensor = pointwise(
     "ClampMaxBackward1",
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     max=lambda grad, self, max: where(self > max, grad, 0.0),
 )
 

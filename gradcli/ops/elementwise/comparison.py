@@ -35,7 +35,7 @@ from gradcli.ops.binding.catalogue import (
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import READS, SCALAR, effects
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, op, pointwise
 
 # --- comparisons leave the graph ----------------------------------------------------------------
@@ -169,7 +169,7 @@ def _bitwise(name: str, symbol: str, ufunc: Any, doc: str, *refused: str) -> Non
         name,
         "",
         lambda self, other: ufunc(self, other),
-        refused=refusing("float", "complex", *refused),
+        unsupported=dtype_names("float", "complex", *refused),
         doc=doc,
         example=f"torch.{name}(tensor([3, 1, 2]), tensor([1, 2, 3]))",
     )
@@ -191,7 +191,7 @@ bitwise_not = pointwise(
     "bitwise_not",
     "",
     lambda self: np.invert(self),
-    refused=refusing("float", "complex"),
+    unsupported=dtype_names("float", "complex"),
     doc="The bits turned; for bools, the opposite.",
     example="torch.bitwise_not(tensor([3, 1, 2]))",
 )
@@ -199,7 +199,7 @@ expose(bitwise_not, inplace=True)
 
 
 def _inverted(value: Tensor) -> Tensor:
-    check_dtype("bitwise_not", value.dtype, refusing("float", "complex", raises="TypeError"))
+    check_dtype("bitwise_not", value.dtype, dtype_names("float", "complex", raises="TypeError"))
     return bitwise_not.apply(value)
 
 
@@ -228,12 +228,12 @@ isfinite = pointwise(
     doc="Where the input is neither infinite nor nan.",
     example="torch.isfinite(tensor([-1.5, 0., 2.5]))",
 )
-_NO_COMPLEX = refusing("complex", raises="RuntimeError")
+_NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 isposinf = pointwise(
     "isposinf",
     "",
     lambda self: np.equal(self, np.inf),
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     doc="Where the input is inf.",
     example="torch.isposinf(tensor([1., inf, nan]))",
 )
@@ -241,7 +241,7 @@ isneginf = pointwise(
     "isneginf",
     "",
     lambda self: np.equal(self, -np.inf),
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     doc="Where the input is -inf.",
     example="torch.isneginf(tensor([1., inf, nan]))",
 )
@@ -335,7 +335,7 @@ heaviside = pointwise(
     _step_array,
     self=_no_step,
     values=_no_step,
-    refused=_NO_COMPLEX,
+    unsupported=_NO_COMPLEX,
     loop=SCALAR,
 )
 

@@ -19,7 +19,7 @@ from gradcli.ops.binding.arguments import (
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import STEPS
-from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.power import power
@@ -51,9 +51,9 @@ def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
     if input.dtype.category == "float":
-        check_dtype("ldexp", other.dtype, refusing("bool"))
+        check_dtype("ldexp", other.dtype, dtype_names("bool"))
     if input.dtype.is_complex:
-        check_dtype("ldexp", other.dtype, refusing("float16"))
+        check_dtype("ldexp", other.dtype, dtype_names("float16"))
     return ldexp.apply(input, other)
 
 
@@ -96,7 +96,7 @@ nextafter: Op = pointwise(
     # The step is constant; where there is none the result is `other`, which is read as constant.
     self=lambda grad, self, other: where(self != other, grad, 0.0),
     other=lambda grad: zeros_like(grad),
-    refused=NOT_FLOATING,
+    unsupported=NOT_FLOATING,
     doc="The next floating number after the input towards `other`.",
     example="torch.nextafter(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )

@@ -18,7 +18,7 @@ from gradcli.ops.binding.catalogue import function, in_place, inplace_operators,
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
-from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.complex import real_part
@@ -162,7 +162,7 @@ pow_tensor = pointwise(
     _power,
     self=_power_rule_base,
     exponent=_power_rule_exponent,
-    refused=refusing("bool"),
+    unsupported=dtype_names("bool"),
     hazard=_POWER,
     loop=WIDE,
 )
@@ -186,7 +186,7 @@ pow_base = pointwise(
     "PowBackward2",
     lambda exponent, base: in_row_order(_power(base, exponent)),
     exponent=_exponential_rule,
-    refused=refusing("bool"),
+    unsupported=dtype_names("bool"),
     hazard=_POWER_OF_NUMBER,
     loop=WIDE,
 )

@@ -15,16 +15,16 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.doc import READS, SCALAR, effects
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.shape.views import view
 
-_NO_INTEGERS = refusing("float", "complex", "bool")
+_NO_INTEGERS = dtype_names("float", "complex", "bool")
 gcd = pointwise(
     "gcd",
     "",
     lambda self, other: np.gcd(self, other),
-    refused=_NO_INTEGERS,
+    unsupported=_NO_INTEGERS,
     doc="The greatest common divisor of integers.",
     example="torch.gcd(tensor([3, 1, 2]), tensor([6, 4, 3]))",
     loop=SCALAR,
@@ -33,7 +33,7 @@ lcm = pointwise(
     "lcm",
     "",
     lambda self, other: np.lcm(self, other),
-    refused=_NO_INTEGERS,
+    unsupported=_NO_INTEGERS,
     doc="The least common multiple of integers.",
     example="torch.lcm(tensor([3, 1, 2]), tensor([6, 4, 3]))",
     loop=SCALAR,
@@ -42,7 +42,7 @@ for _entry in (gcd, lcm):
     expose_of_tensors(_entry, inplace_function=True)
 
 
-_NEITHER_ORDERED = refusing("bool", "complex", raises="RuntimeError")
+_NEITHER_ORDERED = dtype_names("bool", "complex", raises="RuntimeError")
 
 
 @function("isin")

@@ -20,7 +20,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_real, in_single
 from gradcli.ops.binding.catalogue import expose, expose_written, in_place
 from gradcli.ops.definition.doc import Hazard, Test
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, pointwise
 
 # --- exponentials -------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ deg2rad = pointwise(
     lambda self: in_single(np.multiply, self, math.pi / 180),
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
-    refused=refusing("complex", raises="RuntimeError"),
+    unsupported=dtype_names("complex", raises="RuntimeError"),
     doc="Degrees as radians.",
     example="torch.deg2rad(tensor([0.5, 1., 2.]))",
 )
@@ -247,7 +247,7 @@ rad2deg = pointwise(
     lambda self: in_single(np.multiply, self, 180 / math.pi),
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
-    refused=refusing("complex", raises="RuntimeError"),
+    unsupported=dtype_names("complex", raises="RuntimeError"),
     doc="Radians as degrees.",
     example="torch.rad2deg(tensor([0.5, 1., 2.]))",
 )
@@ -462,7 +462,7 @@ def _check_abs_in_place(self: Tensor) -> bool:
     """Raise E203 for complex numbers, which real ones cannot take the place of, and what
     `check_inplace` raises.
     """
-    check_dtype("abs_", self.dtype, refusing("complex", raises="RuntimeError"))
+    check_dtype("abs_", self.dtype, dtype_names("complex", raises="RuntimeError"))
     return check_inplace(self)
 
 

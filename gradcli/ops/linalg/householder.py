@@ -13,7 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
-from gradcli.ops.definition.dtype_support import INTEGRAL, refusing
+from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
 from gradcli.ops.definition.op import Op, given_tensors, op
 from gradcli.ops.linalg.linear_systems import adjoint_of, column_major
 from gradcli.ops.shape.rearranging import tril
@@ -85,7 +85,7 @@ householder_product: Op = op(
         lambda input, tau: reflected(input, tau, _identity(input)), grad, input, tau
     ),
     inputs=("input", "tau"),
-    refused=INTEGRAL | refusing("half"),
+    unsupported=INTEGRAL | dtype_names("half"),
 )
 
 
@@ -104,7 +104,7 @@ ormqr_: Op = op(
         input3,
     ),
     inputs=("self", "input2", "input3"),
-    refused=INTEGRAL | refusing("half"),
+    unsupported=INTEGRAL | dtype_names("half"),
 )
 
 

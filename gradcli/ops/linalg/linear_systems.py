@@ -17,7 +17,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.shape.slicing import slice_
 from gradcli.ops.shape.views import transpose
 
@@ -47,18 +47,18 @@ def check_square(name: str, tensor: Tensor) -> None:
         raise GradcliError("E301", f"{name}(): a tensor of shape {shape} holds no square matrices")
 
 
-_INTEGRAL = refusing("bool", "int", raises="RuntimeError")
-_ANY = refusing("bool", "int", "half", raises="RuntimeError")
+_INTEGRAL = dtype_names("bool", "int", raises="RuntimeError")
+_ANY = dtype_names("bool", "int", "half", raises="RuntimeError")
 _REFUSED = {
     **dict.fromkeys(
         ("cholesky", "cholesky_ex", "cond", "det", "eig", "eigvals", "qr", "solve", "svd",
          "svdvals", "tensorsolve"),
-        _INTEGRAL | refusing("half"),
+        _INTEGRAL | dtype_names("half"),
     ),
     **dict.fromkeys(
         ("cholesky_inverse", "cholesky_solve", "eigh", "eigvalsh", "lu", "lu_factor",
          "solve_triangular", "triangular_solve"),
-        INTEGRAL | refusing("half"),
+        INTEGRAL | dtype_names("half"),
     ),
 }  # fmt: skip
 """What functions raise for dtypes that LAPACK does not compute in, where it is not RuntimeError."""

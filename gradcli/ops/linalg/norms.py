@@ -22,7 +22,7 @@ from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.definition.doc import Hazard
-from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, check_floating_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.complex import real_part
@@ -173,7 +173,7 @@ def _spectral_norm(
     """The largest, smallest or summed singular value of each matrix."""
     order = tuple(dim for dim in range(input.array.ndim) if dim not in (rows, columns))
     order = (*order, rows, columns)
-    check_dtype("matrix_norm", dtype or input.dtype, refusing("half", raises="RuntimeError"))
+    check_dtype("matrix_norm", dtype or input.dtype, dtype_names("half", raises="RuntimeError"))
     values = svdvals(permute.apply(to(input, dtype) if dtype else input, order))
     last = values.array.ndim - 1
     if ord == "nuc":

@@ -18,7 +18,7 @@ from gradcli.ops.binding.arguments import check_not_integral, check_same_dtype, 
 from gradcli.ops.binding.catalogue import expose, function, refuse_out
 from gradcli.ops.binding.dims import normal_dims
 from gradcli.ops.creation.copies import clone
-from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.indexing.select import index_fill_tensor
 from gradcli.ops.linalg.matrix_products import addmm, bmm, check_dtypes, dot, mm, scaled
@@ -299,7 +299,9 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     return reshape(index_fill_tensor(zeros(grad, (rows * columns,)), 0, places, grad), self_sizes)
 
 
-trace = op("trace", "TraceBackward0", _trace_array, self=_trace_rule, refused=refusing("bool"))
+trace = op(
+    "trace", "TraceBackward0", _trace_array, self=_trace_rule, unsupported=dtype_names("bool")
+)
 
 
 @function("trace", method=True)

@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import check_number, check_same_dtype, check_
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import copy_
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.reduction.cumulative import cumprod, cumsum
 from gradcli.ops.reduction.sum import sum_dims
@@ -92,7 +92,7 @@ def _cross(name: str, input: Tensor, other: Tensor, dim: int) -> Tensor:
         raise GradcliError(
             "E301", f"{name}(): the shapes {sizes[0]} and {sizes[1]} cannot be broadcast"
         ) from None
-    check_dtype(name, input.dtype, refusing("bool"))
+    check_dtype(name, input.dtype, dtype_names("bool"))
     check_same_dtype(name, input, other)
     return cross.apply(input, other, at)
 
@@ -110,7 +110,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     if not x.array.ndim:
         raise GradcliError("E301", "vander() needs one dimension or more")
     count = x.array.shape[-1] if N is None else N
-    check_dtype("vander", x.dtype, refusing("bool", "half", raises="RuntimeError"))
+    check_dtype("vander", x.dtype, dtype_names("bool", "half", raises="RuntimeError"))
     if count <= 1:
         raise GradcliError("E204", "vander(): N must be above 1", raises="RuntimeError")
     ndim = x.array.ndim
@@ -186,7 +186,7 @@ def _operands(name: str, y: Any, x: Any, dx: Any, dim: int) -> tuple[int, Any]:
         if not y.array.ndim:
             raise GradcliError("E302", "trapezoid(): a 0-dim tensor has no dimension to go along")
     for each in (y, y if x is None else x):
-        check_dtype(name, each.dtype, refusing("bool", raises="RuntimeError"))
+        check_dtype(name, each.dtype, dtype_names("bool", raises="RuntimeError"))
     return normal_dim(name, dim, y.array.ndim), dx
 
 

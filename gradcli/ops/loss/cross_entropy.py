@@ -107,7 +107,7 @@ def _nll_backward_array(
         chosen = np.where(counted, chosen, 0)
     if chosen.ndim:
         chosen = chosen.reshape(index.shape)
-    if dim == 1 and self.size >= active.state.defer_from and device_of(self).type == "cpu":
+    if dim == 1 and self.size >= active.state.lazy_from and device_of(self).type == "cpu":
         return scattered(index, np.broadcast_to(chosen, index.shape), self.shape)
     slopes = module_of(self).zeros(self.shape, self.dtype)
     slopes[places_along(index, dim)] = chosen
@@ -134,7 +134,7 @@ def _nll(name: str, node_name: str) -> Op:
         f"{node_name}0",
         _nll_array,
         constant=("target", "weight"),
-        deferrable=True,
+        reads_lazy=True,
         unread=("self",),
         effects=(CHECKS,),
         self=lambda grad, self, target, weight, reduction, ignore_index: backward(

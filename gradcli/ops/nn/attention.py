@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic.arithmetic import add, mul_number, no_derivative
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import RANDOM, effects
-from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.matmul import matmul
 from gradcli.ops.nn.dropout import dropout
@@ -184,7 +184,7 @@ def scaled_dot_product_attention(
         raise GradcliError("E205", f"{name}(): enable_gqa is outside the catalogue")
     check_same_dtype(name, query, key)
     check_same_dtype(name, query, value)
-    check_dtype(name, query.dtype, refusing("bool", "int", raises="RuntimeError") | COMPLEX)
+    check_dtype(name, query.dtype, dtype_names("bool", "int", raises="RuntimeError") | COMPLEX)
     ranks = [tensor.array.ndim for tensor in (query, key, value)]
     if min(ranks) < 2:
         raise GradcliError("E301", f"{name}(): expected two dimensions or more")

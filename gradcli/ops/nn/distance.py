@@ -15,7 +15,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.creation.copies import clone, contiguous, to
 from gradcli.ops.definition.doc import Hazard
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.elementwise.clamp import clamp_min
 from gradcli.ops.linalg.norms import norm_gradient, vector_norm
@@ -44,7 +44,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     check_tensors("cosine_similarity", x1=x1, x2=x2)
     dtype = dtypes.result_dtype((x1.array, x2.array))
     check_dtype(
-        "cosine_similarity", dtype, refusing("bool", "int", "complex", raises="RuntimeError")
+        "cosine_similarity", dtype, dtype_names("bool", "int", "complex", raises="RuntimeError")
     )
     # Integers have no length; a narrower floating operand is widened by the product only.
     x1, x2 = (x if x.dtype.category == "float" else to(x, dtype) for x in (x1, x2))
@@ -198,7 +198,7 @@ pdist_ = op(
 )
 
 
-_SINGLE_ONLY = refusing("bool", "int", "complex", raises="RuntimeError") | refusing("half")
+_SINGLE_ONLY = dtype_names("bool", "int", "complex", raises="RuntimeError") | dtype_names("half")
 
 
 @function("pdist", module="torch.nn.functional")
@@ -248,7 +248,7 @@ def cdist(
         )
     for x in (x1, x2):
         check_not_integral("cdist", x, "RuntimeError")
-        check_dtype("cdist", x.dtype, refusing("complex", raises="RuntimeError"))
+        check_dtype("cdist", x.dtype, dtype_names("complex", raises="RuntimeError"))
     if p < 0:
         raise GradcliError("E204", "cdist(): p must not be negative", raises="RuntimeError")
     check_dtype("cdist", x1.dtype, _SINGLE_ONLY)

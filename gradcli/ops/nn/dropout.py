@@ -17,7 +17,7 @@ from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function, in_place, modules
 from gradcli.ops.creation.random import bernoulli_array, drawn_over
 from gradcli.ops.definition.doc import RANDOM, SAMPLES, describe, effects
-from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.nn.activations import activation
 from gradcli.ops.shape.views import squeeze_dim, unsqueeze
 from gradcli.state import computed
@@ -41,7 +41,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True) -> Tensor:
     return _dropped(input, p, training, input.array)
 
 
-_REFUSED = refusing("bool", "int", raises="RuntimeError") | COMPLEX
+_REFUSED = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
 def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:

@@ -25,7 +25,7 @@ from gradcli.ops.binding.arguments import (
 )
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import plain_number
-from gradcli.ops.definition.dtype_support import COMPLEX, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Op, op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.nn.activations import activation
@@ -46,7 +46,7 @@ relu_ = pointwise(
     "ReluBackward0",
     lambda self: positive_part(self),
     self=lambda grad, result: threshold_backward(grad, result, 0),
-    refused=refusing("bool", raises="RuntimeError") | COMPLEX,
+    unsupported=dtype_names("bool", raises="RuntimeError") | COMPLEX,
     numpy="np.maximum({0}, 0)",
 )
 
@@ -243,7 +243,7 @@ hardtanh_ = pointwise(
     "HardtanhBackward0",
     lambda self, min_val, max_val: in_single(np.clip, self, min_val, max_val),
     self=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val),
-    refused=refusing("bool", raises="RuntimeError") | COMPLEX,
+    unsupported=dtype_names("bool", raises="RuntimeError") | COMPLEX,
 )
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import LONG, forced
-from gradcli.arrays.threads import over_blocks
+from gradcli.arrays.threads import over_tiles
 from gradcli.autograd.tensor import Tensor
 from gradcli.kernels import vector_math
 from gradcli.kernels.row_reductions import (
@@ -52,7 +52,7 @@ def _by_rows(write: Callable[..., None], dim: int, *arrays: Any) -> Any:
 
 
 def _is_by_rows(array: Any, dim: int) -> bool:
-    return dim != 0 and type(array) is np.ndarray and array.size >= active.state.defer_from
+    return dim != 0 and type(array) is np.ndarray and array.size >= active.state.lazy_from
 
 
 def _in_rows(work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
@@ -66,7 +66,7 @@ def _in_rows(work: Callable[[slice], None], shape: tuple[int, ...]) -> None:
         finally:
             np.setbufsize(before)
 
-    over_blocks(shape, with_short_buffer)
+    over_tiles(shape, with_short_buffer)
 
 
 _BUFFER = 128
@@ -192,11 +192,11 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
         return self - self
     in_order = self.flags.c_contiguous and self.dtype.itemsize > 2
     if _is_by_rows(self, dim) and in_order and active.state.grad_enabled:
-        return _deferred_log_softmax(self, dim)
+        return _lazy_log_softmax(self, dim)
     return _by_rows(_write_log_softmax, dim, self).astype(self.dtype, copy=False)
 
 
-def _deferred_log_softmax(self: Any, dim: int) -> Any:
+def _lazy_log_softmax(self: Any, dim: int) -> Any:
     """It is subtracted when somebody asks for it: a loss reads few of its elements, and its
     gradient the exponentials that it takes anyway, which are kept. Without a gradient to come they
     would only take memory.
@@ -250,7 +250,7 @@ log_softmax_backward = op(
     "_log_softmax_backward_data",
     "LogSoftmaxBackwardDataBackward0",
     _log_softmax_backward_array,
-    deferrable=True,
+    reads_lazy=True,
     grad_output=lambda grad, output, dim: grad - _sum_along(grad * exp(output), dim),
     output=lambda grad, grad_output, output, dim: (
         -_sum_along(grad_output, dim) * exp(output) * grad
@@ -261,7 +261,7 @@ log_softmax_ = op(
     "log_softmax",
     "LogSoftmaxBackward0",
     _log_softmax_array,
-    deferrable=True,
+    reads_lazy=True,
     self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
     doc="The logarithm of softmax, without overflow.",
     example="torch.log_softmax(tensor([[2., 1.], [1., 3.]]), 0)",

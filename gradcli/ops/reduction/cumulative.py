@@ -23,7 +23,7 @@ from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import describe
-from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.binary import logaddexp_array
 from gradcli.ops.elementwise.comparison import logical_xor, where
@@ -172,7 +172,7 @@ def _expose_running(entry: Op, words: str) -> None:
 
     def check_written(self: Tensor, *operands: Any) -> None:
         check_inplace(self)
-        check_dtype(f"{name}_", self.dtype, refusing("bool"))
+        check_dtype(f"{name}_", self.dtype, dtype_names("bool"))
 
     @reduction(name, inplace=True, check=check_written)
     def running(input: Tensor, dim: int, *, dtype: DType | None = None, out: Any = None) -> Any:
@@ -218,7 +218,7 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         outputs=("values", "indices"),
         differentiable=(0,),
         self=rule,
-        refused=COMPLEX,
+        unsupported=COMPLEX,
     )
     result = return_type(name, ("values", "indices"))
 
@@ -278,7 +278,7 @@ logcumsumexp = op(
     "LogcumsumexpBackward0",
     _logcumsumexp_array,
     self=_logcumsumexp_rule,
-    refused=INTEGRAL,
+    unsupported=INTEGRAL,
 )
 
 

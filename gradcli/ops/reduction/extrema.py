@@ -18,7 +18,7 @@ from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import describe
-from gradcli.ops.definition.dtype_support import COMPLEX, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.clamp import maximum, minimum
 from gradcli.ops.elementwise.comparison import logical_and, logical_or
@@ -81,7 +81,7 @@ def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
         check_not_empty(name, self)
         return fold(ufunc, self, None)
 
-    return op(name, node_name, forward, self=shared_evenly, refused=COMPLEX)
+    return op(name, node_name, forward, self=shared_evenly, unsupported=COMPLEX)
 
 
 max_all = _extreme_of_all("max", "MaxBackward1", np.maximum)
@@ -114,7 +114,7 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
             grads[0], dim, indices, self_sizes, keepdim
         ),
-        refused=refusing("complex", raises="RuntimeError"),
+        unsupported=dtype_names("complex", raises="RuntimeError"),
     )
 
 
@@ -174,7 +174,7 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
         node_name,
         forward,
         self=_shared_by_count,
-        refused=COMPLEX,
+        unsupported=COMPLEX,
         numpy=f".{name[1:]}(axis, keepdims)",
     )
 
@@ -224,7 +224,7 @@ aminmax = op(
     _aminmax_array,
     outputs=("min", "max"),
     self=_aminmax_rule,
-    refused=COMPLEX,
+    unsupported=COMPLEX,
 )
 _AMINMAX = return_type("aminmax", ("min", "max"))
 
@@ -262,7 +262,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
         "",
         forward,
         constant=("self",),
-        refused=refusing("bool", "complex", raises="RuntimeError"),
+        unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
         numpy=f".{name}(axis, keepdims)",
     )
 

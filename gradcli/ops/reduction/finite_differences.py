@@ -12,7 +12,7 @@ from gradcli.ops.arithmetic.arithmetic import add, div, div_number, mul
 from gradcli.ops.binding.arguments import check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dims
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.shape.joining import cat
 from gradcli.ops.shape.slicing import narrow, select, slice_
 from gradcli.ops.shape.views import view
@@ -160,7 +160,7 @@ def gradient(
     check_tensors("gradient", input=input)
     if edge_order not in (1, 2):
         raise _wrong(f"edge_order is 1 or 2, not {edge_order}")
-    check_dtype("gradient", input.dtype, refusing("uint8", raises="RuntimeError"))
+    check_dtype("gradient", input.dtype, dtype_names("uint8", raises="RuntimeError"))
     dims = normal_dims("gradient", input, dim)
     given = spacing if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if isinstance(spacing, Tensor):

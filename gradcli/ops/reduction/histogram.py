@@ -11,7 +11,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_floating, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.definition.doc import CHECKS, READS, effects
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 
 
 @function("bincount", method=True)
@@ -24,7 +24,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     Example: torch.bincount(tensor([3, 1, 2]))
     """
     check_tensors("bincount", input=input, **({} if weights is None else {"weights": weights}))
-    check_dtype("bincount", input.dtype, refusing("bool", "float", "complex"))
+    check_dtype("bincount", input.dtype, dtype_names("bool", "float", "complex"))
     array = input.array
     if array.ndim != 1:
         raise GradcliError("E203", "bincount() needs a vector of integers")

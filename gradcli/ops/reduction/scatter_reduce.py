@@ -15,7 +15,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import CHECKS
-from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, NOTHING, check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.indexing.gather import (
@@ -206,7 +206,7 @@ index_reduce: Op = op(
 )
 
 
-_REFUSED = {"mean": refusing("bool"), "amax": COMPLEX, "amin": COMPLEX}
+_REFUSED = {"mean": dtype_names("bool"), "amax": COMPLEX, "amin": COMPLEX}
 """The dtypes without such a reduction."""
 
 

@@ -20,7 +20,7 @@ from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.codegen.promotion import NUMBERS
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import op
 from gradcli.ops.reduction.extrema import picked, put_selected
 from gradcli.ops.reduction.sum import check_reduced, reduction
@@ -168,7 +168,7 @@ topk = op(
     outputs=("values", "indices"),
     differentiable=(0,),
     self=_put_sorted,
-    refused=refusing("bool", "complex", raises="RuntimeError"),
+    unsupported=dtype_names("bool", "complex", raises="RuntimeError"),
 )
 _TOPK = return_type("topk", ("values", "indices"))
 
@@ -228,7 +228,7 @@ kthvalue = op(
     self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
         grads[0], dim, indices, self_sizes, keepdim
     ),
-    refused=refusing("bool", "complex"),
+    unsupported=dtype_names("bool", "complex"),
 )
 _KTHVALUE = return_type("kthvalue", ("values", "indices"))
 
@@ -311,7 +311,7 @@ def searchsorted(
     check_reduced("searchsorted", sorted_sequence)
     _check_sequences(sorted_sequence, input)
     operands = [each.array if type(each) is Tensor else each for each in (sorted_sequence, input)]
-    check_dtype("searchsorted", dtypes.result_dtype(operands), refusing("bool", "complex"))
+    check_dtype("searchsorted", dtypes.result_dtype(operands), dtype_names("bool", "complex"))
     bounds = sorted_sequence.array
     values = input.array if isinstance(input, Tensor) else module_of(bounds).asarray(input)
     if side not in (None, "left", "right"):

@@ -17,7 +17,12 @@ from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import Hazard, describe
-from gradcli.ops.definition.dtype_support import COMPLEX, Refused, check_floating_dtype, refusing
+from gradcli.ops.definition.dtype_support import (
+    COMPLEX,
+    Unsupported,
+    check_floating_dtype,
+    dtype_names,
+)
 from gradcli.ops.definition.lints import check_freedom
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.masks import masked_fill_number
@@ -236,13 +241,13 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
             return self.dtype.type(math.nan)
         return flat[_middle(flat, ignore_nan)[0]]
 
-    return op(name, node_name, forward, self=shared_evenly, refused=_BOOL_OR_COMPLEX)
+    return op(name, node_name, forward, self=shared_evenly, unsupported=_BOOL_OR_COMPLEX)
 
 
-_BOOL_OR_COMPLEX = refusing("bool", "complex")
+_BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 
-def _picked_along(name: str, node_name: str, pick: Function, refused: Refused) -> Op:
+def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupported) -> Op:
     """An op that picks one element along a dimension; `pick` finds its place in the last one."""
 
     def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
@@ -261,7 +266,7 @@ def _picked_along(name: str, node_name: str, pick: Function, refused: Refused) -
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
             grads[0], dim, indices, self_sizes, keepdim
         ),
-        refused=refused,
+        unsupported=unsupported,
     )
 
 

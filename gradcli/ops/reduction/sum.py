@@ -14,7 +14,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.fusion.lazy import DEFERRED, LONG
+from gradcli.arrays.fusion.lazy import LAZY, LONG
 from gradcli.autograd.engine import accumulate
 from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
@@ -129,7 +129,7 @@ def _sum_array(
         self = dtypes.cast(self, dtype)
     kind = self.dtype.kind
     if kind == "f" and self.dtype.itemsize > 2:
-        if type(self) in DEFERRED:
+        if type(self) in LAZY:
             if self.size >= LARGEST:
                 return self.reduced(dims, keepdim)
             self = self.force()  # its order of additions is told by its place in memory
@@ -155,7 +155,7 @@ sum_all = op(
     "sum",
     "SumBackward0",
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
-    deferrable=True,
+    reads_lazy=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
     numpy=".sum(axis, keepdims)",
 )
@@ -164,7 +164,7 @@ sum_dims = op(
     "sum",
     "SumBackward1",
     lambda self, dims, keepdim, dtype=None: _sum_array(self, dims, keepdim, dtype),
-    deferrable=True,
+    reads_lazy=True,
     self=lambda grad, self_sizes, dims, keepdim: expand(
         restore_dims(grad, dims, keepdim), self_sizes
     ),
@@ -348,7 +348,7 @@ def _mean_array(
 
 def _mean_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     count = product(self_sizes)
-    if type(grad) in NATIVE_SCALARS and count < active.state.defer_from:
+    if type(grad) in NATIVE_SCALARS and count < active.state.lazy_from:
         slopes = np.empty(self_sizes, grad.dtype)
         slopes.fill(grad / count)  # dividing what was expanded takes three times as long
         return slopes
@@ -359,7 +359,7 @@ mean_all = op(
     "mean",
     "MeanBackward0",
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
-    deferrable=True,
+    reads_lazy=True,
     self=_mean_rule,
     hazard=Hazard(nothing="the mean of nothing divides 0 by 0"),
     numpy=".mean(axis, keepdims)",
@@ -369,7 +369,7 @@ mean_dims = op(
     "mean",
     "MeanBackward1",
     lambda self, dims, keepdim, dtype=None: _mean_array(self, dims, keepdim, dtype),
-    deferrable=True,
+    reads_lazy=True,
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
     ),

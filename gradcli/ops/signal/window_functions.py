@@ -14,9 +14,9 @@ from gradcli.ops.binding.arguments import plain_integer
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.fill import check_count, checked_dtype, made
 from gradcli.ops.definition.doc import describe
-from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 
-_NOT_FLOATING = refusing("bool", "int", raises="RuntimeError") | COMPLEX
+_NOT_FLOATING = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
 def _places(name: str, length: Any, periodic: bool, dtype: Any) -> Any:

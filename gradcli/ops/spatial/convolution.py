@@ -22,7 +22,7 @@ from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import SAMPLES, describe
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import view_as_real
 from gradcli.ops.shape.slicing import select
@@ -204,7 +204,7 @@ def _check(
             f"{name}(): expected {ndim + 1} or {ndim + 2} dimensions of the input and {ndim + 2} of"
             f" the weight, not {len(shape)} and {len(kernels)}",
         )
-    check_dtype(name, input.dtype, refusing("bool"))
+    check_dtype(name, input.dtype, dtype_names("bool"))
     check_same_dtype(name, input, weight)
     channels = shape[-ndim - 1]
     taken = kernels[0] if transposed else kernels[1] * groups
@@ -225,7 +225,7 @@ def _check(
             )
 
 
-_NARROW = refusing("uint8", "int8", "int16", "int32")
+_NARROW = dtype_names("uint8", "int8", "int16", "int32")
 """What a transposed or dilated convolution is not defined for."""
 
 

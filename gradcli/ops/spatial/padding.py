@@ -17,7 +17,7 @@ from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import sizes_of
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import copy_
-from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.shape.slicing import slice_
 
@@ -115,7 +115,7 @@ def _by_source(name: str, node_name: str, source: Any) -> Op:
         node_name,
         pad_array,
         self=lambda grad, self, pad: backward(grad, self, pad),
-        refused=refusing("bool"),
+        unsupported=dtype_names("bool"),
     )
     return padded
 

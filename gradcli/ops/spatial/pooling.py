@@ -22,7 +22,7 @@ from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.doc import LAST, SAMPLES, describe
-from gradcli.ops.definition.dtype_support import NOTHING, Refused, refusing
+from gradcli.ops.definition.dtype_support import NOTHING, Unsupported, dtype_names
 from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.indexing.gather import gather
 from gradcli.ops.shape.views import reshape, squeeze_dim, unsqueeze
@@ -178,7 +178,7 @@ def linear_pool(
     node_name: str,
     forward: Function,
     transposed: Function,
-    refused: Refused = NOTHING,
+    unsupported: Unsupported = NOTHING,
 ) -> Op:
     """An entry that is linear in its input, with its transpose; both take one argument more."""
     backward: Op = op(
@@ -195,12 +195,12 @@ def linear_pool(
         lambda self, argument: forward(self, argument),
         keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
-        refused=refused,
+        unsupported=unsupported,
     )
     return pool
 
 
-_NARROW = refusing("bool", "complex", "uint8", "int8", "int16", "int32")
+_NARROW = dtype_names("bool", "complex", "uint8", "int8", "int16", "int32")
 
 _AVERAGE = {
     ndim: linear_pool(
@@ -208,7 +208,7 @@ _AVERAGE = {
         f"AvgPool{ndim}DBackward0",
         _avg_pool_array,
         _avg_pool_backward_array,
-        _NARROW | (refusing("half") if ndim == 3 else NOTHING),
+        _NARROW | (dtype_names("half") if ndim == 3 else NOTHING),
     )
     for ndim in (2, 3)
 }

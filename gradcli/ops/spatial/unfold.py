@@ -10,7 +10,7 @@ from gradcli.errors import GradcliError
 from gradcli.kernels.windows.windows import Sizes, Windows
 from gradcli.ops.binding.arguments import check_filled, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.definition.dtype_support import refusing
+from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import Op, op
 
 # --- arguments ----------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ im2col: Op = op(
     "Im2ColBackward0",
     _im2col_array,
     self=lambda grad, self_sizes, windows: col2im(grad, self_sizes[-2:], windows),
-    refused=refusing("int"),
+    unsupported=dtype_names("int"),
 )
 
 col2im: Op = op(
@@ -70,7 +70,7 @@ col2im: Op = op(
     "Col2ImBackward0",
     _col2im_array,
     self=lambda grad, windows: im2col(grad, windows),
-    refused=refusing("int"),
+    unsupported=dtype_names("int"),
 )
 
 

@@ -17,7 +17,7 @@ from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.binding.arguments import in_single
 from gradcli.ops.binding.catalogue import expose, function, refuse_out
 from gradcli.ops.definition.doc import describe
-from gradcli.ops.definition.dtype_support import check_dtype, refusing
+from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, sgn
@@ -39,7 +39,7 @@ i0: Op = pointwise(
 def _check_slope(self: Any) -> None:
     """Raise E203 for half precision, of which the derivatives of i1 and i1e are not defined."""
     array = self.array if type(self) is Tensor else self
-    check_dtype("the derivative of i1", dtypes.of_array(array), refusing("half"))
+    check_dtype("the derivative of i1", dtypes.of_array(array), dtype_names("half"))
 
 
 def _apart_from_zero(self: Any) -> tuple[Any, Any]:
@@ -101,7 +101,7 @@ for _name, _entry in (("i0e", i0e), ("i1", i1), ("i1e", i1e)):
 
 # --- without derivative -------------------------------------------------------------------------
 
-_NOT_SINGLE = refusing("half", "complex")
+_NOT_SINGLE = dtype_names("half", "complex")
 
 _OF_ONE = {
     "airy_ai": (
@@ -170,7 +170,7 @@ for _name, (_scipy_name, _doc) in _OF_ONE.items():
         "",
         _of_one(_scipy_name),
         floating=True,
-        refused=_NOT_SINGLE,
+        unsupported=_NOT_SINGLE,
         doc=_doc,
         example=f"torch.special.{_name}(tensor([0.5, 1., 2.5]))",
     )
@@ -193,7 +193,7 @@ spherical_bessel_j0 = pointwise(
     "",
     _spherical_bessel_j0,
     floating=True,
-    refused=_NOT_SINGLE,
+    unsupported=_NOT_SINGLE,
     doc="`sin(input) / input`, without derivative.",
     example="torch.special.spherical_bessel_j0(tensor([0.5, 1., 2.5]))",
 )

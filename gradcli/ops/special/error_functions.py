@@ -104,7 +104,7 @@ lgamma = pointwise(
     "LgammaBackward0",
     _lgamma_array,
     floating=True,
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
     doc="The logarithm of the gamma function's magnitude.",
     example="torch.lgamma(tensor([0.5, 1., 2.]))",
@@ -166,7 +166,7 @@ polygamma: Op = pointwise(
     "PolygammaBackward0",
     _polygamma_array,
     floating=True,
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     self=lambda grad, self, n: grad * polygamma(self, n + 1),
 )
 
@@ -201,7 +201,7 @@ polygamma_written = pointwise(
     "PolygammaBackward1",
     polygamma.forward,
     floating=True,
-    refused=polygamma.refused,
+    unsupported=polygamma.unsupported,
     self=polygamma.rules["self"],
     example="torch.polygamma(1, tensor([0.5, 1., 2.]))",
 )

@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.arithmetic import no_derivative
 from gradcli.ops.binding.arguments import check_no_complex_number, check_tensors, plain_integer
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.definition.doc import WIDE, describe
-from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, NOT_FLOATING, dtype_names
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.reduction.sum import sum_dims
@@ -46,7 +46,7 @@ igamma: Op = pointwise(
     "IgammaBackward0",
     _incomplete("gammainc"),
     floating=True,
-    refused=NOT_FLOATING,
+    unsupported=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: grad * _density(self, other),
     loop=WIDE,
@@ -57,7 +57,7 @@ igammac: Op = pointwise(
     "IgammacBackward0",
     _incomplete("gammaincc"),
     floating=True,
-    refused=NOT_FLOATING,
+    unsupported=NOT_FLOATING,
     self=_no_shape,
     other=lambda grad, self, other: -grad * _density(self, other),
     loop=WIDE,
@@ -110,7 +110,7 @@ mvlgamma_entry = pointwise(
     "MvlgammaBackward0",
     _mvlgamma_array,
     floating=True,
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     self=_mvlgamma_rule,
 )
 
@@ -148,7 +148,7 @@ zeta: Op = pointwise(
     "SpecialZetaBackward0",
     _zeta_array,
     floating=True,
-    refused=refusing("half", "complex"),
+    unsupported=dtype_names("half", "complex"),
     self=_no_exponent,
     other=lambda grad, self, other: grad * -self * zeta(self + 1, other),
 )
@@ -158,7 +158,7 @@ zeta_of_number: Op = pointwise(
     "SpecialZetaBackward1",
     lambda other, self: _zeta_array(self, other),
     floating=True,
-    refused=refusing("half", "complex"),
+    unsupported=dtype_names("half", "complex"),
     other=lambda grad, other, self: grad * -self * zeta_of_number(other, self + 1),
 )
 
@@ -167,7 +167,7 @@ zeta_by_number: Op = pointwise(
     "SpecialZetaBackward2",
     _zeta_array,
     floating=True,
-    refused=refusing("half", "complex"),
+    unsupported=dtype_names("half", "complex"),
     self=_no_exponent,
 )
 

@@ -11,7 +11,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_tensors, in_single
 from gradcli.ops.binding.catalogue import expose, function, refuse_out
 from gradcli.ops.definition.doc import Hazard
-from gradcli.ops.definition.dtype_support import COMPLEX, refusing
+from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.special.error_functions import by_scipy, erf
@@ -33,7 +33,7 @@ ndtri = pointwise(
     "SpecialNdtriBackward0",
     by_scipy("ndtri"),
     floating=True,
-    refused=refusing("half", "complex"),
+    unsupported=dtype_names("half", "complex"),
     self=lambda grad, result: grad * math.sqrt(2 * math.pi) * exp(result**2 / 2),
     doc="The point below which a share of a normal distribution lies.",
     example="torch.special.ndtri(tensor([0.2, 0.5, 0.9]))",
@@ -44,7 +44,7 @@ log_ndtr = pointwise(
     "SpecialLogNdtrBackward0",
     by_scipy("log_ndtr"),
     floating=True,
-    refused=refusing("half", "complex"),
+    unsupported=dtype_names("half", "complex"),
     self=lambda grad, self, result: grad / math.sqrt(2 * math.pi) * exp(-(result + self**2 / 2)),
     doc="The logarithm of `ndtr`, also far below 0.",
     example="torch.special.log_ndtr(tensor([0.5, 1., 2.5]))",
@@ -55,7 +55,7 @@ erfcx: Op = pointwise(
     "SpecialErfcxBackward0",
     by_scipy("erfcx"),
     floating=True,
-    refused=refusing("half", "complex"),
+    unsupported=dtype_names("half", "complex"),
     self=lambda grad, self, result: (self * 2 * result - 2 / math.sqrt(math.pi)) * grad,
     doc="`erfc` times `exp(input ** 2)`.",
     example="torch.special.erfcx(tensor([0.5, 1., 2.5]))",
@@ -73,7 +73,7 @@ entr = pointwise(
     "SpecialEntrBackward0",
     lambda self: in_single(_entropy, self),
     floating=True,
-    refused=COMPLEX,
+    unsupported=COMPLEX,
     self=lambda grad, self: grad * -(log(self) + 1),
     doc="`-input * log(input)`; 0 at 0, -inf below.",
     example="torch.special.entr(tensor([0.5, 1., 2.5]))",

@@ -9,16 +9,24 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.loops.callee import functions_in
 from gradcli.language.loops.compiled import Input
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
 from gradcli.language.loops.holes import Drawn, Frame
-from gradcli.language.loops.locations import Attribute, Item, Location, OuterName, OwnName, read_op
+from gradcli.language.loops.locations import (
+    Attribute,
+    Item,
+    Location,
+    OuterName,
+    OwnName,
+    item_of,
+    read_op,
+)
 from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
 from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
+from gradcli.language.loops.walk.callee import functions_in
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
@@ -45,6 +53,7 @@ class Reader:
         stored: what it binds or sets in places that outlive it, by place.
         grown: the lists that it appends to.
         carried: the places that are known to hold another value in every iteration.
+        given: the places whose values it is given.
         generated: what generator expressions gave, with symbols.
         found: the constants that it read in places, to see whether they are carried after all.
         broken: why recording ended, None while it goes on.
@@ -65,7 +74,7 @@ class Reader:
         self.plan = plan
         self.carried = carried
         self.frame = Frame(scope, variables)
-        self.builder = IterationBuilder(self.state.defer_from)
+        self.builder = IterationBuilder(self.state.lazy_from)
         self.guard = Guard(self.state)
         self.outside = Outside(self.builder, self.guard)
         self.inputs: list[Input] = []
@@ -73,6 +82,7 @@ class Reader:
         self.recorder = Recorder(self.outside, self.gradients, self.end)
         self.stored: dict[Any, tuple[Location, Any]] = {}
         self.found: dict[Any, Any] = {}
+        self.given: set[Any] = set()
         self.optimizers: list[Optimizer] = []
         self.grown: list[list[Any]] = []
         self.called_as_is: list[Any] = []
@@ -217,6 +227,7 @@ class Reader:
 
     def _given(self, place: Location, value: Any) -> Any:
         """A value that the iteration is given."""
+        self.given.add(place.key)
         known = self.symbols.get(place.key)
         if known is not None:
             return known
@@ -234,7 +245,7 @@ class Reader:
         if type(value) in (tuple, list) and all(type(each) is Tensor for each in value):
             for number, each in enumerate(value):
                 text = Inline(f"{op.text}[{number}].array")
-                self._give(each, text, operands, _item_of(place.read, number))
+                self._give(each, text, operands, item_of(place.read, number))
             size = len(value)
             self.inputs.append(Input(lambda variables: len(place.read(variables)) == size, (bool,)))
             return value
@@ -412,10 +423,6 @@ class Reader:
 
 def _hooks_of(module: Module) -> Callable[[], list[Any]]:
     return lambda: [module._hooks]
-
-
-def _item_of(read: Callable[[Variables], Any], number: int) -> Callable[[Variables], Any]:
-    return lambda variables: read(variables)[number]
 
 
 def described(value: Any) -> str:

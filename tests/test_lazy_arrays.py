@@ -1,6 +1,6 @@
-"""Deferred pointwise execution never shows: the same values, nodes, traces and errors as without.
+"""LazyArray pointwise execution never shows: the same values, nodes, traces and errors as without.
 
-Each program runs twice, deferred and not; what it prints must be the same text. Sums are rounded
+Each program runs twice, lazy and not; what it prints must be the same text. Sums are rounded
 before they are printed, as a plan adds block by block, and so are gradients of log_softmax, for
 which softmax is a quotient then, and no exponential.
 """
@@ -114,17 +114,17 @@ PROGRAMS = {
 }
 
 
-def _printed(program: str, defer_from: int) -> str:
+def _printed(program: str, lazy_from: int) -> str:
     out: list[str] = []
     session = Session(lambda event: out.append(event.text))
-    session.state.defer_from = defer_from
+    session.state.lazy_from = lazy_from
     for _ in session.run(START + program + "\n", "program"):
         pass
     return "".join(out)
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_deferral_never_shows(name: str) -> None:
+def test_laziness_never_shows(name: str) -> None:
     plain = _printed(PROGRAMS[name], NEVER)
     assert plain
     assert _printed(PROGRAMS[name], 1 << 16) == plain
@@ -140,13 +140,13 @@ def test_an_error_keeps_its_statement() -> None:
 
 def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    run = plan.Plan.run
+    run = plan.FusedPlan.run
 
-    def counted(each: plan.Plan) -> None:
+    def counted(each: plan.FusedPlan) -> None:
         passes.append(each)
         run(each)
 
-    monkeypatch.setattr(plan.Plan, "run", counted)
+    monkeypatch.setattr(plan.FusedPlan, "run", counted)
     program = "y = (torch.tanh(x * w) ** 2).sum()\ny.backward()\nprint(y.item(), x.grad[0])"
     _printed(program, 1 << 16)
     assert len(passes) == 1
@@ -154,25 +154,25 @@ def test_forward_and_backward_are_one_pass(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_step_is_one_pass_to_the_memory_that_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
-    run = plan.Plan.run
+    run = plan.FusedPlan.run
 
-    def counted(each: plan.Plan) -> None:
+    def counted(each: plan.FusedPlan) -> None:
         passes.append(len(each.memory))
         run(each)
 
-    monkeypatch.setattr(plan.Plan, "run", counted)
+    monkeypatch.setattr(plan.FusedPlan, "run", counted)
     _printed("a = w * 1\nb = a[0]\na -= 0.5 * w\nprint(a[0])", 1 << 16)
     assert passes == [0, 1]
 
 
 def test_values_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     computed = []
-    force = lazy.Deferred.force
+    force = lazy.LazyArray.force
 
-    def counted(array: lazy.Deferred) -> object:
+    def counted(array: lazy.LazyArray) -> object:
         computed.append(array.value is None)
         return force(array)
 
-    monkeypatch.setattr(lazy.Deferred, "force", counted)
+    monkeypatch.setattr(lazy.LazyArray, "force", counted)
     _printed("y = x * w\nprint(y[0], y[1], y.sum())", 1 << 16)
     assert sum(computed) <= 3
