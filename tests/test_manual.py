@@ -161,7 +161,9 @@ def test_python_of_gradcli_stands_in_the_file_that_is_named() -> None:
     for block in all_blocks("python"):
         page = block.path.read_text(encoding="utf-8")
         named = re.findall(r"`((?:gradcli|tests)/[\w/]+\.py)`", page[: block.start])[-1]
-        assert block.text in (ROOT / named).read_text(encoding="utf-8"), f"{block}: {named}"
+        assert block.text.rstrip() in (ROOT / named).read_text(encoding="utf-8"), (
+            f"{block}: {named}"
+        )
 
 
 def test_pages_ask_for_topics_that_there_are() -> None:
