@@ -25,7 +25,7 @@ class Limits:
 
     Attributes:
         elements: of one tensor, list, tuple, set or dict; characters of one string.
-        steps: loop rounds and calls; of one program, in the REPL of one entry.
+        steps: loop iterations and calls; of one program, in the REPL of one entry.
         memory: bytes that the process may take for data; None for no ceiling. The command line
             sets it up, a session inside another program leaves that program's memory alone.
         timeout: seconds that a program may run, in the REPL one entry; None for no end.
@@ -103,7 +103,7 @@ class Limits:
         """The error of a program whose steps are used up."""
         return GradcliError(
             "E605",
-            f"the program made more than {self.steps:,} loop rounds and calls",
+            f"the program made more than {self.steps:,} loop iterations and calls",
             help=f"`--max-steps {10 * self.steps}` raises the limit",
         )
 
@@ -140,7 +140,7 @@ class Steps:
     """What a session counts as it runs.
 
     Attributes:
-        left: the loop rounds and calls that it may still make.
+        left: the loop iterations and calls that it may still make.
         nested: the calls that reached the program's code through the host and are not over.
     """
 
