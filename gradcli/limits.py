@@ -104,7 +104,7 @@ class Limits:
         """The error of a program whose steps are used up."""
         return GradcliError(
             "E605",
-            f"the program made more than {self.steps:,} loop rounds and calls",
+            f"the program made more than {self.steps:,} loop iterations and calls",
             help=f"`--max-steps {10 * self.steps}` raises the limit",
         )
 
@@ -141,7 +141,7 @@ class Steps:
     """What a session counts as it runs.
 
     Attributes:
-        left: the loop iterations and calls that are left to it.
+        left: the loop iterations and calls that it may still make.
         nested: the calls that reached the program's code through the host and are not over.
     """
 

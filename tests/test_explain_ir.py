@@ -57,10 +57,12 @@ effects: writes(%1)  grad(%0)
     "a random draw": (
         ["torch.manual_seed(0)\nn = torch.rand(2)\ny = F.dropout(n * 2, 0.5)"],
         """
-constants: %0: f32[2] n, %2: f32[2]
+constants: %0: f32[2] n
 draw('cpu')                # torch.rand(2)  program:2   random
 %1: f32[2] = mul(%0, 2)    # n * 2  program:3
-%3: f32[2] = mul(%1, %2)   # y = F.dropout(n * 2, 0.5)  program:3   random
+%2: f32[2] = _scaled(%1, 0.5, float32, 'cpu')   # F.dropout(n * 2, 0.5)  program:3   random
+%3: f32[2] = alias(%2)     # F.dropout(n * 2, 0.5)  program:3
+%4: f32[2] = mul(%1, %3)   # y = F.dropout(n * 2, 0.5)  program:3
 effects: random
 """,
     ),

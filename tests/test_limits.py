@@ -117,7 +117,7 @@ def test_a_program_without_end() -> None:
 # --- limits that are set --------------------------------------------------------------------------
 
 SET = [
-    ("for i in range(1001): pass", "--max-steps=1000", "E605", "more than 1,000 loop rounds"),
+    ("for i in range(1001): pass", "--max-steps=1000", "E605", "more than 1,000 loop iterations"),
     ("f = lambda: 1\n[f() for i in range(600)]", "--max-steps=1000", "E605", "--max-steps 10000"),
     ("list(iter(int, 1))", "--max-steps=1000", "E605", "more than 1,000"),
     ("ones(11)", "--max-elements=10", "E602", "11 elements of ones() are too many"),

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from pathlib import Path, PurePath
 
 import click
 import pytest
@@ -84,6 +85,14 @@ def test_a_wrong_output_is_found_and_mended(shell: Shell) -> None:
     assert recorded(page, shell) == right
 
 
+def test_more_of_a_loop_may_be_compiled_than_is_shown() -> None:
+    page = "loop: 378 iterations of 400 compiled\n"
+    for count, same in ((378, True), (393, True), (377, False), (400, False)):
+        assert same_output(page, page.replace("378", str(count))) is same
+    assert not same_output(page, "loop: 400 iterations interpreted\n")
+    assert not same_output(page, page.replace("400", "500"))
+
+
 def test_set_up_commands() -> None:
     """The first installs and prints the toy example, the second installs and runs the tests."""
     first, second = (block.text for block in blocks(README) if block.language == "sh")
@@ -127,6 +136,34 @@ def test_links_lead_somewhere() -> None:
             assert linked.is_file(), f"{path.stem}: {target}"
             if anchor:
                 assert anchor in sections(), f"{path.stem}: {target}"
+
+
+_ROOMS = ("gradcli", "tests", "grammar", "examples")
+
+
+def test_paths_that_pages_name_are_there() -> None:
+    """A path from the top, or a file by its name alone; `NAME` and its like stand for any."""
+    there = {file.relative_to(ROOT) for room in _ROOMS for file in (ROOT / room).rglob("*")}
+    names = {path.name for path in there}
+    for page in pages():
+        for named in re.findall(r"`([\w./-]+)`", prose(page.read_text(encoding="utf-8"))):
+            path = PurePath(named)
+            if re.search(r"\b[A-Z]+\b", named.removesuffix(path.suffix)):
+                continue
+            if named.partition("/")[0] in _ROOMS and len(path.parts) > 1:
+                assert Path(named) in there, f"{page.stem}: {named}"
+            elif path.suffix in (".py", ".lark"):
+                assert path.name in names, f"{page.stem}: {named}"
+
+
+def test_python_of_gradcli_stands_in_the_file_that_is_named() -> None:
+    """The file that a page names last ahead of a block, with what the block shows."""
+    for block in all_blocks("python"):
+        page = block.path.read_text(encoding="utf-8")
+        named = re.findall(r"`((?:gradcli|tests)/[\w/]+\.py)`", page[: block.start])[-1]
+        assert block.text.rstrip() in (ROOT / named).read_text(encoding="utf-8"), (
+            f"{block}: {named}"
+        )
 
 
 def test_pages_ask_for_topics_that_there_are() -> None:

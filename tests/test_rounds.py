@@ -1288,6 +1288,19 @@ print(torch.autograd.grad(g.sum(), b))
 """,
         1,
     ),
+    "as many random numbers as the iteration's number says": (
+        """
+torch.manual_seed(0)
+for n in range(30):
+    noise = torch.randn(2 + n // 10)
+    loss = (b * s).sum() + noise.sum()
+    loss.backward()
+    b.grad = None
+    s.grad = None
+print(loss, torch.rand(2))
+""",
+        3,
+    ),
     "a gradient that some iterations look at as they find it": (
         """
 optimizer = torch.optim.Adam(parameters)

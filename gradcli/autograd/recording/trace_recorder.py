@@ -16,7 +16,7 @@ import numpy as np
 from gradcli.arrays.fusion.lazy import LAZY
 from gradcli.autograd.engine import accumulate as accumulation
 from gradcli.autograd.node import FREED, AccumulateGrad, Node
-from gradcli.autograd.recording.instructions import ALIAS, BackwardPass, Call, Write
+from gradcli.autograd.recording.instructions import ALIAS, WRITE, BackwardPass, Call, Write
 from gradcli.autograd.recording.recorder import Recorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.state import active
@@ -245,6 +245,23 @@ class TraceRecorder(Recorder):
         after = self._value(tensor)
         known = None if before is None else before[0]
         self.trace.add(Write(tensor, result, known, value, after))
+
+    def overwritten(self, tensor: Tensor, array: Any) -> None:
+        """An array, or a number, that was written over a tensor's value."""
+        found, written = self._by_tensor.get(id(tensor)), self._known(array)
+        after = self._value(tensor)
+        inputs = [array if written is None else written]
+        about = after if found is None else found[0]
+        inputs = inputs if found is None else [about, *inputs]
+        self._add(WRITE, inputs, [after], {Effect.WRITES: (about,)})
+
+    def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
+        """An array that a function other than an op returned."""
+        known = [self._known(each) for each in operands]
+        read = [each if v is None else v for each, v in zip(operands, known, strict=True)]
+        drawn = self.trace.instructions[-1:]
+        effects = self.trace.instructions.pop().effects if drawn and drawn[0].op is _DRAW else {}
+        self._add(function, read, [self._made(result)], effects)
 
     def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
         """A read of values outside the ops: a check that passed, or, where that is None, the number

@@ -12,22 +12,19 @@ bit for bit. What may end a compiled iteration in its middle stands ahead of all
 that the interpreter can run it again; what cannot be recorded ends in a GraphBreak, with its place
 and reason (`gradcli run --explain-loops`).
 
-    loop             a hot loop: which iterations are interpreted, captured, compiled
-    admission        what the syntax tells: the names that a loop binds
-    watch            the walk of an iteration
-    reading          what it reads of the program around it, and relies on
-    walk_statements, walk_expressions, holes
-                     the syntax
-    calls, callee, engine_calls, builtin_calls, host_calls
-                     what each kind of call comes to
-    trace            the recorder
+    hot_loop         which iterations are interpreted, captured, compiled
+    loop_carried     what scopes tell: the names that may hold another value in every iteration
+    capture          runs one iteration and records it
+    walk             its statements, expressions and calls, and what it reads of the program
+    holes            code that is walked, with holes in the places of operands
+    recorder         what ops, writes, checks and draws come to as instructions
     symbols          the trace while it is built, and the numbers that vary
-    outside          tensors from outside
-    gradients, derivative, optimizers
+    outside          the tensors that an iteration finds when it begins
+    gradients, lower_backward, optimizers
                      `.grad`, backward passes, steps
     locations        where values are kept from one iteration to the next
-    guard            what a compiled iteration relies on
+    guards           what a compiled iteration relies on
     finishing        from a captured iteration to a compiled one
-    written          the compiled iteration
-    effects          what an iteration changes, to compare two ways of running it
+    compiled         the compiled iteration
+    verify           what an iteration changes, to compare two ways of running it
 """

@@ -21,10 +21,10 @@ from gradcli.language.compiler.names import name_store
 from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.locations import Attribute, Item
-from gradcli.language.loops.reading import Reader, described
 from gradcli.language.loops.symbols import SETTINGS, Symbol, concrete, is_symbolic
-from gradcli.language.loops.walk_expressions import EXPRESSIONS
-from gradcli.language.loops.walk_statements import STATEMENTS
+from gradcli.language.loops.walk.expressions import EXPRESSIONS
+from gradcli.language.loops.walk.reading import Reader, described
+from gradcli.language.loops.walk.statements import STATEMENTS
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.descriptors import Property
 from gradcli.language.objects.iteration import Iterator, iterate

@@ -64,7 +64,7 @@ class Named(NamedTuple):
     former: Tensor
 
 
-class Written(NamedTuple):
+class CompiledIteration(NamedTuple):
     """An iteration as straight-line Python.
 
     Attributes:
@@ -88,6 +88,7 @@ class Written(NamedTuple):
         since: the sequence number that the recorded iteration began with.
         side_exits: how many checks may send it back to the interpreter.
         settled: whether the leaves that have gradients at the end had some at the beginning.
+        goes_back: whether it may be left when it has drawn random numbers.
     """
 
     begin: Callable[[], None]
@@ -109,6 +110,7 @@ class Written(NamedTuple):
     since: int
     side_exits: int
     settled: bool
+    goes_back: bool
 
     def fits(self, variables: Variables, steps: Steps) -> bool:
         """Whether an iteration is given what this one is for, and will not end in its middle."""
@@ -123,7 +125,7 @@ class Written(NamedTuple):
         """Run an iteration; raises SideExit, and whatever else it may raise ahead of its effects,
         with the random numbers as they were.
         """
-        if not self.draws:
+        if not self.goes_back:
             return self.run()
         stands = [(each, each.snapshot()) for each in state.generators.values()]
         try:

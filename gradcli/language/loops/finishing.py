@@ -9,14 +9,14 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import Named, Written
+from gradcli.language.loops.compiled import CompiledIteration, Named
 from gradcli.language.loops.locations import Attribute, Location, OuterName, OwnName, store_op
 from gradcli.language.loops.lower_backward import holds_values, is_setting
-from gradcli.language.loops.symbols import Symbol, is_symbolic
+from gradcli.language.loops.symbols import OnTensors, Symbol, is_symbolic
 from gradcli.nn.module import Module
 from gradcli.trace.codegen import functions_of
 from gradcli.trace.graph_break import GraphBreak
-from gradcli.trace.ir import Effect, Inline, Operand
+from gradcli.trace.ir import Effect, Inline, Instruction, Operand
 from gradcli.trace.passes import optimized
 
 # Functions of ours that run in a compiled iteration count by themselves.
@@ -30,7 +30,7 @@ class NotSettled(Exception):
     """An iteration does not end as it began: the next one may."""
 
 
-def finish(walk: Capture, steps: int) -> Written:
+def finish(walk: Capture, steps: int) -> CompiledIteration:
     """The compiled form of an iteration that was captured; `steps` is what it counted.
 
     Raises:
@@ -60,7 +60,7 @@ def finish(walk: Capture, steps: int) -> Written:
     ]
     draws = Effect.RANDOM in trace.effects
     begin, run, finish = functions_of(optimized(trace))
-    return Written(
+    return CompiledIteration(
         begin,
         run,
         finish,
@@ -80,7 +80,26 @@ def finish(walk: Capture, steps: int) -> Written:
         walk.since,
         walk.side_exits,
         walk.gradients.settled,
+        draws and _fails_behind_draws(trace.instructions),
     )
+
+
+def _fails_behind_draws(instructions: list[Instruction]) -> bool:
+    """Whether the iteration may be left behind the first draw of random numbers: floating numbers
+    of arrays are computed without fail.
+    """
+    drawn = False
+    for each in instructions:
+        if Effect.RANDOM in each.effects:
+            drawn = True
+            if isinstance(each.op, OnTensors) and any(True for _ in each.reads):
+                return True  # how many are drawn may vary
+        elif drawn and not (each.effects and Effect.CHECKS not in each.effects):
+            arrays = [value.array for value in each.made]
+            plain = all(array is not None and array.dtype.kind == "f" for array in arrays)
+            if not arrays or not plain or isinstance(each.op, OnTensors):
+                return True
+    return False
 
 
 def _find_carried(walk: Capture) -> None:

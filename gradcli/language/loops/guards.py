@@ -189,7 +189,7 @@ def _is_same(tensor: Tensor, array: Any, requires_grad: bool) -> bool:
     )
 
 
-def is_ordinary(state: State) -> bool:
+def is_unobserved(state: State) -> bool:
     """Whether nobody listens, and operations have no other meaning than always."""
     return (
         state.recorder is None
@@ -202,4 +202,4 @@ def is_ordinary(state: State) -> bool:
 
 
 def _modes(state: State) -> tuple[Any, ...]:
-    return is_ordinary(state), state.grad_enabled, state.lazy_from, state.default_dtype
+    return is_unobserved(state), state.grad_enabled, state.lazy_from, state.default_dtype

@@ -9,9 +9,9 @@ from gradcli.language import tree
 from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
-from gradcli.language.loops.compiled import Arrays, SideExit, Written
+from gradcli.language.loops.compiled import Arrays, CompiledIteration, SideExit
 from gradcli.language.loops.finishing import NotSettled, finish, overlap
-from gradcli.language.loops.guards import is_ordinary
+from gradcli.language.loops.guards import is_unobserved
 from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
@@ -74,7 +74,7 @@ class Path:
         "written",
     )
 
-    def __init__(self, written: Written, walk: Capture) -> None:
+    def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
         self.stored = set(walk.stored)
         self.found = {*walk.found, *walk.guard.values}
@@ -185,7 +185,7 @@ class HotLoop:
         early = self.interpreted < HOT_AFTER and self.seconds < HOT_SECONDS
         if last or (early and not self.paths):
             return self._interpret(variables)
-        if not is_ordinary(self.compiler.state) or self.compiler.interpreter.overrides:
+        if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
         for path in list(self.paths):
             written = path.written

@@ -177,7 +177,7 @@ def _values_of(root: Node, since: int) -> Iterator[tuple[Node, str]]:
 
 
 def is_setting(value: Any) -> bool:
-    """Whether an argument is no array, so that it is the same in every round."""
+    """Whether an argument is no array, so that it is the same in every iteration."""
     if type(value) in (tuple, list):
         return all(map(is_setting, value))
     return not isinstance(value, (Tensor, np.ndarray, np.generic))

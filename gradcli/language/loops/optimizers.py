@@ -1,4 +1,4 @@
-"""Optimizers in a traced round: their steps, parameter by parameter, without tensors."""
+"""Optimizers in a compiled iteration: their steps, parameter by parameter, without tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def check_optimizer(optimizer: Any) -> None:
 
 
 def parts_of(optimizer: Optimizer) -> list[Any]:
-    """What a traced round takes for constant of an optimizer: not its settings, which it reads."""
+    """What a compiled iteration takes for constant of an optimizer; its settings are read."""
     found: list[Any] = [optimizer.param_groups, *optimizer._hooks[0], *optimizer._hooks[1]]
     for group in optimizer.param_groups:
         found += [group, group["params"], *group["params"], group.get("maximize")]

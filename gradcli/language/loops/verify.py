@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor, meta_of
-from gradcli.language.loops.compiled import Written
+from gradcli.language.loops.compiled import CompiledIteration
 from gradcli.language.loops.optimizers import memories_of
 from gradcli.language.tree.scopes import Variables
 from gradcli.state import State
@@ -25,7 +25,7 @@ class Effects:
     random numbers, counts: as they were before an iteration.
     """
 
-    def __init__(self, state: State, written: Written, variables: Variables) -> None:
+    def __init__(self, state: State, written: CompiledIteration, variables: Variables) -> None:
         self.state = state
         self.written = written
         self.variables = variables
@@ -36,6 +36,7 @@ class Effects:
         self.tensors += [each for each in self.gradients if each is not None]
         self.memories = [(memory, dict(memory)) for memory in memories]
         self.arrays = [(each.array, each.array.copy(), each.version) for each in self.tensors]
+        self.storages = [each.storage for each in self.tensors]
         self.values = [self._read(each) for each in written.counted]
         self.lengths = [len(values) for values in written.grown]
         self.objects = [(each, _parts_of(each)) for each in written.called]
@@ -84,6 +85,8 @@ class Effects:
         for memory, before in self.memories:
             memory.clear()
             memory.update(before)
+        for tensor, storage in zip(self.tensors, self.storages, strict=True):
+            tensor.storage = storage  # which it may have got only now
         for tensor, (array, values, version) in zip(self.tensors, self.arrays, strict=True):
             tensor.array = array
             if type(array) is np.ndarray:

@@ -12,10 +12,10 @@ from gradcli.language import tree
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.operations import end_of_step
 from gradcli.language.limits import enter_host_call, too_many_steps
-from gradcli.language.loops.calls import call
 from gradcli.language.loops.guards import is_same_value
 from gradcli.language.loops.holes import HOLES, Drawn, Frame, hole, numbered
 from gradcli.language.loops.symbols import NUMBERS, Symbol, concrete, holds_tensor, is_symbolic
+from gradcli.language.loops.walk.calls import call
 from gradcli.language.objects.iteration import drawing
 from gradcli.language.objects.operators import HOST_OPERATORS, TENSOR_OPERATORS
 from gradcli.language.objects.subscripts import get_item

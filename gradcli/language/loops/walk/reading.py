@@ -9,7 +9,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Span
 from gradcli.language.functions.calls import Function
 from gradcli.language.functions.control_flow import Run
-from gradcli.language.loops.callee import functions_in
 from gradcli.language.loops.compiled import Input
 from gradcli.language.loops.gradients import Gradients
 from gradcli.language.loops.guards import Guard, is_same_value
@@ -27,6 +26,7 @@ from gradcli.language.loops.loop_carried import LoopPlan
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.recorder import Recorder
 from gradcli.language.loops.symbols import NUMBERS, IterationBuilder, Symbol, concrete, is_symbolic
+from gradcli.language.loops.walk.callee import functions_in
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass

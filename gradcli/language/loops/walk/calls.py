@@ -12,7 +12,9 @@ from gradcli.language import tree
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.library.math import MATH
-from gradcli.language.loops.builtin_calls import (
+from gradcli.language.loops.holes import Frame
+from gradcli.language.loops.symbols import concrete, is_symbolic
+from gradcli.language.loops.walk.builtin_calls import (
     OF_COLLECTIONS,
     OF_NUMBERS,
     append_to,
@@ -25,8 +27,8 @@ from gradcli.language.loops.builtin_calls import (
     setattr_call,
     taken_number,
 )
-from gradcli.language.loops.callee import Callee, functions_in
-from gradcli.language.loops.engine_calls import (
+from gradcli.language.loops.walk.callee import Callee, functions_in
+from gradcli.language.loops.walk.engine_calls import (
     WALKS,
     backward_call,
     grad_call,
@@ -37,9 +39,7 @@ from gradcli.language.loops.engine_calls import (
     walk_module,
     zero_grad,
 )
-from gradcli.language.loops.holes import Frame
-from gradcli.language.loops.host_calls import host_call
-from gradcli.language.loops.symbols import concrete, is_symbolic
+from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod

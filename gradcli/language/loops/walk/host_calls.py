@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.modes import GradMode
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
-from gradcli.language.loops.callee import Callee
 from gradcli.language.loops.symbols import is_symbolic
+from gradcli.language.loops.walk.callee import Callee
 from gradcli.language.objects.iteration import Iterator
 from gradcli.nn.module import Module
 from gradcli.nn.traversal import Walk as ModuleWalk

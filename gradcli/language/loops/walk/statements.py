@@ -13,7 +13,7 @@ from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.limits import too_many_steps
 from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
-from gradcli.language.loops.walk_expressions import check_defaults, operate
+from gradcli.language.loops.walk.expressions import check_defaults, operate
 from gradcli.language.objects.attributes import get_attribute, set_attribute
 from gradcli.language.objects.operators import augmented
 from gradcli.language.objects.subscripts import get_item, set_item

@@ -9,10 +9,10 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.functions.calls import Function
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.loops.callee import Callee
 from gradcli.language.loops.holes import HOLES, Drawn, numbered
-from gradcli.language.loops.host_calls import host_call
 from gradcli.language.loops.symbols import Symbol, concrete, is_symbolic
+from gradcli.language.loops.walk.callee import Callee
+from gradcli.language.loops.walk.host_calls import host_call
 from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.iteration import Iterator
 from gradcli.nn.module import Module

@@ -1,0 +1,1 @@
+"""The walk through one iteration while it is captured: statements, expressions, calls, reads."""
