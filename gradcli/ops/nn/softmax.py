@@ -29,7 +29,7 @@ from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
 from gradcli.ops.definition.doc import RANDOM, Hazard, effects
-from gradcli.ops.definition.lints import guessed_dim
+from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.reduction.sum import sum_dims
@@ -305,7 +305,7 @@ def _expose(entry: Op) -> None:
         input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
     ) -> Tensor:
         check_tensors(entry.name, input=input)
-        return along(entry, input, guessed_dim(entry.name, input) if dim is None else dim, dtype)
+        return along(entry, input, implicit_dim(entry.name, input) if dim is None else dim, dtype)
 
     for body in (of_torch, of_functional):
         body.__name__ = body.__qualname__ = entry.name
@@ -330,7 +330,7 @@ def softmin(
         error = wrong_operand(softmax_, "input", input)
         error.raises = "TypeError" if dim is not None else "AttributeError"
         raise error
-    dim = guessed_dim("softmin", input) if dim is None else dim
+    dim = implicit_dim("softmin", input) if dim is None else dim
     return along(softmax_, neg.apply(input), dim, dtype)
 
 
