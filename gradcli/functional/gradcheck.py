@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: are a function's gradients those of its values?
+"""`gradcheck` and `gradgradcheck`: gradients compared with finite differences.
 
 The Jacobian that backward passes give is compared with the one that central differences give. A
 complex tensor counts as its real and imaginary parts, so the numbers compared are real throughout.
@@ -212,8 +212,8 @@ def gradcheck(
         atol, rtol: how far a gradient may be off, absolutely and relatively.
         raise_exception: whether a failed check is an error; False is returned otherwise.
 
-    The other arguments choose among PyTorch's ways to run a check, and change no verdict here: the
-    whole Jacobian is compared. Raises E412 for gradients that do not agree, E402 where no input
+    The other arguments choose among PyTorch's methods to run a check, and change no verdict here:
+    the whole Jacobian is compared. Raises E412 for gradients that do not agree, E402 where no input
     requires grad.
 
     Example:
@@ -285,7 +285,7 @@ def gradgradcheck(
 
 
 def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Seeds that require grad, from a generator of their own: the session's is left alone."""
+    """Seeds that require grad, drawn by a generator of their own: the global one does not advance."""
     generator = Generator()
     seeds = []
     for output in outputs:

@@ -92,7 +92,9 @@ _FIXED: dict[str, Any] = {
 
 
 def generate(op: Op) -> None:
-    """Generate the op's `apply` and node class, and store `apply` in each table that binds the op."""
+    """Generate the op's `apply` and node class, and store `apply` in each table that binds the
+    op.
+    """
     namespace = dict(_FIXED, op=op, forward=op.forward)
     lines = _ApplyWriter(signature_of(op)).apply()
     if op.inputs:

@@ -77,7 +77,9 @@ def no_complex_gradient(name: str) -> GradcliError:
 
 
 def check_dtype(name: str, dtype: DType, unsupported: Unsupported) -> None:
-    """Raise E203 where the function `name` does not support a dtype; `unsupported` has the class."""
+    """Raise E203 where the function `name` does not support a dtype; `unsupported` has the
+    class.
+    """
     raises = unsupported.get(dtype.name) or unsupported.get(dtype.category)
     if raises is None and dtype.name in _HALVES:
         raises = unsupported.get("half")
