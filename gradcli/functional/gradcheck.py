@@ -285,7 +285,9 @@ def gradgradcheck(
 
 
 def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Seeds that require grad, drawn by a generator of their own: the global one does not advance."""
+    """Seeds that require grad, drawn by a generator of their own: the global one does not
+    advance.
+    """
     generator = Generator()
     seeds = []
     for output in outputs:

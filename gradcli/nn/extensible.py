@@ -1,4 +1,6 @@
-"""Base of the built-in classes that a program may subclass, with attributes of the program's own."""
+"""Base of the built-in classes that a program may subclass, with attributes of the program's
+own.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The catalogue's ops by the names that people write: `exp`, `torch.exp`, `F.relu`, `Tensor.add_`.
 
-What a name stands for is found here for whoever describes ops; programs look names up themselves.
+Help pages, search and other descriptions of ops look names up here; programs have their own lookup.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gradcli.ops.definition.doc import NO_DOC, OpDoc
 from gradcli.ops.definition.op import Op, registry
 
 TENSOR = "Tensor"
-"""The place of methods and attributes."""
+"""The namespace of methods and attributes."""
 
 PLACES = {
     "torch": "torch",
@@ -35,7 +35,8 @@ PLACES = {
     "torch.optim.lr_scheduler": "lr_scheduler",
     "torch.autograd": "autograd",
 }
-"""Where ops live, with the short name that pages use, in the order in which a bare name is sought.
+"""Where ops live, with the short name that pages use, in the order in which a bare name is looked
+up.
 """
 
 _PREFIXES = {
@@ -73,7 +74,7 @@ class Found:
 
     @property
     def function(self) -> Any:
-        """The function behind it: of an in-place form, the one whose result is written."""
+        """Its function; for an in-place form the one whose result is written."""
         body = _written_body(self.value)
         return self.value if body is None else body
 
@@ -99,19 +100,19 @@ def find(name: str, load: Load) -> Found | None:
 
 
 def place_of(prefix: str) -> str | None:
-    """The place that a prefix such as `F`, `nn` or `torch.linalg` stands for."""
+    """The namespace that a prefix such as `F`, `nn` or `torch.linalg` stands for."""
     return _PREFIXES.get(prefix)
 
 
 def names_in(place: str, load: Load) -> Iterator[str]:
-    """The public names of a place that can be called."""
+    """The public callables of a namespace, by name."""
     for name, value in table_of(place, load).items():
         if not name.startswith("_") and callable(value) and not _is_plain_class(value):
             yield name
 
 
 def table_of(place: str, load: Load) -> Mapping[str, Any]:
-    """What a place holds, by name."""
+    """The contents of a namespace, by name."""
     return catalogue.methods if place == TENSOR else load(place)
 
 
@@ -125,7 +126,7 @@ def _find_in(place: str, name: str, load: Load) -> Found | None:
 
 
 def _is_plain_class(value: Any) -> bool:
-    """Whether a value is a class that no op stands behind, such as an exception's."""
+    """Whether a value is a class that records no op, such as an exception."""
     unmade = hasattr(value, "construct") and value.construct is None
     return unmade or hasattr(value, "ancestors")
 
@@ -158,7 +159,7 @@ def _entries(name: str, value: Any) -> list[Op]:
 
 
 def is_bound(op: Op, value: Any) -> bool:
-    """Whether a function is an entry's own, generated or about to be."""
+    """Whether a function is the `apply` of an entry, generated or not yet."""
     if value is op.apply or getattr(value, "__wrapped__", None) is op.apply:
         return True
     return any(table.get(name) is value for table, name in op.bindings)
@@ -191,8 +192,8 @@ def _may_record(function: types.FunctionType) -> bool:
 
 
 def doc_of(found: Found) -> OpDoc:
-    """What is said of a function or class: by its docstring, by the entry that it records, or by
-    the function whose result it writes.
+    """The documentation of a function or class: from its docstring, from the entry that it records,
+    or from the function whose result it writes.
     """
     doc = documented(found.function)
     if not doc.summary:
@@ -218,7 +219,7 @@ def own_entries(found: Found) -> list[Op]:
 
 
 def same(found: Found) -> Iterator[tuple[str, str]]:
-    """The places and names under which a function can be reached, that found among them."""
+    """The namespaces and names under which a function can be reached, with the one found."""
     own = (found.value, found.function)
     for place in PLACES:
         table = _loaded(place)
@@ -228,7 +229,7 @@ def same(found: Found) -> Iterator[tuple[str, str]]:
 
 
 def _loaded(place: str) -> Mapping[str, Any]:
-    """What a place holds as far as it is loaded."""
+    """The contents of a namespace as far as they are loaded."""
     return catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
 
 
@@ -236,8 +237,8 @@ def _loaded(place: str) -> Mapping[str, Any]:
 
 
 def effects_of(function: Any) -> frozenset[str]:
-    """What a function does beside computing its result, of `EFFECTS`: what is said of it and of the
-    functions that it wraps, and what the entries do that it is made of.
+    """The side effects of a function, of `EFFECTS`: those declared for it
+    and the functions that it wraps, and those of the entries that it calls.
     """
     found: frozenset[str] = frozenset()
     body = function
@@ -253,8 +254,8 @@ def effects_of(function: Any) -> frozenset[str]:
 
 
 def numpy_of(name: str) -> str:
-    """What NumPy has for a function, by the name that the language gives it: see `Op.numpy`; ""
-    where it has nothing.
+    """NumPy's equivalent of a function, by the function's name in the language: see `Op.numpy`; ""
+    where there is none.
     """
     place, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
     value = catalogue.modules.get(f"torch.{place}".rstrip("."), {}).get(last)
@@ -270,7 +271,7 @@ def named_by_numpy(function: Any) -> str | None:
     name = str(function.__name__)
     if not isinstance(function, np.ufunc):
         return name if numpy_of(name) == name else None
-    catalogue.modules["torch"].get(name)  # which may bring the entry in
+    catalogue.modules["torch"].get(name)  # which may import the entry's family
     for everything in (False, True):
         if everything:
             bring_all()
@@ -284,7 +285,7 @@ def named_by_numpy(function: Any) -> str | None:
 
 
 def _ufunc(op: Op) -> Any:
-    """The ufunc of NumPy that has an entry's name, and so its meaning."""
+    """The ufunc of NumPy that has an entry's name and so computes the same."""
     found = getattr(np, op.name, None) if op.pointwise and not op.numpy else None
     return found if isinstance(found, np.ufunc) else None
 

@@ -175,7 +175,9 @@ def saved_names(op: Op) -> list[str]:
 
 
 def _packing_class(kind: type[Node]) -> type[Node]:
-    """The subclass for nodes whose saved tensors are packed: it unpacks them while a method runs."""
+    """The subclass for nodes whose saved tensors are packed: it unpacks them while a method
+    runs.
+    """
     made = _packing_classes.get(kind)
     if made is not None:
         return made

@@ -132,7 +132,9 @@ class Hazard:
         self.undefined = undefined
 
     def of_value(self, operands: dict[str, Any]) -> tuple[str, str] | None:
-        """Why operands have no finite result: a keyword and a sentence; None where they have one."""
+        """Why operands have no finite result: a keyword and a sentence; None where they have
+        one.
+        """
         for test, kind, text in self.values:
             if _holds(test, operands):
                 return kind, text

@@ -197,7 +197,9 @@ class Op:
         return f"<op {self.name}>"
 
     def bind(self, table: dict[str, Any], name: str) -> None:
-        """Bind the op to a name of a table, which holds the generated function once there is one."""
+        """Bind the op to a name of a table, which holds the generated function once there is
+        one.
+        """
         table[name] = self.apply
         self.bindings.append((table, name))
 

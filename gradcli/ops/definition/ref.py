@@ -43,7 +43,9 @@ class Ref:
         return f"ref({self.name!r})"
 
     def resolved(self) -> Callable[..., Any]:
-        """The function or entry that it names. Raises KeyError while no loaded family provides one."""
+        """The function or entry that it names. Raises KeyError while no loaded family provides
+        one.
+        """
         return _named[self.name]
 
 
