@@ -84,7 +84,7 @@ def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
-# A copy in another place of memory; the gradient goes back to the first one.
+# A copy on another device; the gradient is copied back to the first one.
 to_device: Op = op(
     "_to_copy.device",
     "ToCopyBackward0",
@@ -96,7 +96,7 @@ to_device: Op = op(
 def wanted(
     name: str, values: tuple[Any, ...], dtype: Any, device: Any
 ) -> tuple[DType | None, Device | None]:
-    """The dtype and the device that the arguments of `to` ask for."""
+    """The dtype and the device that the arguments of `to` specify."""
     for value in values:
         if isinstance(value, DType) or hasattr(value, "hosts"):
             dtype = value

@@ -99,7 +99,7 @@ def _inferred(flat: list[Any], nested: bool) -> DType:
         return dtypes.default_dtype()
     found: DType | None = None
     for value in flat if len(kinds) > 1 else flat[:1]:
-        # PyTorch takes a text that comes first for one list more.
+        # PyTorch counts a string that comes first as one more list.
         dtype = _element_dtype(value, nested and value is flat[0])
         found = dtype if found is None else dtypes.promote_types(found, dtype)
     return found or dtypes.default_dtype()
@@ -150,7 +150,7 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
 def array_of(data: Any, dtype: DType | None) -> Any:
     """The array of a number, nested sequences of numbers, an array or a tensor; always a new one.
 
-    Raises E204 for lists of unequal length, naming the place, and E202 for what is no number.
+    Raises E204 for lists of unequal length, naming the position, and E202 for what is no number.
     """
     if isinstance(data, Tensor):
         data = data.array
@@ -163,7 +163,7 @@ def array_of(data: Any, dtype: DType | None) -> Any:
     # A short list that holds itself twice, over and over, has a great many elements.
     active.state.limits.check_elements(math.prod(shape), raises="RuntimeError")
     flat: list[Any] = []
-    if 0 not in shape:  # PyTorch looks no further where the first lists end
+    if 0 not in shape:  # PyTorch checks no further than the first lists go
         _flatten(data, shape, "the data", flat)
     inferred = _inferred(flat, bool(shape))
     return _as_array(flat, shape, dtype or inferred)

@@ -1,7 +1,8 @@
 """New tensors of one value: `zeros ones full empty zeros_like new_zeros scalar_tensor`.
 
-What all functions that create tensors share: `dtype` is the default floating dtype unless the
-values say otherwise, `device` is that of the session, and only floating and complex tensors can
+Also the arguments that all functions share which create tensors: `dtype` is the default floating
+    dtype unless the
+values determine another, `device` is the default device, and only floating and complex tensors can
 require grad.
 """
 
@@ -42,7 +43,7 @@ def checked_dtype(name: str, dtype: Any, default: DType) -> DType: ...
 @overload
 def checked_dtype(name: str, dtype: Any, default: None) -> DType | None: ...
 def checked_dtype(name: str, dtype: Any, default: DType | None) -> DType | None:
-    """The dtype asked for, or the default; Python's number types stand for their widest dtypes.
+    """The requested dtype, or the default; Python's number types stand for their widest dtypes.
     Raises E202 for what is no dtype.
     """
     if dtype is None:
@@ -72,7 +73,7 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def check_count(name: str, count: float) -> None:
-    """Raise E602 where a tensor would have more elements than the session may use."""
+    """Raise E602 where a tensor would have more elements than the limit allows."""
     active.state.limits.check_elements(count, f"elements of {name}()", "RuntimeError")
 
 
@@ -111,7 +112,7 @@ def number_dtype(number: Any) -> DType:
 
 
 def plain_number(name: str, value: Any) -> Any:
-    """A Python number, taken out of a 0-dim tensor that no gradient is wanted of if need be; raises
+    """A Python number, read from a 0-dim tensor that does not require grad if need be; raises
     E202 for anything else.
     """
     value = number_in(value)

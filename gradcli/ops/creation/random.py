@@ -73,7 +73,7 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
 
 
 def _seeded(generators: dict[str, Generator]) -> int:
-    """What a generator that is asked for late starts from: the seed of the session's first one."""
+    """The initial seed of a generator that is created late: the seed of the session's first one."""
     return generators["cpu"].seed_value if "cpu" in generators else SESSION_SEED
 
 
@@ -169,7 +169,7 @@ def uniform_array(
     fraction = generator_of(generator, device).uniform(prod(sizes), dtype.numpy_dtype)
     if low == 0 and high == 1:
         return shaped(fraction, sizes, dtype)
-    # PyTorch multiplies and adds with one rounding: here in the next wider format.
+    # PyTorch multiplies and adds with one rounding; here that is done in the next wider format.
     kind = fraction.dtype.type
     wide: Any = np.float64 if kind is np.float32 or device != "cpu" else np.longdouble
     values = fraction.astype(wide) * wide(kind(high) - kind(low)) + wide(kind(low))

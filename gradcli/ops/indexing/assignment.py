@@ -118,7 +118,7 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
 
 
 def _check_written(tensor: Tensor, values: Any) -> None:
-    """Raise E405 unless the values may be put into the tensor: PyTorch finds that out before it
+    """Raise E405 unless the values may be put into the tensor: PyTorch checks that before it
     looks at the index.
     """
     check_apart(tensor, values)
@@ -142,7 +142,7 @@ def _put_reached(tensor: Tensor, picked: dict[int, Any], values: Tensor) -> None
     whole = (*shape[:dim], *places.shape, *shape[dim + 1 :])
     if others or places.dtype == np.bool_:
         return
-    # The values are looked at first.
+    # The values are checked first.
     anywhere = Key((*[slice(None)] * dim, np.zeros(places.shape, np.int64)))
     _check_values(tensor, anywhere, values)
     outside = (places < -shape[dim]) | (places >= shape[dim])

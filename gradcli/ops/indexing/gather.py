@@ -34,7 +34,7 @@ Sizes = tuple[int, ...]
 
 
 def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    """The flat position, in row order, that each place of an index means in an array of a shape."""
+    """The flat position, in row order, of each element of an index in an array of a shape."""
     if not shape:
         return index
     dim %= len(shape)
@@ -48,7 +48,8 @@ def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
 
 
 def in_index_shape(array: Any, index: Any) -> Any:
-    """The part of an array that an index has places for; one without places has any shape."""
+    """The part of an array that corresponds to the elements of an index; an empty index has any
+    shape."""
     if not index.size:
         return np.zeros(index.shape, array.dtype)
     return array[tuple(slice(0, size) for size in index.shape)]
@@ -149,7 +150,7 @@ gather: Op = op(
     "GatherBackward0",
     _gathered,
     constant=("index",),
-    # PyTorch keeps the input, though only its shape is needed: so do the rules below that ask for a
+    # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
     # value's shape, as a write to the value is an error then.
     self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
     effects=(CHECKS,),
@@ -215,7 +216,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     common[at] = input.array.shape[at]
     input = expand.apply(input, tuple(common))
     extent = input.array.shape[at]
-    wrapped = np.remainder(indices.array, max(extent, 1))  # what lies beyond the end wraps around
+    wrapped = np.remainder(indices.array, max(extent, 1))  # positions beyond the end wrap around
     checked_values(check_range, "take_along_dim", wrapped, extent, at, "RuntimeError")
     return gather.apply(input, at, Tensor(wrapped))
 
@@ -231,7 +232,7 @@ scatter_tensor: Op = op(
     "ScatterBackward0",
     _scattered,
     constant=("index",),
-    # Where several elements go to one place the last one stays, yet each gets the gradient.
+    # Where several elements go to one position the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     src=lambda grad, dim, index: gather(grad, dim, index),
     effects=(CHECKS,),

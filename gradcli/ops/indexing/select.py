@@ -175,7 +175,7 @@ def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Te
     """
     refuse_out("index_select", out)
     check_tensors("index_select", input=input)
-    # PyTorch selects along dimension 1 by another route, which has its own error.
+    # PyTorch selects along dimension 1 by another kernel, which has its own error.
     ndim = input.array.ndim
     other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
     raises = "RuntimeError" if other_route else "IndexError"
@@ -258,7 +258,7 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
     """
     check_tensors("index_add", input=input)
     ndim = input.array.ndim
-    # PyTorch adds along the first and the last dimension by another route.
+    # PyTorch adds along the first and the last dimension by another kernel.
     other_route = ndim > 1 and dim in (0, -ndim, ndim - 1, -1)
     raises = "RuntimeError" if other_route else "IndexError"
     at = checked_source("index_add", input, dim, index, source, raises)

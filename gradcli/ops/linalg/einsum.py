@@ -1,6 +1,6 @@
 """`einsum`: products summed over the dimensions that an equation names.
 
-Every operand is turned so that its dimensions lie in one common order, the output's first and the
+Every operand is permuted so that its dimensions are in one common order, the output's first and the
 summed ones after them, with size 1 where it has none. Operands are then contracted from left to
 right, each pair as one batched product of matrices. The views in between are PyTorch's, so that a
 graph shows the same nodes.
@@ -112,7 +112,7 @@ class _Order:
 def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
     """The operand with its dimensions in the common order; a repeated subscript is its diagonal."""
     missing = order.covered - (operand.array.ndim - len(subscripts) + 1)
-    place = [-1] * order.count  # for each place of the order, the operand's dimension
+    place = [-1] * order.count  # for each position in the order, the operand's dimension
     own: dict[str, int] = {}
     dim = 0
     for subscript in subscripts:
@@ -170,7 +170,7 @@ def _contracted(left: Tensor, right: Tensor, summed: Sequence[int]) -> Tensor:
             rows.append(dim)
         else:
             columns.append(dim)
-    if rows and columns and columns[-1] < rows[0]:  # then the product needs no turning
+    if rows and columns and columns[-1] < rows[0]:  # then the product needs no permutation
         left, right, rows, columns, sizes, others = right, left, columns, rows, others, sizes
     batch = prod(sizes[dim] for dim in both)
     height = prod(sizes[dim] for dim in rows)

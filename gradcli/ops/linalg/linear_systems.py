@@ -1,4 +1,4 @@
-"""Arrays of matrices: the LU decomposition, triangular substitution, and checks of the arguments.
+"""Linear systems on arrays: LU decomposition, triangular substitution, checks of the arguments.
 
 The arithmetic is done in the arrays' own dtype: by LAPACK, and for small matrices, of which a batch
 holds many, by elimination over the whole batch at once, which needs no scipy. The leading
@@ -61,7 +61,7 @@ _REFUSED = {
         INTEGRAL | dtype_names("half"),
     ),
 }  # fmt: skip
-"""What functions raise for dtypes that LAPACK does not compute in, where it is not RuntimeError."""
+"""The error classes for dtypes that LAPACK does not support, where it is not RuntimeError."""
 
 
 def check_precision(name: str, tensor: Tensor) -> None:
@@ -102,7 +102,7 @@ def adjoint_of(value: Any) -> Any:
 
 
 def column_major(array: Any) -> Any:
-    """A copy whose columns lie in one piece, as LAPACK leaves its results."""
+    """A copy whose columns are contiguous, as LAPACK leaves its results."""
     turned = module_of(array).array(array.swapaxes(-2, -1), order="C")
     if not turned.size:
         turned = window(turned, turned.shape, row_strides(turned.shape), 0)
@@ -160,7 +160,7 @@ def _factored(matrices: Any) -> tuple[Any, Any, Any]:
 
 
 def _eliminate(lu: Any) -> tuple[Any, Any]:
-    """Decompose the matrices of (N, m, n) in their place; the pivots and `info`.
+    """Decompose the matrices of (N, m, n) in place; the pivots and `info`.
 
     What is divided and what is multiplied by a reciprocal is as in PyTorch: whether the last pivot
     of a singular matrix is 0, and so an error, depends on it.
@@ -239,7 +239,7 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
 
 
 def _solve_triangles(triangles: Any, solution: Any, upper: bool, unit: bool) -> None:
-    """Put the solutions in the place of the right sides, one after the other."""
+    """Replace the right-hand sides by the solutions, one after the other."""
     import scipy.linalg.blas  # lazy: scipy
 
     (trsm,) = scipy.linalg.blas.get_blas_funcs(("trsm",), (triangles, solution))
@@ -280,7 +280,7 @@ def solved(matrices: Any, right: Any) -> tuple[Any, Any]:
 def _solution(matrices: Any, right: Any) -> Any:
     """LAPACK's solution; None where a matrix is singular, or nearly so.
 
-    Whether a pivot is 0 depends there on how it was rounded, so the elimination is asked, which
+    Whether a pivot is 0 depends there on how it was rounded, so the elimination decides, which
     rounds alike on every machine.
     """
     batch = np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2])

@@ -161,8 +161,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def _cheapest(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     """Where to split each run of matrices of these sizes so that its product costs least.
 
-    The product of matrices i to j is best made of those up to the split and those after it; of
-    splits that cost the same, three matrices take the last and more take the first.
+    The product of matrices i to j is best computed from those up to the split and those after it;
+    of splits that cost the same, three matrices take the last and more take the first.
     """
     count = len(sizes) - 1
     cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(count)}
@@ -337,7 +337,7 @@ def _trilinear_array(
     return np.einsum(*operands, kept, optimize=True).astype(i1.dtype)
 
 
-# The sum over a dimension and its expansion change places from one rule to the next.
+# The sum over a dimension and its expansion alternate from one rule to the next.
 trilinear: Op = op(
     "_trilinear",
     "TrilinearBackward0",

@@ -90,7 +90,7 @@ _SHORT = 64
 
 
 def _turned(array: Any, dim: int) -> Any:
-    """The array by rows with the dimension in the place of the first, over which NumPy reduces
+    """The array by rows with the dimension as the first, over which NumPy reduces
     quickly.
     """
     return np.ascontiguousarray(array.swapaxes(0, dim))
@@ -197,7 +197,7 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
 
 
 def _lazy_log_softmax(self: Any, dim: int) -> Any:
-    """It is subtracted when somebody asks for it: a loss reads few of its elements, and its
+    """It is subtracted when the values are read: a loss reads few of its elements, and its
     gradient the exponentials that it takes anyway, which are kept. Without a gradient to come they
     would only take memory.
     """

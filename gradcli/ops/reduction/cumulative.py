@@ -1,5 +1,5 @@
-"""Running results along a dimension, `cumsum cumprod cummax cummin logcumsumexp diff`, and `prod`,
-whose gradient at zeros is made of running products.
+"""Cumulative reductions along a dimension, `cumsum cumprod cummax cummin logcumsumexp diff`, and
+`prod`, whose gradient at zeros is computed from running products.
 """
 
 from __future__ import annotations

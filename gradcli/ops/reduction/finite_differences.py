@@ -1,4 +1,4 @@
-"""`torch.gradient`: the slope of values at points, from the values beside each."""
+"""`torch.gradient`: derivatives estimated by finite differences."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _weights_between(before: Tensor, after: Tensor) -> Iterator[Tensor]:
 def _at_end(
     input: Tensor, dim: int, steps: Tensor, places: tuple[int, ...], edge_order: int
 ) -> Tensor:
-    """The slope at the first of three places, the outermost, from two or three of them."""
+    """The slope at the first of three points, the outermost, from two or three of them."""
     at_front = places[0] == 0
     near, far = (0, 1) if at_front else (steps.array.size - 1, steps.array.size - 2)
 

@@ -1,4 +1,4 @@
-"""Elements of a source reduced into the places of an index: `scatter_reduce index_reduce`."""
+"""Elements of a source reduced at the positions of an index: `scatter_reduce index_reduce`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _UFUNCS = {
 
 
 def _identity(reduce: str, dtype: Any) -> Any:
-    """What a place starts from where the tensor's own element does not count."""
+    """The initial value of a position where the tensor's own element does not count."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":
@@ -100,7 +100,7 @@ def _of_product(reduced: Function, read: Function, add: Function) -> Function:
         grad: Any, self: Any, src: Any, result: Any, dim: int, index: Any, included: bool
     ) -> Any:
         # Exact also with zeros: a factor's gradient is the product of the others. Where one factor
-        # of the source is the only zero of its place, the others are multiplied without it.
+        # of the source is the only zero of its position, the others are multiplied without it.
         filled = masked_fill_number(self, self == 0, 1)
         rest = reduced(filled, src, dim, index, "prod", included)
         grad_self = grad * rest / filled
@@ -136,9 +136,9 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
 
     Args:
         reduced: the op itself.
-        read: the elements at the places of an index.
-        add: adds elements at the places of an index.
-        fill: puts a number at the places of an index.
+        read: the elements at the positions of an index.
+        add: adds elements at the positions of an index.
+        fill: writes a number at the positions of an index.
     """
 
     of_mean, of_extremum = _of_mean(read, add), _of_extremum(read, add)

@@ -1,4 +1,4 @@
-"""Order: `sort argsort topk kthvalue msort searchsorted bucketize`."""
+"""Sorting and searching: `sort argsort topk kthvalue msort searchsorted bucketize`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gradcli.ops.reduction.sum import check_reduced, reduction
 
 def _order(self: Any, dim: int, descending: bool) -> Any:
     """The indices that sort a dimension; equal elements keep their order, nan counts as largest."""
-    self = wide(self)  # NumPy does not know where nan of bfloat16 belongs
+    self = wide(self)  # NumPy does not sort nan of bfloat16 last
     if not descending:
         return np.argsort(self, axis=dim, kind="stable")
     # Sorted ascending from the back, then turned round: this keeps equal elements in order too.
@@ -53,8 +53,8 @@ def _as_pytorch(
         dim: the dimension that is sorted.
         count: how many indices of a slice count.
         largest: whether larger elements come first.
-        named: gives the first indices from a list of all and from a function that tells whether one
-            index comes before another.
+        named: gives the first indices from a list of all and from a function that returns whether
+            one index comes before another.
         start: the first index that counts.
     """
     values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)

@@ -248,7 +248,7 @@ _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 
 def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupported) -> Op:
-    """An op that picks one element along a dimension; `pick` finds its place in the last one."""
+    """An op that picks one element along a dimension; `pick` finds its position in the last one."""
 
     def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
         if not self.ndim:
@@ -304,8 +304,8 @@ nanmedian = _median("nanmedian", "Nanmedian", True)
 
 @on_the_host
 def _most_frequent(self: Any) -> Any:
-    """The places along the last dimension of the most frequent value: the smallest of several,
-    and of its places the one that PyTorch's sort leaves last.
+    """The positions along the last dimension of the most frequent value: the smallest of several,
+    and of its positions the one that PyTorch's sort leaves last.
     """
     length = self.shape[-1]
     flat = np.reshape(self, (-1, length))

@@ -1,4 +1,4 @@
-"""Windows of signals: `hann_window hamming_window blackman_window` and their like."""
+"""Window functions of signals: `hann_window hamming_window blackman_window` and their like."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NOT_FLOATING = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
 def _places(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
-    """Where the elements stand, from 0 on, as parts of the window."""
+    """The positions of the elements, from 0 on, as parts of the window."""
     length = plain_integer(name, "window_length", length)
     if length < 0:
         raise GradcliError(

@@ -30,7 +30,7 @@ from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
 
 
 def _cells(sizes: Sizes, counts: Sizes) -> Iterator[tuple[Any, Any]]:
-    """For every window, its place in the output and where its elements are."""
+    """For every window, its position in the output and the slices of its elements."""
     for place in product(*map(range, counts)):
         where = (
             slice(i * size // count, -(-(i + 1) * size // count))
@@ -70,7 +70,7 @@ def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
 
 
 def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
-    """The largest of every window, the first of ties, and its place in row order."""
+    """The largest of every window, the first of ties, and its position in row order."""
     ndim = len(output_size)
     leading, sizes = self.shape[:-ndim], self.shape[-ndim:]
     order = np.arange(prod(sizes)).reshape(sizes)

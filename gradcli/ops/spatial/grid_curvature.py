@@ -1,7 +1,7 @@
 """The second derivative of `grid_sample`, composed of other entries: it has derivatives in turn.
 
-Along each dimension of an image a place reads a few elements, its taps. The weight of a tap is a
-function of the place; here stand its slope and its curvature too.
+Along each dimension of an image a point reads a few elements, its taps. The weight of a tap is a
+function of the point; here are its slope and its curvature too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tap = tuple[Any, Any, Any, Any, Any]
 """Index, whether it is inside the image, weight, slope and curvature; None for one that is 0."""
 
 TapsAlong = Callable[[Any, int], list[Tap]]
-"""The taps along a dimension of a size, for places from -1 to 1."""
+"""The taps along a dimension of a size, for points from -1 to 1."""
 
 
 def constant(array: Any, like: Any) -> Any:
@@ -34,7 +34,7 @@ def constant(array: Any, like: Any) -> Any:
 
 
 def straight(place: Any, values: Any, slopes: Any) -> Any:
-    """Values as a function of the places at which they are known, with known slopes."""
+    """Values as a function of the points at which they are known, with known slopes."""
     if type(place) is not Tensor:
         return values
     return place * Tensor(slopes) + Tensor(values - place.array * slopes)
@@ -66,7 +66,7 @@ def of_slopes(
 
     Args:
         direction: the gradient of the grid's gradient, of the grid's shape.
-        taps_along: how a place reads the elements along a dimension.
+        taps_along: the taps of a point along a dimension.
     """
     batch, channels, *sizes = input.shape
     dims = range(len(sizes))

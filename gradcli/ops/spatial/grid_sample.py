@@ -1,6 +1,6 @@
-"""`grid_sample affine_grid`: images read at places that are computed.
+"""`grid_sample affine_grid`: images sampled at computed points.
 
-A place has a number from -1 to 1 for each dimension, the last dimension first. An image may have
+A point has a number from -1 to 1 for each dimension, the last dimension first. An image may have
 two or three dimensions.
 """
 
@@ -23,11 +23,11 @@ from gradcli.ops.linalg.matrix_products import bmm
 from gradcli.ops.shape.views import reshape, transpose
 from gradcli.ops.spatial.grid_curvature import constant, of_slopes, straight
 
-# --- the places of an affine map ----------------------------------------------------------------
+# --- the points of an affine map ----------------------------------------------------------------
 
 
 def _base_grid(sizes: tuple[int, ...], align_corners: bool, dtype: Any) -> Any:
-    """The places of the elements themselves, each with a 1 behind it: shape (points, ndim + 1)."""
+    """The points of the elements themselves, each with a 1 behind it: shape (points, ndim + 1)."""
     axes = []
     for size in sizes:
         axis = np.linspace(-1, 1, size, dtype=dtype) if size > 1 else np.zeros(size, dtype)
@@ -88,11 +88,11 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     return affine_grid_generator.apply(theta, sizes, bool(align_corners))
 
 
-# --- reading at places --------------------------------------------------------------------------
+# --- reading at points --------------------------------------------------------------------------
 
 
 def _position(place: Any, size: int, align_corners: bool) -> tuple[Any, float]:
-    """Places from -1 to 1 as positions among the elements of a dimension, and the slope."""
+    """Points from -1 to 1 as positions among the elements of a dimension, and the slope."""
     if align_corners:
         return (place + 1) / 2 * (size - 1), (size - 1) / 2
     return ((place + 1) * size - 1) / 2, size / 2
@@ -149,7 +149,7 @@ def _taps(
     place: Any, size: int, mode: str, padding: str, align_corners: bool
 ) -> list[tuple[Any, Any, Any, Any]]:
     """The elements that are read along one dimension: index, whether it is inside, weight, and the
-    weight's slope in the place.
+    derivative of the weight by the point.
     """
     position, scale = _position(place, size, align_corners)
     if mode == "bicubic":
@@ -186,7 +186,7 @@ def _all_taps(input: Any, grid: Any, mode: str, padding: str, align_corners: boo
 
 
 def _flat_index(taps: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """The place of an element among all of an image, and whether it is inside."""
+    """The flat position of an element in an image, and whether it is inside."""
     index, inside = taps[0][0], taps[0][1]
     for tap, size in zip(taps[1:], sizes[1:], strict=True):
         index, inside = index * size + tap[0], inside & tap[1]
@@ -237,7 +237,7 @@ def _sampled_backward(
 def _bent_taps(
     place: Any, size: int, mode: str, padding: str, align_corners: bool
 ) -> list[tuple[Any, Any, Any, Any, Any]]:
-    """The taps along one dimension as functions of the place, an array or a tensor, with their
+    """The taps along one dimension as functions of the point, an array or a tensor, with their
     curvature.
     """
     position, scale = _position(

@@ -1,5 +1,5 @@
-"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to 3
-dimensions.
+"""Pooling: the maximum or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to
+3 dimensions.
 
 A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
 """
@@ -33,8 +33,8 @@ from gradcli.state import active
 
 
 def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -> Any:
-    """The gradient added where the indices, places in the last dimensions, point; `apart` where no
-    two point to the same place.
+    """The gradient added at the indices, flat positions in the last dimensions; `apart` where no
+    two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
@@ -55,8 +55,8 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
 
 
 def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
-    """An entry that picks an element of each window and tells where it was; `windowed` where its
-    argument `windows` says how they lie.
+    """An entry that picks an element of each window and returns its position; `windowed` where its
+    argument `windows` describes them.
     """
     backward: Op = op(
         f"{name}_backward",

@@ -23,7 +23,7 @@ from gradcli.ops.spatial.adaptive_pooling import adaptive_average
 
 Sizes = tuple[int, ...]
 Taps = list[tuple[Any, Any]]
-"""For one dimension, which element each tap reads for every place of the output, and its weight
+"""For one dimension, which element each tap reads for every position of the output, and its weight
 (None for 1)."""
 
 # --- taps ---------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def _nearest(size: int, count: int, scale: float | None, exact: bool) -> Taps:
 
 
 def _positions(size: int, count: int, scale: float | None, align_corners: bool) -> Any:
-    """Where the places of the output lie between the elements read."""
+    """The positions of the output between the elements read."""
     if align_corners:
         return np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
     step = size / count if scale is None else 1 / scale

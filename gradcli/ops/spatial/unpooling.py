@@ -1,5 +1,5 @@
-"""Pools turned round, and pools of windows at random places: `max_unpool2d fractional_max_pool2d`
-and their like.
+"""Max unpooling, and fractional pooling with windows at random positions: `max_unpool2d
+fractional_max_pool2d` and their like.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _starts(sample: Any, size: int, count: int, window: int) -> Any:
 def _fractional_array(
     self: Any, kernel_size: Sizes, output_size: Sizes, samples: Any
 ) -> tuple[Any, Any]:
-    """The largest of each window and its place in row order; a nan is larger than anything."""
+    """The largest of each window and its position in row order; a nan is larger than anything."""
     ndim = len(kernel_size)
     sizes = self.shape[-ndim:]
     planes = self.reshape(-1, prod(sizes))
