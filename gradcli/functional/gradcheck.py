@@ -72,11 +72,11 @@ class _Check:
                         " detach(), item(), no_grad()",
                     )
             return
-        for place, output in enumerate(outputs):
+        for output_nr, output in enumerate(outputs):
             if output.requires_grad:
                 analytic = self._gradients(output)
                 for number in self.numbers:
-                    self._compare(place, number, numeric[number][place], analytic[number])
+                    self._compare(output_nr, number, numeric[number][output_nr], analytic[number])
 
     def _outputs(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The differentiable outputs."""
@@ -140,14 +140,14 @@ class _Check:
                     columns[number].append(_parts(array))
         return {number: np.array(column).T for number, column in columns.items()}
 
-    def _compare(self, place: int, number: int, numeric: Any, analytic: Any) -> None:
+    def _compare(self, output_nr: int, number: int, numeric: Any, analytic: Any) -> None:
         if numeric.size and not np.allclose(analytic, numeric, rtol=self.rtol, atol=self.atol):
             with np.errstate(invalid="ignore"):
                 worst = int(np.argmax(np.nan_to_num(np.abs(analytic - numeric), nan=np.inf)))
             row, column = divmod(worst, numeric.shape[1])
             raise GradcliError(
                 "E412",
-                f"the Jacobian of output {place} with respect to {self._named(number)} differs"
+                f"the Jacobian of output {output_nr} with respect to {self._named(number)} differs"
                 f" from central differences, most at element [{row}, {column}]",
                 notes=(
                     f"numerical:  {_shown(numeric)}",

@@ -130,10 +130,10 @@ def to(
 
     Example: tensor([0.5, 1., 2.]).to(torch.float64)
     """
-    target, place = wanted("to", args, dtype, device)
+    target, target_device = wanted("to", args, dtype, device)
     home = self.device
-    if place is not None and place != home:
-        self = to_device.apply(self, place, home)
+    if target_device is not None and target_device != home:
+        self = to_device.apply(self, target_device, home)
         copy = False
     if not copy and target in (None, self.dtype):
         return self

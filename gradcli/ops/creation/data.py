@@ -36,37 +36,37 @@ def _shape_of(data: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _flatten(data: Any, shape: tuple[int, ...], place: str, flat: list[Any]) -> None:
+def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> None:
     """Put the numbers of nested sequences into `flat`; raises where they do not have the shape."""
     if not shape:
         if isinstance(data, Tensor):
             if data.array.size != 1:
                 raise GradcliError(
                     "E204",
-                    f"tensor(): {place} is a tensor of {data.array.size} elements, where a number"
+                    f"tensor(): {path} is a tensor of {data.array.size} elements, where a number"
                     " should be",
                     help="join tensors with torch.stack()",
                 )
             data = to_host(data.array.reshape(-1)[0])
         elif isinstance(data, (list, tuple, range)):
-            raise GradcliError("E202", f"tensor(): {place} is a list, where a number should be")
+            raise GradcliError("E202", f"tensor(): {path} is a list, where a number should be")
         flat.append(data)
         return
     if not isinstance(data, (list, tuple, range)):
         raise GradcliError(
-            "E202", f"tensor(): {place} is {_described(data)}, where a list should be"
+            "E202", f"tensor(): {path} is {_described(data)}, where a list should be"
         )
     if len(data) != shape[0]:
         raise GradcliError(
             "E204",
-            f"tensor(): {place} has {_counted(len(data))}, the lists beside it have {shape[0]}",
+            f"tensor(): {path} has {_counted(len(data))}, the lists beside it have {shape[0]}",
             help="all lists of one depth need the same length",
         )
     if len(shape) == 1 and not any(isinstance(item, (list, tuple, range, Tensor)) for item in data):
         flat.extend(data)
         return
     for i, item in enumerate(data):
-        _flatten(item, shape[1:], f"{place}[{i}]", flat)
+        _flatten(item, shape[1:], f"{path}[{i}]", flat)
 
 
 def _described(data: Any) -> str:

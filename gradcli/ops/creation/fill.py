@@ -154,8 +154,8 @@ def _of_sizes(
         raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
     plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
     target = checked_dtype(name, dtype, dtypes.default_dtype())
-    place = chosen_device(name, device)
-    return made(name, _filled(plain, value, target, place), place, requires_grad)
+    target_device = chosen_device(name, device)
+    return made(name, _filled(plain, value, target, target_device), target_device, requires_grad)
 
 
 def _constant(name: str, value: float, *names: str) -> Any:
@@ -183,11 +183,11 @@ def _constant(name: str, value: float, *names: str) -> Any:
     ) -> Tensor:
         pattern = _pattern(f"{name}_like", input)
         target = checked_dtype(name, dtype, pattern.dtype)
-        place = chosen_device(f"{name}_like", device, pattern)
-        array = _filled(pattern.array.shape, value, target, place)
+        target_device = chosen_device(f"{name}_like", device, pattern)
+        array = _filled(pattern.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
             array = laid_out_like(pattern.array, array)
-        return made(f"{name}_like", array, place, requires_grad)
+        return made(f"{name}_like", array, target_device, requires_grad)
 
     def new(
         self: Tensor,
@@ -197,8 +197,8 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        kind, place = dtype or self.dtype, device or self.device
-        return _of_sizes(name, value, sizes, size, kind, place, requires_grad)
+        kind, target_device = dtype or self.dtype, device or self.device
+        return _of_sizes(name, value, sizes, size, kind, target_device, requires_grad)
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
     for body, made_name, words, example in (
@@ -250,8 +250,8 @@ def full(
     value = plain_number("full(): fill_value", fill_value)
     target = checked_dtype("full", dtype, number_dtype(value))
     sizes = checked_sizes("full", (size,))
-    place = chosen_device("full", device)
-    return made("full", _filled(sizes, value, target, place), place, requires_grad)
+    target_device = chosen_device("full", device)
+    return made("full", _filled(sizes, value, target, target_device), target_device, requires_grad)
 
 
 @function("full_like")
@@ -271,11 +271,11 @@ def full_like(
     pattern = _pattern("full_like", input)
     value = plain_number("full_like(): fill_value", fill_value)
     target = checked_dtype("full_like", dtype, pattern.dtype)
-    place = chosen_device("full_like", device, pattern)
-    array = _filled(pattern.array.shape, value, target, place)
+    target_device = chosen_device("full_like", device, pattern)
+    array = _filled(pattern.array.shape, value, target, target_device)
     if not by_rows("full_like", memory_format):
         array = laid_out_like(pattern.array, array)
-    return made("full_like", array, place, requires_grad)
+    return made("full_like", array, target_device, requires_grad)
 
 
 @method("new_full")

@@ -98,9 +98,9 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
     check_tensors("round", input=input)
     if decimals is None:
         return round_to_integer.apply(input)
-    places = plain_integer("round", "decimals", decimals)
+    count = plain_integer("round", "decimals", decimals)
     check_floating("round", input)
-    return round_to_decimals.apply(input, places)
+    return round_to_decimals.apply(input, count)
 
 
 @function("round", module="torch.special")

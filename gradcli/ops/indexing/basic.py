@@ -71,11 +71,11 @@ def _picked(self: Any, indices: Key) -> Any:
     flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
-    places = np.broadcast_arrays(*given)
+    positions = np.broadcast_arrays(*given)
     dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
-    source = (*kept[:first], *(0,) * places[0].ndim, *kept[first:])
+    source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
     after = len(kept) - first
     shape = picked.shape
     where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in given]

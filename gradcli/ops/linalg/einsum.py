@@ -112,13 +112,13 @@ class _Order:
 def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
     """The operand with its dimensions in the common order; a repeated subscript is its diagonal."""
     missing = order.covered - (operand.array.ndim - len(subscripts) + 1)
-    place = [-1] * order.count  # for each position in the order, the operand's dimension
+    dims = [-1] * order.count  # for each position in the order, the operand's dimension
     own: dict[str, int] = {}
     dim = 0
     for subscript in subscripts:
         if subscript == _ELLIPSIS:
             for k in range(missing, order.covered):
-                place[order.position[subscript] + k] = dim
+                dims[order.position[subscript] + k] = dim
                 dim += 1
         elif subscript in own:
             first = own[subscript]
@@ -130,14 +130,14 @@ def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
             operand = movedim(diagonal.apply(operand, 0, first, dim), -1, first)
         else:
             own[subscript] = dim
-            place[order.position[subscript]] = dim
+            dims[order.position[subscript]] = dim
             dim += 1
-    for i, taken in enumerate(place):
+    for i, taken in enumerate(dims):
         if taken < 0:
             operand = unsqueeze.apply(operand, dim)
-            place[i] = dim
+            dims[i] = dim
             dim += 1
-    return permute.apply(operand, tuple(place))
+    return permute.apply(operand, tuple(dims))
 
 
 def _check_sizes(operands: Sequence[Tensor]) -> None:

@@ -176,10 +176,10 @@ def _eliminate(lu: Any) -> tuple[Any, Any]:
             size = np.abs(column.real) + np.abs(column.imag)  # what LAPACK compares
             # What is not a number is larger only than what comes after it.
             size[:, 1:][np.isnan(size[:, 1:])] = -1
-            place = np.argmax(size, axis=1) + k if total else each
-            pivots[:, k] = place + 1
-            swapped = lu[each, place]
-            lu[each, place] = lu[:, k]
+            position = np.argmax(size, axis=1) + k if total else each
+            pivots[:, k] = position + 1
+            swapped = lu[each, position]
+            lu[each, position] = lu[:, k]
             lu[:, k] = swapped
             pivot = lu[:, k, k]
             zero = pivot == 0
@@ -202,8 +202,8 @@ def row_order(pivots: Any, rows: int) -> Any:
     order = np.tile(np.arange(rows), (total, 1))
     each = np.arange(total)
     for k in range(count):
-        place = swaps[:, k] - 1
-        order[each, k], order[each, place] = order[each, place], order[each, k]
+        position = swaps[:, k] - 1
+        order[each, k], order[each, position] = order[each, position], order[each, k]
     return order.reshape(*batch, rows)
 
 
@@ -243,8 +243,10 @@ def _solve_triangles(triangles: Any, solution: Any, upper: bool, unit: bool) -> 
     import scipy.linalg.blas  # lazy: scipy
 
     (trsm,) = scipy.linalg.blas.get_blas_funcs(("trsm",), (triangles, solution))
-    for place in np.ndindex(solution.shape[:-2]):
-        solution[place] = trsm(1, triangles[place], solution[place], lower=not upper, diag=unit)
+    for position in np.ndindex(solution.shape[:-2]):
+        solution[position] = trsm(
+            1, triangles[position], solution[position], lower=not upper, diag=unit
+        )
 
 
 def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
@@ -260,8 +262,8 @@ def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
         upper = lu.conj().swapaxes(-2, -1)
         middle = substituted(upper, right, upper=False)
         turned_back = substituted(upper, middle, upper=True, unit=True)
-        places = np.argsort(order, axis=-1)[..., None]
-        return np.take_along_axis(turned_back, np.broadcast_to(places, turned_back.shape), -2)
+        positions = np.argsort(order, axis=-1)[..., None]
+        return np.take_along_axis(turned_back, np.broadcast_to(positions, turned_back.shape), -2)
     wide = np.broadcast_to(right, (*batch, *right.shape[-2:]))
     ordered = np.take_along_axis(wide, np.broadcast_to(order[..., None], wide.shape), -2)
     return substituted(lu, substituted(lu, ordered, upper=False, unit=True), upper=True)

@@ -40,8 +40,8 @@ def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
     """The matrices P of the swaps."""
     order = row_order(pivots, rows)
     xp = module_of(pivots)
-    places = xp.arange(rows)[:, None]
-    return xp.ascontiguousarray((order[..., None, :] == places).astype(dtype))
+    positions = xp.arange(rows)[:, None]
+    return xp.ascontiguousarray((order[..., None, :] == positions).astype(dtype))
 
 
 def _lower(lu: Any) -> Any:

@@ -86,8 +86,8 @@ def _weighted(values: Any, weights: Any) -> Any:
     """The sum over a group's channels of values times weights."""
     total = np.zeros_like(values[:, :, :1])
     for channel in range(values.shape[2]):
-        place = slice(channel, channel + 1)
-        total = multiply_add(total, values[:, :, place], weights[:, :, place])
+        one = slice(channel, channel + 1)
+        total = multiply_add(total, values[:, :, one], weights[:, :, one])
     return total
 
 

@@ -20,7 +20,7 @@ from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.indexing.gather import (
     check_along,
-    checked_places,
+    checked_dim,
     gather,
     in_index_shape,
     positions_along,
@@ -59,18 +59,18 @@ def _identity(reduce: str, dtype: Any) -> Any:
 
 
 def _reduced(
-    self: Any, places: Any, values: Any, reduce: str, include_self: bool, widened: Function
+    self: Any, positions: Any, values: Any, reduce: str, include_self: bool, widened: Function
 ) -> Any:
     whole = module_of(self).array(self, order="C")
-    flat, places, values = whole.reshape(-1), places.reshape(-1), values.reshape(-1)
+    flat, positions, values = whole.reshape(-1), positions.reshape(-1), values.reshape(-1)
     if not include_self:
-        flat[places] = _identity(reduce, whole.dtype)
+        flat[positions] = _identity(reduce, whole.dtype)
     reduced = widened(flat)
-    _UFUNCS[reduce].at(reduced, places, widened(values))
+    _UFUNCS[reduce].at(reduced, positions, widened(values))
     flat[...] = reduced
     if reduce == "mean":
         counts = module_of(flat).full(flat.shape, int(include_self))
-        np.add.at(counts, places, 1)
+        np.add.at(counts, positions, 1)
         divisors = np.maximum(counts, 1).astype(whole.dtype)
         flat[...] = flat / divisors if whole.dtype.kind not in "iu" else flat // divisors
     return whole
@@ -234,7 +234,7 @@ def scatter_reduce_(
             tensor([[1., 0.], [2., 1.]]), 'amax')
     """
     _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
-    at = checked_places("scatter_reduce", input, dim, index, src)
+    at = checked_dim("scatter_reduce", input, dim, index, src)
     same_dtype("scatter_reduce", input, src)
     check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
     return scatter_reduce.apply(input, src, at, index, reduce, include_self)

@@ -1,8 +1,7 @@
 """Parts of a tensor, as views: `select narrow slice diagonal unfold`.
 
 The gradient of a part is the gradient written to its position among zeros: for each view there is
-    an op
-that does that, whose own gradient is the view again.
+an op that does that, whose own gradient is the view again.
 """
 
 from __future__ import annotations

@@ -33,11 +33,11 @@ def constant(array: Any, like: Any) -> Any:
     return Tensor(array) if type(like) is Tensor else array
 
 
-def straight(place: Any, values: Any, slopes: Any) -> Any:
+def straight(coordinate: Any, values: Any, slopes: Any) -> Any:
     """Values as a function of the points at which they are known, with known slopes."""
-    if type(place) is not Tensor:
+    if type(coordinate) is not Tensor:
         return values
-    return place * Tensor(slopes) + Tensor(values - place.array * slopes)
+    return coordinate * Tensor(slopes) + Tensor(values - coordinate.array * slopes)
 
 
 def _times(factors: list[Any]) -> Any:
@@ -86,8 +86,8 @@ def of_slopes(
         index, inside = chosen[0][0], chosen[0][1]
         for tap, size in zip(chosen[1:], sizes[1:], strict=True):
             index, inside = index * size + tap[0], inside & tap[1]
-        places = np.broadcast_to(index[:, None], (batch, channels, count))
-        where = constant(np.ascontiguousarray(places), grid)
+        coordinates = np.broadcast_to(index[:, None], (batch, channels, count))
+        where = constant(np.ascontiguousarray(coordinates), grid)
         plain = grad_output.array if type(grad_output) is Tensor else grad_output
         kept = constant(inside.astype(plain.dtype), grid)
         change: Any = None

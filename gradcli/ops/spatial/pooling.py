@@ -50,8 +50,8 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     """The elements of the last dimensions that the indices point at."""
     leading = tuple(value.shape[:-ndim])
     rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
-    places = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
-    return reshape(gather(rows, len(leading), places), tuple(indices.shape))
+    positions = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
+    return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
 
 
 def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
@@ -166,9 +166,9 @@ def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) 
     ndim = len(windows.kernel)
     sizes, counts = self.shape[-ndim:], grad_output.shape[-ndim:]
     share = (wide(grad_output) / averaging.divisors(sizes, counts)).astype(grad_output.dtype)
-    leading, places = grad_output.shape[:-ndim], prod(counts)
+    leading, positions = grad_output.shape[:-ndim], prod(counts)
     columns = np.broadcast_to(
-        share.reshape(*leading, 1, places), (*leading, prod(windows.kernel), places)
+        share.reshape(*leading, 1, positions), (*leading, prod(windows.kernel), positions)
     )
     return in_format_of_images(windows.folded(columns, sizes, counts), self, ndim)
 
