@@ -21,7 +21,7 @@ from gradcli.ops.definition.op import Op, registry
 TENSOR = "Tensor"
 """The namespace of methods and attributes."""
 
-PLACES = {
+NAMESPACES = {
     "torch": "torch",
     "torch.nn.functional": "F",
     TENSOR: TENSOR,
@@ -40,9 +40,9 @@ up.
 """
 
 _PREFIXES = {
-    **{short: place for place, short in PLACES.items()},
-    **{place: place for place in PLACES},
-    **{place.removeprefix("torch."): place for place in PLACES},
+    **{short: namespace for namespace, short in NAMESPACES.items()},
+    **{namespace: namespace for namespace in NAMESPACES},
+    **{namespace.removeprefix("torch."): namespace for namespace in NAMESPACES},
     "torch.Tensor": TENSOR,
     "torch.optim.lr_scheduler": "torch.optim.lr_scheduler",
 }
@@ -55,17 +55,17 @@ class Found:
     """What a name stands for.
 
     Attributes:
-        place: the module that holds it, or `Tensor`.
+        namespace: the module that holds it, or `Tensor`.
         name: its name there.
         value: the function or class.
         entries: the entries of the catalogue that it records.
         inplace: whether it writes its result to its tensor.
     """
 
-    __slots__ = ("entries", "inplace", "name", "place", "value")
+    __slots__ = ("entries", "inplace", "name", "namespace", "value")
 
-    def __init__(self, place: str, name: str, value: Any) -> None:
-        self.place = place
+    def __init__(self, namespace: str, name: str, value: Any) -> None:
+        self.namespace = namespace
         self.name = name
         self.value = value
         body = _written_body(value)
@@ -81,48 +81,48 @@ class Found:
     @property
     def full_name(self) -> str:
         """The name as a program writes it: `torch.exp`, `F.relu`, `nn.Linear`, `Tensor.add_`."""
-        short = PLACES[self.place]
+        short = NAMESPACES[self.namespace]
         abbreviated = short in ("F", TENSOR) or short.startswith("nn")
-        return f"{short if abbreviated else self.place}.{self.name}"
+        return f"{short if abbreviated else self.namespace}.{self.name}"
 
 
 def find(name: str, load: Load) -> Found | None:
     """What a name stands for, None where it is nothing."""
     prefix, _, last = name.rpartition(".")
     if prefix:
-        place = _PREFIXES.get(prefix)
-        return None if place is None else _find_in(place, last, load)
-    for place in PLACES:
-        found = _find_in(place, last, load)
+        namespace = _PREFIXES.get(prefix)
+        return None if namespace is None else _find_in(namespace, last, load)
+    for namespace in NAMESPACES:
+        found = _find_in(namespace, last, load)
         if found is not None:
             return found
     return None
 
 
-def place_of(prefix: str) -> str | None:
+def namespace_of(prefix: str) -> str | None:
     """The namespace that a prefix such as `F`, `nn` or `torch.linalg` stands for."""
     return _PREFIXES.get(prefix)
 
 
-def names_in(place: str, load: Load) -> Iterator[str]:
+def names_in(namespace: str, load: Load) -> Iterator[str]:
     """The public callables of a namespace, by name."""
-    for name, value in table_of(place, load).items():
+    for name, value in table_of(namespace, load).items():
         if not name.startswith("_") and callable(value) and not _is_plain_class(value):
             yield name
 
 
-def table_of(place: str, load: Load) -> Mapping[str, Any]:
+def table_of(namespace: str, load: Load) -> Mapping[str, Any]:
     """The contents of a namespace, by name."""
-    return catalogue.methods if place == TENSOR else load(place)
+    return catalogue.methods if namespace == TENSOR else load(namespace)
 
 
-def _find_in(place: str, name: str, load: Load) -> Found | None:
+def _find_in(namespace: str, name: str, load: Load) -> Found | None:
     if name.startswith("_"):
         return None
-    value = table_of(place, load).get(name)
+    value = table_of(namespace, load).get(name)
     if value is None or not callable(value) or _is_plain_class(value):
         return None
-    return Found(place, name, value)
+    return Found(namespace, name, value)
 
 
 def _is_plain_class(value: Any) -> bool:
@@ -199,9 +199,9 @@ def doc_of(found: Found) -> OpDoc:
     if not doc.summary:
         doc = next((op.doc for op in found.entries[:1] if op.doc.summary), NO_DOC)
     if found.name.endswith("_") and not (doc.summary and doc.example):
-        value = table_of(found.place, _loaded).get(found.name.removesuffix("_"))
+        value = table_of(found.namespace, _loaded).get(found.name.removesuffix("_"))
         if value is not None:
-            plain = doc_of(Found(found.place, found.name.removesuffix("_"), value))
+            plain = doc_of(Found(found.namespace, found.name.removesuffix("_"), value))
             return OpDoc(doc.summary or plain.summary, plain.example, plain.conventions)
     return doc
 
@@ -221,16 +221,16 @@ def own_entries(found: Found) -> list[Op]:
 def same(found: Found) -> Iterator[tuple[str, str]]:
     """The namespaces and names under which a function can be reached, with the one found."""
     own = (found.value, found.function)
-    for place in PLACES:
-        table = _loaded(place)
+    for namespace in NAMESPACES:
+        table = _loaded(namespace)
         for name, value in list(table.items()):
             if any(value is each for each in own):
-                yield place, name
+                yield namespace, name
 
 
-def _loaded(place: str) -> Mapping[str, Any]:
+def _loaded(namespace: str) -> Mapping[str, Any]:
     """The contents of a namespace as far as they are loaded."""
-    return catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
+    return catalogue.methods if namespace == TENSOR else catalogue.modules.get(namespace, {})
 
 
 # --- effects ------------------------------------------------------------------------------------
@@ -257,8 +257,8 @@ def numpy_of(name: str) -> str:
     """NumPy's equivalent of a function, by the function's name in the language: see `Op.numpy`; ""
     where there is none.
     """
-    place, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
-    value = catalogue.modules.get(f"torch.{place}".rstrip("."), {}).get(last)
+    namespace, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
+    value = catalogue.modules.get(f"torch.{namespace}".rstrip("."), {}).get(last)
     value = catalogue.methods.get(last) if value is None else value
     for op in registry.values():
         if op.name == last and (op.numpy or _ufunc(op) is not None):
