@@ -1,9 +1,8 @@
 """New tensors of one value: `zeros ones full empty zeros_like new_zeros scalar_tensor`.
 
 Also the arguments that all functions share which create tensors: `dtype` is the default floating
-    dtype unless the
-values determine another, `device` is the default device, and only floating and complex tensors can
-require grad.
+dtype unless the values determine another, `device` is the default device, and only floating and
+complex tensors can require grad.
 """
 
 from __future__ import annotations
