@@ -76,7 +76,8 @@ _FUNCTIONS = [
     each
     for each in FOUND
     if each.full_name not in _NOT_CALLED
-    and each.namespace not in ("torch.nn", "torch.optim", "torch.optim.lr_scheduler", "torch.autograd")
+    and each.namespace
+    not in ("torch.nn", "torch.optim", "torch.optim.lr_scheduler", "torch.autograd")
     and not isinstance(each.value, type)
 ]
 
