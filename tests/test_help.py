@@ -55,7 +55,7 @@ def test_every_page_fits_into_80_columns(name: str) -> None:
 def test_every_op_has_a_page(every_op: list[Found]) -> None:
     assert len(every_op) > 1000
     for found in every_op:
-        if found.place == "Tensor" and found.name in catalogue.modules["torch"]:
+        if found.namespace == "Tensor" and found.name in catalogue.modules["torch"]:
             continue  # the function's page again
         text = op_help(found.full_name)
         assert text is not None, found.full_name

@@ -97,7 +97,7 @@ def names():
     from gradcli.ops.binding import catalogue
     tables = [*catalogue.modules.values(), catalogue.methods]
     tables = [table for table in tables if isinstance(table, later.Table)]
-    return {(table.place, name) for table in tables for name in dict.keys(table)}
+    return {(table.name, name) for table in tables for name in dict.keys(table)}
 
 from gradcli.ops.binding import catalogue
 SourceFileLoader.exec_module = run

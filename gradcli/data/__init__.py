@@ -1,1 +1,1 @@
-"""`torch.utils.data`: data sets, and batches of what is in them."""
+"""`torch.utils.data`: data sets and data loaders."""

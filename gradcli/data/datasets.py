@@ -1,4 +1,4 @@
-"""Data sets: what has a length and items by number."""
+"""Data sets: collections with a length and items by index."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Dataset(Extensible):
 
 
 class _Finite(Dataset):
-    """What the data sets of a known length share: going through them."""
+    """The base of data sets of known length: iteration."""
 
     __slots__ = ()
 

@@ -1,4 +1,4 @@
-"""Batches of a data set's items, in order or at random."""
+"""`DataLoader`: batches of a data set's items, in order or at random."""
 
 from __future__ import annotations
 

@@ -1,3 +1,3 @@
-"""Functions of functions: derivatives as `torch.func` and `torch.autograd.functional` give them,
+"""Function transforms: the derivatives of `torch.func` and `torch.autograd.functional`,
 forward mode, `vmap`, checks of gradients, and checkpoints.
 """

@@ -1,8 +1,8 @@
-"""`torch.utils.checkpoint`: what a function saves is computed again in the backward pass.
+"""`torch.utils.checkpoint`: activations are recomputed in the backward pass.
 
 Without re-entry the graph is the one that the function records, and the first saved value that the
-backward pass asks for makes the function run again, up to the last value that is needed. With
-re-entry the function leaves one node, which runs it again and differentiates it on its own.
+backward pass reads makes the function run again, up to the last value that is needed. With
+re-entry the function is recorded as one node, which runs it again and differentiates that run.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Call:
     """A function with its arguments and the random numbers that it will see.
 
     Attributes:
-        snapshot: where the generator stood, None where that shall not matter.
+        snapshot: the state of the generator, None where it need not be restored.
     """
 
     __slots__ = ("args", "function", "kwargs", "snapshot")
@@ -77,7 +77,7 @@ def _detached(values: Sequence[Any]) -> list[Any]:
 class _Complete(BaseException):
     """Every value is there again: the rest of the function need not run.
 
-    It is no Exception, so that nothing between here and there takes it for an error.
+    It is no Exception, so that no handler on the path catches it as an error.
     """
 
 
@@ -86,7 +86,7 @@ class _Recomputation:
 
     Attributes:
         count: how many there were.
-        values: those that were computed again and not yet handed out.
+        values: those that were recomputed and not yet returned.
     """
 
     __slots__ = ("call", "count", "grad_enabled", "values")
@@ -98,7 +98,7 @@ class _Recomputation:
         self.values: dict[int, Tensor] = {}
 
     def pack(self, tensor: Tensor) -> int:
-        """Let go of a saved value, and remember which it was."""
+        """Drop a saved value, and keep its number."""
         self.count += 1
         return self.count - 1
 

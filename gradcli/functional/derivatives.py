@@ -1,4 +1,6 @@
-"""`torch.func`: derivatives as functions of functions, which can be nested."""
+"""`torch.func`: `grad`, `vjp`, `jvp`, Jacobians and Hessians as function transforms, which can be
+nested.
+"""
 
 from __future__ import annotations
 
@@ -253,7 +255,7 @@ def _rows(level: Level, outputs: list[Tensor], number: int, inputs: list[Tensor]
 
 
 def _by_argument(inputs: list[Any], found: list[Any], argnums: Argnums) -> Any:
-    """Results for each leaf of the inputs, arranged as `argnums` asks."""
+    """Results for each leaf of the inputs, arranged as `argnums` says."""
     arranged = rebuilt(inputs, found)
     return tuple(arranged) if isinstance(argnums, tuple) else arranged[0]
 
@@ -293,8 +295,8 @@ def jvp(
 
 
 def _check_layouts(primals: Any, tangents: Any) -> None:
-    """Raise E405 where an input's elements share a place in memory and its tangent's do not: the
-    tangent is laid out as the input is, and so would be written to one place.
+    """Raise E405 where an input's elements overlap in memory and its tangent's do not: the tangent
+    gets the strides of the input, so its elements would overlap too.
     """
     if not same_form(primals, tangents):
         return

@@ -1,7 +1,7 @@
 """`torch.autograd.forward_ad`: dual tensors, which carry a tangent through the operations.
 
 A dual tensor begins at a node of its own in the recorded graph. What is computed from it is
-recorded as ever, and a tangent is computed when somebody asks for it, by `pushforward`. So the
+recorded as usual, and a tangent is computed when it is read, by `pushforward`. So the
 operations have to be recorded: inside `no_grad()` a tangent is lost, where PyTorch carries it on.
 """
 
@@ -26,7 +26,7 @@ _MODULE = "torch.autograd.forward_ad"
 
 
 class DualEntry(Entry):
-    """Where a dual tensor begins: it holds the tangent, and the tensor that stands on it."""
+    """Where a dual tensor begins: it holds the tangent, and the tensor that begins at it."""
 
     __slots__ = ("level", "tangent")
 
@@ -74,7 +74,7 @@ class Duals:
         tangents: list[Tensor | None] = [entry.tangent for entry in entries]
         connected = reaches_leaf([tensor, *[entry.tangent for entry in entries]])
         state = active.state
-        state.duals = None  # its steps see the graph as it is
+        state.duals = None  # the ops of pushforward work on the graph without tangents
         try:
             (found,) = pushforward([tensor], starts, tangents, create_graph=connected)
         finally:
@@ -87,10 +87,10 @@ class Duals:
         return found
 
     def hides_history(self, tensor: Tensor) -> bool:
-        """Whether a tensor's graph leads to dual tensors alone, and is nothing that a program
-        knows of.
+        """Whether a tensor's graph leads only to dual tensors, and so is hidden from the
+        program.
         """
-        # What the history of a view has become is not asked for: that may be refused.
+        # The history of a view is not regenerated here: that may raise.
         return tensor.grad_fn is not None and not _begins_elsewhere(tensor.grad_fn)
 
     def _entries(self, tensor: Tensor) -> list[DualEntry]:
@@ -238,7 +238,7 @@ def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Tensor:
             "E204", "make_dual(): the tensor has a tangent already", raises="RuntimeError"
         )
     if strides_of(tensor.array) != strides_of(tangent.array):
-        check_places(tensor.array)  # PyTorch copies the tangent to memory that lies the same way
+        check_places(tensor.array)  # PyTorch copies the tangent to memory of the same strides
     entry = DualEntry(tensor, tangent, duals.level)
     return with_history(alias(tensor).array, entry)
 

@@ -1,4 +1,4 @@
-"""`gradcheck` and `gradgradcheck`: are a function's gradients those of its values?
+"""`gradcheck` and `gradgradcheck`: gradients compared with finite differences.
 
 The Jacobian that backward passes give is compared with the one that central differences give. A
 complex tensor counts as its real and imaginary parts, so the numbers compared are real throughout.
@@ -72,11 +72,11 @@ class _Check:
                         " detach(), item(), no_grad()",
                     )
             return
-        for place, output in enumerate(outputs):
+        for output_nr, output in enumerate(outputs):
             if output.requires_grad:
                 analytic = self._gradients(output)
                 for number in self.numbers:
-                    self._compare(place, number, numeric[number][place], analytic[number])
+                    self._compare(output_nr, number, numeric[number][output_nr], analytic[number])
 
     def _outputs(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The differentiable outputs."""
@@ -140,14 +140,14 @@ class _Check:
                     columns[number].append(_parts(array))
         return {number: np.array(column).T for number, column in columns.items()}
 
-    def _compare(self, place: int, number: int, numeric: Any, analytic: Any) -> None:
+    def _compare(self, output_nr: int, number: int, numeric: Any, analytic: Any) -> None:
         if numeric.size and not np.allclose(analytic, numeric, rtol=self.rtol, atol=self.atol):
             with np.errstate(invalid="ignore"):
                 worst = int(np.argmax(np.nan_to_num(np.abs(analytic - numeric), nan=np.inf)))
             row, column = divmod(worst, numeric.shape[1])
             raise GradcliError(
                 "E412",
-                f"the Jacobian of output {place} with respect to {self._named(number)} differs"
+                f"the Jacobian of output {output_nr} with respect to {self._named(number)} differs"
                 f" from central differences, most at element [{row}, {column}]",
                 notes=(
                     f"numerical:  {_shown(numeric)}",
@@ -212,8 +212,8 @@ def gradcheck(
         atol, rtol: how far a gradient may be off, absolutely and relatively.
         raise_exception: whether a failed check is an error; False is returned otherwise.
 
-    The other arguments choose among PyTorch's ways to run a check, and change no verdict here: the
-    whole Jacobian is compared. Raises E412 for gradients that do not agree, E402 where no input
+    The other arguments choose among PyTorch's methods to run a check, and change no verdict here:
+    the whole Jacobian is compared. Raises E412 for gradients that do not agree, E402 where no input
     requires grad.
 
     Example:
@@ -285,7 +285,9 @@ def gradgradcheck(
 
 
 def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
-    """Seeds that require grad, from a generator of their own: the session's is left alone."""
+    """Seeds that require grad, drawn by a generator of their own: the global one does not
+    advance.
+    """
     generator = Generator()
     seeds = []
     for output in outputs:

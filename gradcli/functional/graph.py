@@ -22,7 +22,7 @@ modules[_MODULE].update(GradientEdge=GradientEdge, Node=Node, get_gradient_edge=
 
 
 class MultiHandle:
-    """What `register_multi_grad_hook` returns: `remove()` takes the hook away from all tensors."""
+    """What `register_multi_grad_hook` returns: `remove()` removes the hook from all tensors."""
 
     __slots__ = ("_handles",)
 
@@ -35,7 +35,7 @@ class MultiHandle:
         self._handles = handles
 
     def remove(self) -> None:
-        """Take the hook away; nothing happens if it is gone already."""
+        """Remove the hook; has no effect if it is removed already."""
         for handle in self._handles:
             handle.remove()
 
@@ -111,6 +111,6 @@ def _for_any(fn: Callable[..., Any]) -> Hook:
 
 @function(module=_MODULE)
 def increment_version(tensor: Any) -> None:
-    """Count a write to a tensor, or to each of several, that nobody noticed."""
+    """Increment the version of a tensor, or of each of several."""
     for each in [tensor] if isinstance(tensor, Tensor) else list(tensor):
         storage_of(each).version += 1

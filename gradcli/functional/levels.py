@@ -1,11 +1,11 @@
-"""Levels: what a transform of `torch.func` sees of the world around it.
+"""Levels of nested `torch.func` transforms: which tensors each differentiates with respect to.
 
 A transform gives its function new tensors for its inputs. They require grad whether or not the
-given ones do, so each level differentiates with respect to its own inputs alone, even where the
-function also uses the given tensor in another way. Where a given tensor requires grad already, be
+given ones do, so each level differentiates with respect to its own inputs only, even where the
+function also uses the given tensor itself. Where a given tensor requires grad already, be
 it for an outer transform or for a later `backward()`, the new one is a view of it, and the results
-stay connected; otherwise it is a leaf that nobody else sees, and results that depend on nothing
-but such leaves carry no history.
+stay connected; otherwise it is a leaf private to the level, and results that depend only on such
+leaves carry no history.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Level:
         state.transforms -= 1
 
     def enter(self, value: Any) -> Any:
-        """The inputs as the function is to see them: a structure of tensors like the given one.
+        """The inputs that the function is called with: a structure of tensors like the given one.
 
         Raises E202 for a leaf that is no tensor, E402 for one that cannot require grad.
         """
@@ -104,14 +104,12 @@ class Level:
         return new
 
     def close(self) -> None:
-        """The function has returned: what depends on the level's own leaves alone is constant for
-        everybody else.
-        """
+        """End the level: what depends only on its own leaves is constant outside it."""
         for tensor in self._own:
             tensor.requires_grad = False
 
     def open(self) -> None:
-        """Take the inputs for variables again, to differentiate what was computed from them."""
+        """Make the inputs variables again, to differentiate what was computed from them."""
         for tensor in self._own:
             tensor.requires_grad = True
 
@@ -126,7 +124,7 @@ class Level:
         return mapped(separate, value)
 
     def connects(self, tensors: Sequence[Tensor]) -> bool:
-        """Whether a gradient could be asked for through the tensors outside the closed level."""
+        """Whether a gradient can flow through the tensors to the outside of the closed level."""
         return self.connected and reaches_leaf(tensors)
 
     def released(self, value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Everything of this room, imported once: importing a family registers its functions."""
+"""All modules of this package, imported once: importing a family registers its functions."""
 
 from __future__ import annotations
 

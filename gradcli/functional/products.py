@@ -1,7 +1,7 @@
 """`torch.autograd.functional`: Jacobians, Hessians, and their products with a vector.
 
-The functions work on a tensor or a tuple of tensors, and what they return has the shape of what
-they were given: a tensor where there was one tensor, a tuple where there was a tuple.
+The functions work on a tensor or a tuple of tensors, and their results have the structure of
+their arguments: a tensor where there was one tensor, a tuple where there was a tuple.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _tensors(name: str, what: str, value: Any) -> tuple[list[Tensor], bool]:
 
 
 def _fresh(tensor: Tensor, create_graph: bool, requires_grad: bool) -> Tensor:
-    """A new tensor of the same values: the function may use the given one also in another way."""
+    """A new tensor of the same values: the function may also use the given tensor itself."""
     if create_graph and tensor.requires_grad:
         return view_as(tensor, tensor)
     result = alias(tensor)
@@ -303,8 +303,7 @@ def jacobian(
     tuple by output, for tuples of inputs (inside that) a tuple by input.
 
     `vectorize` says how PyTorch computes, and changes no value; only with it are complex outputs
-    taken. Raises E407 if `strict` and
-    something is independent.
+    taken. Raises E407 if `strict` and something is independent.
     """
     if strategy == "forward-mode":
         return _forward_jacobian(func, inputs, create_graph, strict, vectorize)

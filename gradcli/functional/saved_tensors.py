@@ -1,7 +1,7 @@
-"""Hooks for saved tensors: a function of the program stands between a node and what it saves.
+"""Saved-tensor hooks: functions of the program that pack and unpack what nodes save.
 
-While hooks are on, each node is looked at as soon as it is made: its saved tensors are given to
-`pack`, and the node keeps what that returns. When the node runs, `unpack` gives the tensors back.
+While hooks are active, the saved tensors of each new node are passed to `pack`, and the node keeps
+what that returns. When the node runs, `unpack` returns the tensors.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PackingListener(Listener):
 
 class SavedTensorsHooks:
     """`torch.autograd.graph.saved_tensors_hooks(pack_hook, unpack_hook)`: a context in which nodes
-    keep what `pack_hook(tensor)` returns, and `unpack_hook` turns it back when it is needed.
+    keep what `pack_hook(tensor)` returns; `unpack_hook` restores the tensor when it is needed.
     """
 
     __slots__ = ("_listener",)
@@ -66,9 +66,9 @@ class SavedTensorsHooks:
         self._listener = PackingListener(pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
-        refusal = _refusal()
-        if refusal is not None:
-            raise GradcliError("E204", refusal, raises="RuntimeError")
+        disabled = _disabled_message()
+        if disabled is not None:
+            raise GradcliError("E204", disabled, raises="RuntimeError")
         self._listener.install()
 
     def __exit__(self, *exception: object) -> None:
@@ -117,8 +117,8 @@ class AllowMutation(SavedTensorsHooks):
         super().__exit__(*exception)
 
 
-class _Refusal(Listener):
-    """Stands in the line while hooks are disabled; carries the message."""
+class _Disabled(Listener):
+    """The listener that disables hooks in its context; carries the message."""
 
     __slots__ = ("message",)
 
@@ -127,18 +127,20 @@ class _Refusal(Listener):
         self.message = message
 
 
-def _refusal() -> str | None:
+def _disabled_message() -> str | None:
     """The message of the innermost context that disables hooks, None if there is none."""
     current = active.state.recorder
     while isinstance(current, Listener):
-        if isinstance(current, _Refusal):
+        if isinstance(current, _Disabled):
             return current.message
         current = current.former
     return None
 
 
 class DisableSavedTensorsHooks:
-    """`torch.autograd.graph.disable_saved_tensors_hooks(message)`: a context that refuses them."""
+    """`torch.autograd.graph.disable_saved_tensors_hooks(message)`: a context in
+    which to set hooks is an error.
+    """
 
     __slots__ = ("_listener",)
 
@@ -148,7 +150,7 @@ class DisableSavedTensorsHooks:
     settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, error_message: str) -> None:
-        self._listener = _Refusal(str(error_message))
+        self._listener = _Disabled(str(error_message))
 
     def __enter__(self) -> None:
         self._listener.install()

@@ -33,14 +33,14 @@ def functional_call(
             do not name stays the module's own.
         args: the module's arguments: a tuple of them, or one that is no tuple.
         kwargs: its keywords.
-        tie_weights: whether a tensor that stands in several places is replaced in all of them.
+        tie_weights: whether a tensor that has several names is replaced under all of them.
         strict: whether the names must be exactly those of the module.
 
     Raises E202 for what is no module or dictionary, E204 where names do not fit and `strict`.
     """
     check_module("functional_call", module)
     given = _merged(parameter_and_buffer_dicts)
-    places = {
+    slots = {
         f"{path}.{name}" if path else name: (getattr(inner, table), name)
         for path, inner in module.each_module(remove_duplicate=False)
         for table in _TABLES
@@ -48,17 +48,17 @@ def functional_call(
         if tensor is not None
     }
     if strict:
-        _check_names(given, places)
-    before = [(table, name, table[name]) for table, name in places.values()]
-    new = {key: given[key] for key in places if key in given}
+        _check_names(given, slots)
+    before = [(table, name, table[name]) for table, name in slots.values()]
+    new = {key: given[key] for key in slots if key in given}
     if tie_weights:
-        by_tensor = {id(places[key][0][places[key][1]]): tensor for key, tensor in new.items()}
-        for key, (table, name) in places.items():
+        by_tensor = {id(slots[key][0][slots[key][1]]): tensor for key, tensor in new.items()}
+        for key, (table, name) in slots.items():
             if key not in new and id(table[name]) in by_tensor:
                 new[key] = by_tensor[id(table[name])]
     try:
         for key, tensor in new.items():
-            table, name = places[key]
+            table, name = slots[key]
             table[name] = tensor
         positional = () if args is None else args if isinstance(args, tuple) else (args,)
         return module(*positional, **(kwargs or {}))
@@ -67,9 +67,9 @@ def functional_call(
             table[name] = tensor
 
 
-def _check_names(given: dict[str, Tensor], places: Mapping[str, Any]) -> None:
+def _check_names(given: dict[str, Tensor], slots: Mapping[str, Any]) -> None:
     """Raise E204 unless the names given are those of the module."""
-    if given.keys() != places.keys():
+    if given.keys() != slots.keys():
         raise GradcliError(
             "E204",
             "functional_call(): the names given are not those of the module",
@@ -77,8 +77,8 @@ def _check_names(given: dict[str, Tensor], places: Mapping[str, Any]) -> None:
             notes=tuple(
                 f"{what}: {', '.join(sorted(names))}"
                 for what, names in (
-                    ("missing", places.keys() - given.keys()),
-                    ("not expected", given.keys() - places.keys()),
+                    ("missing", slots.keys() - given.keys()),
+                    ("not expected", given.keys() - slots.keys()),
                 )
                 if names
             ),

@@ -1,4 +1,4 @@
-"""Structures: tensors in tuples, lists, dictionaries and named results, nested at will.
+"""Structures: tensors in tuples, lists, dictionaries and named results, nested to any depth.
 
 `torch.func` takes and returns them. A structure is taken apart into its leaves, and a structure of
 the same form is built from others.
@@ -50,7 +50,7 @@ def rebuilt(structure: Any, values: list[Any]) -> Any:
 
 
 def same_form(one: Any, other: Any) -> bool:
-    """Whether two structures have the same containers in the same places."""
+    """Whether two structures have the same containers at the same positions."""
     if isinstance(one, dict):
         return (
             isinstance(other, dict)

@@ -1,7 +1,7 @@
 """`vmap`: a function of one example, run for each example of a batch.
 
 The function runs once for each, and the results are stacked. PyTorch computes all examples at once,
-so what asks for the values of one of them is refused: branching on them, `item()`.
+so reading the value of a single example is an error: branching on it, `item()`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def vmap(
         in_dims: which dimension of the inputs counts the examples, None for an input that all
             share; one for all, or a structure like the arguments.
         out_dims: where that dimension goes in the outputs; one for all, or a structure like them.
-        randomness: "error" refuses random numbers, "different" draws for each example, "same"
+        randomness: "error" raises for random numbers, "different" draws for each example, "same"
             gives all of them the same ones.
         chunk_size: how many examples PyTorch takes at a time; it changes no value.
 
@@ -114,7 +114,7 @@ def _own_rule(func: Any) -> Callable[..., tuple[Any, Any]] | None:
 
 
 class VmapInfo:
-    """What a custom function's `vmap` is told.
+    """What a custom function's `vmap` receives about the batch.
 
     Attributes:
         batch_size: how many examples there are.
@@ -133,7 +133,7 @@ class VmapInfo:
 
 
 def _example(tensor: Tensor, dim: int, number: int) -> Tensor:
-    """One example; zeros where there is none, to learn what the function returns."""
+    """One example; zeros where there is none, to find the form of the function's results."""
     if tensor.array.shape[dim]:
         return select_(tensor, dim, number)
     shape = [size for at, size in enumerate(tensor.array.shape) if at != dim]
@@ -240,7 +240,7 @@ class _Drawing:
     def __enter__(self) -> None:
         self._outer = self._generator.refusal
         if self._randomness == "error":
-            self._generator.refusal = _refused_draw
+            self._generator.refusal = _disallowed_draw
         elif self._randomness == "same":
             self._generator.restore(self._start)
 
@@ -249,7 +249,7 @@ class _Drawing:
 
 
 class Batch(Listener):
-    """The examples of a running `vmap`: it hears what is computed from them.
+    """The examples of a running `vmap`: records what is computed from them.
 
     Attributes:
         empty: whether there are none, and one of zeros stands for them.
@@ -315,7 +315,7 @@ class Batch(Listener):
             raise GradcliError("E302", f"vmap(): {op.name}() of one number of no examples")
 
     def write(self, tensor: Any, result: Any) -> None:
-        """A write of one example's values to what all examples share: refused."""
+        """Raise for a write of one example's values to a tensor that all examples share."""
         whole = tensor if tensor.base is None else tensor.base
         if id(whole) in self.shared and self.holds(result):
             raise GradcliError(
@@ -330,7 +330,7 @@ _WITH_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})
 """The ops that make a tensor of a number beside one."""
 
 
-def _refused_draw() -> GradcliError:
+def _disallowed_draw() -> GradcliError:
     return GradcliError(
         "E204",
         "vmap(): the function drew random numbers",

@@ -1,1 +1,1 @@
-"""`torch.nn`: modules, which hold parameters and compute from them."""
+"""`torch.nn`: modules, their layers, initialisation and utilities."""

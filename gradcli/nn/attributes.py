@@ -1,8 +1,8 @@
 """What a module holds: parameters, buffers, submodules and plain values, each in a table.
 
-Assigning puts a value into the table where it belongs, for the layers written here just as for a
-program's own classes. Programs reach these tables and the methods that a class allows, nothing
-else.
+Assigning an attribute stores the value in the table for its type, in built-in layers and in a
+program's own classes alike. Programs can reach these tables and the methods that a class allows,
+nothing else.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Attributes:
         try:
             return self.lookup(name)
         except AttributeError:
-            if name.startswith("_"):  # Python asks what protocols the object knows
+            if name.startswith("_"):  # Python looks up which protocols the object supports
                 raise
             raise GradcliError(
                 "E102", f"'{type(self).__name__}' object has no attribute '{name}'"
@@ -108,7 +108,7 @@ class Attributes:
         """Assign an attribute: a parameter, a submodule and a buffer's new value go to their
         tables, everything else to the plain values.
 
-        Raises E202 for a value that does not fit the table the name stands in, E102 where a
+        Raises E202 for a value that does not fit the table that has the name, E102 where a
         program's class did not call `super().__init__()` before.
         """
         if name == "training":
@@ -144,7 +144,7 @@ class Attributes:
         return [name for table in (self._values, *tables) for name in table]
 
     def language_delattr(self, name: str) -> None:
-        """Take an attribute away; raises AttributeError where there is none."""
+        """Delete an attribute; raises AttributeError where there is none."""
         self.lookup(name)
         self._forget(name)
 
@@ -158,7 +158,7 @@ class Attributes:
             )
 
     def _forget(self, name: str) -> None:
-        """Take a name out of every table."""
+        """Remove a name from every table."""
         for table in (self._parameters, self._buffers, self._modules, self._values):
             table.pop(name, None)
         self._transient.discard(name)
@@ -166,7 +166,7 @@ class Attributes:
     # --- registering by name ------------------------------------------------------------------
 
     def register_parameter(self, name: str, param: Tensor | None) -> None:
-        """Add a parameter; None leaves a place without one.
+        """Add a parameter; None registers the name without one.
 
         Raises E207 for a name that is taken, E202 for a value that is no parameter, E204 for one
         that is no leaf.

@@ -1,7 +1,7 @@
 """Backward hooks of a module: functions that see the gradients of its outputs and its inputs.
 
-The module's inputs pass through one node and its outputs through another, each of which hands every
-gradient on as it is. The hooks stand at these two nodes.
+The module's inputs pass through one node and its outputs through another, each of which passes
+every gradient on unchanged. The hooks are registered at these two nodes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Gradients = tuple[Tensor | None, ...]
 
 
 class BackwardHookFunction(Function):
-    """Hands its arguments on, and their gradients back."""
+    """The identity, for arguments and for gradients."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Side:
     Attributes:
         values: the values, its tensors behind a node of `BackwardHookFunction` where one of them
             requires grad.
-        numbers: the places of the tensors among the values.
+        numbers: the positions of the tensors among the values.
         node: that node, None where no value requires grad.
     """
 
@@ -63,14 +63,14 @@ class Side:
         self.values = tuple(behind)
 
     def spread(self, gradients: Any) -> Gradients:
-        """The gradients of the tensors in the places of all values, None for the others."""
-        places: list[Tensor | None] = [None] * len(self.values)
+        """A gradient for each value: those of the tensors, None for the others."""
+        by_position: list[Tensor | None] = [None] * len(self.values)
         for number, gradient in zip(self.numbers, gradients, strict=True):
-            places[number] = gradient
-        return tuple(places)
+            by_position[number] = gradient
+        return tuple(by_position)
 
     def gathered(self, gradients: Gradients) -> Gradients:
-        """The gradients in the places of the tensors."""
+        """The gradients at the positions of the tensors."""
         return tuple([gradients[number] for number in self.numbers])
 
 
@@ -134,7 +134,7 @@ class BackwardHooks:
 
 
 def _left(returned: Any, former: Gradients) -> Gradients:
-    """The gradients that a hook leaves; raises E410 for another number of them."""
+    """The gradients after a hook; raises E410 for another number of them."""
     if returned is None:
         return former
     if not isinstance(returned, (tuple, list, Tensor)):

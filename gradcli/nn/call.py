@@ -13,7 +13,7 @@ from gradcli.nn.traversal import Members
 
 
 class ForwardHook:
-    """A hook with how it wants to be called.
+    """A forward hook and the options that it was registered with.
 
     Attributes:
         with_kwargs: whether it takes the keywords too.
@@ -49,8 +49,8 @@ class ModuleHooks:
 
 
 def _check_given(module: Any, args: tuple[Any, ...]) -> None:
-    """Raise E202 for what is no tensor among the arguments of a module that asked it for what only
-    tensors have.
+    """Raise E202 for an argument of a module that is no tensor, after `forward` failed to read an
+    attribute that only tensors have.
     """
     for given in args:
         if type(given) is not Tensor:
@@ -73,7 +73,7 @@ class Calling(Members):
         object.__setattr__(self, "_hooks", None)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; a module that does not say raises E205."""
+        """The module's computation; raises E205 where a module defines none."""
         raise GradcliError("E205", f"{type(self).__name__} has no forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -174,7 +174,7 @@ def _check_no_other_kind(hooks: dict[int, Any]) -> None:
 
 
 def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle:
-    """Enter a hook, as the last or the first to be called."""
+    """Register a hook, as the last or the first to be called."""
     handle = RemovableHandle(hooks, hook)
     if prepend:
         rest = {key: hooks.pop(key) for key in list(hooks) if key != handle.key}
@@ -185,7 +185,7 @@ def _placed(hooks: dict[int, Any], hook: Hook, prepend: bool) -> RemovableHandle
 def _registered(
     hooks: dict[int, Any], hook: Hook, prepend: bool, with_kwargs: bool, always: bool = False
 ) -> RemovableHandle:
-    """Enter a forward hook with how it wants to be called."""
+    """Register a forward hook with its options."""
     handle = _placed(hooks, hook, prepend)
     hooks[handle.key] = ForwardHook(hook, with_kwargs, always)
     return handle
@@ -197,7 +197,7 @@ def _registered(
 def _after_prehook(
     module: Any, hook: ForwardHook, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments that a hook leaves for `forward`."""
+    """The arguments of `forward` after a pre-hook."""
     returned = hook(module, args, kwargs)
     if returned is None:
         return args, kwargs

@@ -1,4 +1,6 @@
-"""Objects of ours that a program's class may derive from, with attributes of its own."""
+"""Base of the built-in classes that a program may subclass, with attributes of the program's
+own.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ def store_value(self: Any, name: str, value: Any) -> None:
 
 
 def discard_value(self: Any, name: str) -> None:
-    """Take away what is stored under a name; raises AttributeError."""
+    """Delete what is stored under a name; raises AttributeError."""
     stored_value(self, name)
     del self.values[name]
 

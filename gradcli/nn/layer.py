@@ -1,4 +1,4 @@
-"""Layers that hand their inputs and their settings to a function: most of `torch.nn`.
+"""Layers defined by a function of `torch.nn.functional` and its settings: most of `torch.nn`.
 
 Such a layer is a row of a table: its name, the function, the settings with their defaults and the
 text that shows them. Layers with parameters of their own are classes.
@@ -67,8 +67,8 @@ class Layer(Module):
     """A layer without parameters: a function and its settings.
 
     Attributes:
-        function: the name in `torch.nn.functional` of what is called with the inputs, and the
-            settings by keyword.
+        function: the name in `torch.nn.functional` of the function that is called with the inputs,
+            and with the settings by keyword.
         settings: their defaults by name.
         template: what is printed, with settings in braces.
     """
@@ -85,7 +85,7 @@ class Layer(Module):
         self.check()
 
     def check(self) -> None:
-        """Raise where the settings do not fit, and bring them into form."""
+        """Check the settings, and normalise them. Raises where they do not fit."""
 
     def forward(self, *inputs: Any, **more: Any) -> Any:
         values = {name: self._values[name] for name in self.settings}

@@ -1,4 +1,4 @@
-"""Everything of `torch.nn`, imported once: importing a family registers its classes."""
+"""All modules of `torch.nn`, imported once: importing a family registers its classes."""
 
 from __future__ import annotations
 

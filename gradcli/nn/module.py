@@ -1,4 +1,4 @@
-"""Module: a function with parameters, made of other modules."""
+"""`nn.Module`: a function with parameters, composed of other modules."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _EMPTY = np.empty(0, np.float32)
 class Module(Calling):
     """The base of every layer and of a program's own networks.
 
-    A layer overrides `forward` and, for its text, `extra_repr`. A program's class does the same in
+    A layer overrides `forward` and, for printing, `extra_repr`. A program's class does the same in
     the language.
 
     Example: nn.Module()
@@ -108,8 +108,8 @@ class Module(Calling):
         """Copy the tensors of a `state_dict` into the module's own; returns what was missing and
         what was not expected.
 
-        Raises E204 for tensors of other shapes and, if `strict`, for keys that are missing or too
-        many.
+        Raises E204 for tensors of other shapes and, if `strict`, for keys that are missing or
+        unexpected.
         """
         return load(self, state_dict, strict, assign)
 
@@ -126,7 +126,7 @@ class Module(Calling):
         return self.train(False)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of the parameters, or set them to zero."""
+        """Clear the gradients of the parameters, or set them to zero."""
         for parameter in self.parameters():
             clear_grad(parameter, set_to_none)
 
@@ -204,12 +204,12 @@ class Module(Calling):
     # --- text ---------------------------------------------------------------------------------
 
     def _get_name(self) -> str:
-        """The class's name as it is printed; it tells of parameters that are computed."""
+        """The class's name as it is printed; it shows whether parameters are parametrized."""
         computed = "Parametrized" if "parametrizations" in self._modules else ""
         return computed + type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses of the module's text."""
+        """The text between the parentheses of the printed module."""
         return ""
 
     def __repr__(self) -> str:
@@ -222,7 +222,7 @@ class Module(Calling):
 
 
 def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
-    """Forget a tensor's gradient, or set it to zero outside the graph."""
+    """Clear a tensor's gradient, or set it to zero outside the graph."""
     if parameter.grad is None:
         return
     if set_to_none:
@@ -235,12 +235,12 @@ def clear_grad(parameter: Tensor, set_to_none: bool) -> None:
 
 
 def indented(text: str) -> str:
-    """A text with its lines after the first moved in."""
+    """A text whose lines after the first are indented."""
     return text.replace("\n", "\n  ")
 
 
 def bracketed(name: str, lines: list[str]) -> str:
-    """`NAME(` with each line moved in below, or `NAME()`."""
+    """`NAME(` with each line indented below it, or `NAME()`."""
     if not lines:
         return f"{name}()"
     inner = "\n  ".join(lines)
@@ -248,6 +248,6 @@ def bracketed(name: str, lines: list[str]) -> str:
 
 
 def check_module(name: str, module: Any) -> None:
-    """Raise E202 where a function is given what is no module."""
+    """Raise E202 where an argument of a function is no module."""
     if not isinstance(module, Module):
         raise GradcliError("E202", f"{name}() takes an nn.Module, not {type_name(module)}")

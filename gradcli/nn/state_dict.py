@@ -1,4 +1,4 @@
-"""The state of a module: `state_dict`, and loading one."""
+"""The state of a module: what `state_dict` returns and `load_state_dict` reads."""
 
 from __future__ import annotations
 
@@ -134,11 +134,11 @@ def load(module: Members, state: Any, strict: bool, assign: bool) -> Incompatibl
 
 
 _COUNTS = frozenset({"num_batches_tracked"})
-"""Buffers that states had not always: they may be missing in a dictionary of the program's own."""
+"""Buffers that older versions did not save: a dictionary that the program built may lack them."""
 
 
 def _misfit(tensor: Tensor, value: Any) -> str:
-    """What is wrong with a value that is to take a tensor's place."""
+    """What is wrong with a value that is to replace a tensor."""
     if not isinstance(value, Tensor):
         return f"it is no tensor but {type(value).__name__}"
     if value.array.shape != tensor.array.shape:
@@ -149,7 +149,7 @@ def _misfit(tensor: Tensor, value: Any) -> str:
 
 
 def _copied(module: Members, name: str, tensor: Tensor, value: Any) -> str:
-    """Copy a value into a tensor; says what is wrong where it does not fit."""
+    """Copy a value into a tensor; returns what is wrong where it does not fit."""
     problem = _misfit(tensor, value)
     if not problem:
         copy_(tensor, value)
@@ -157,7 +157,7 @@ def _copied(module: Members, name: str, tensor: Tensor, value: Any) -> str:
 
 
 def _assigned(module: Members, name: str, tensor: Tensor, value: Any) -> str:
-    """Put a value in a tensor's place; says what is wrong where it does not fit."""
+    """Replace a tensor by a value; returns what is wrong where it does not fit."""
     problem = _misfit(tensor, value)
     if problem:
         return problem

@@ -1,1 +1,1 @@
-"""The op catalogue: one entry per op, a file per family."""
+"""The op catalogue: one entry per op, one module per family of ops."""

@@ -1,6 +1,6 @@
 """The catalogue's ops by the names that people write: `exp`, `torch.exp`, `F.relu`, `Tensor.add_`.
 
-What a name stands for is found here for whoever describes ops; programs look names up themselves.
+Help pages, search and other descriptions of ops look names up here; programs have their own lookup.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gradcli.ops.definition.doc import NO_DOC, OpDoc
 from gradcli.ops.definition.op import Op, registry
 
 TENSOR = "Tensor"
-"""The place of methods and attributes."""
+"""The namespace of methods and attributes."""
 
-PLACES = {
+NAMESPACES = {
     "torch": "torch",
     "torch.nn.functional": "F",
     TENSOR: TENSOR,
@@ -35,13 +35,14 @@ PLACES = {
     "torch.optim.lr_scheduler": "lr_scheduler",
     "torch.autograd": "autograd",
 }
-"""Where ops live, with the short name that pages use, in the order in which a bare name is sought.
+"""Where ops live, with the short name that pages use, in the order in which a bare name is looked
+up.
 """
 
 _PREFIXES = {
-    **{short: place for place, short in PLACES.items()},
-    **{place: place for place in PLACES},
-    **{place.removeprefix("torch."): place for place in PLACES},
+    **{short: namespace for namespace, short in NAMESPACES.items()},
+    **{namespace: namespace for namespace in NAMESPACES},
+    **{namespace.removeprefix("torch."): namespace for namespace in NAMESPACES},
     "torch.Tensor": TENSOR,
     "torch.optim.lr_scheduler": "torch.optim.lr_scheduler",
 }
@@ -54,17 +55,17 @@ class Found:
     """What a name stands for.
 
     Attributes:
-        place: the module that holds it, or `Tensor`.
+        namespace: the module that holds it, or `Tensor`.
         name: its name there.
         value: the function or class.
         entries: the entries of the catalogue that it records.
         inplace: whether it writes its result to its tensor.
     """
 
-    __slots__ = ("entries", "inplace", "name", "place", "value")
+    __slots__ = ("entries", "inplace", "name", "namespace", "value")
 
-    def __init__(self, place: str, name: str, value: Any) -> None:
-        self.place = place
+    def __init__(self, namespace: str, name: str, value: Any) -> None:
+        self.namespace = namespace
         self.name = name
         self.value = value
         body = _written_body(value)
@@ -73,59 +74,59 @@ class Found:
 
     @property
     def function(self) -> Any:
-        """The function behind it: of an in-place form, the one whose result is written."""
+        """Its function; for an in-place form the one whose result is written."""
         body = _written_body(self.value)
         return self.value if body is None else body
 
     @property
     def full_name(self) -> str:
         """The name as a program writes it: `torch.exp`, `F.relu`, `nn.Linear`, `Tensor.add_`."""
-        short = PLACES[self.place]
+        short = NAMESPACES[self.namespace]
         abbreviated = short in ("F", TENSOR) or short.startswith("nn")
-        return f"{short if abbreviated else self.place}.{self.name}"
+        return f"{short if abbreviated else self.namespace}.{self.name}"
 
 
 def find(name: str, load: Load) -> Found | None:
     """What a name stands for, None where it is nothing."""
     prefix, _, last = name.rpartition(".")
     if prefix:
-        place = _PREFIXES.get(prefix)
-        return None if place is None else _find_in(place, last, load)
-    for place in PLACES:
-        found = _find_in(place, last, load)
+        namespace = _PREFIXES.get(prefix)
+        return None if namespace is None else _find_in(namespace, last, load)
+    for namespace in NAMESPACES:
+        found = _find_in(namespace, last, load)
         if found is not None:
             return found
     return None
 
 
-def place_of(prefix: str) -> str | None:
-    """The place that a prefix such as `F`, `nn` or `torch.linalg` stands for."""
+def namespace_of(prefix: str) -> str | None:
+    """The namespace that a prefix such as `F`, `nn` or `torch.linalg` stands for."""
     return _PREFIXES.get(prefix)
 
 
-def names_in(place: str, load: Load) -> Iterator[str]:
-    """The public names of a place that can be called."""
-    for name, value in table_of(place, load).items():
+def names_in(namespace: str, load: Load) -> Iterator[str]:
+    """The public callables of a namespace, by name."""
+    for name, value in table_of(namespace, load).items():
         if not name.startswith("_") and callable(value) and not _is_plain_class(value):
             yield name
 
 
-def table_of(place: str, load: Load) -> Mapping[str, Any]:
-    """What a place holds, by name."""
-    return catalogue.methods if place == TENSOR else load(place)
+def table_of(namespace: str, load: Load) -> Mapping[str, Any]:
+    """The contents of a namespace, by name."""
+    return catalogue.methods if namespace == TENSOR else load(namespace)
 
 
-def _find_in(place: str, name: str, load: Load) -> Found | None:
+def _find_in(namespace: str, name: str, load: Load) -> Found | None:
     if name.startswith("_"):
         return None
-    value = table_of(place, load).get(name)
+    value = table_of(namespace, load).get(name)
     if value is None or not callable(value) or _is_plain_class(value):
         return None
-    return Found(place, name, value)
+    return Found(namespace, name, value)
 
 
 def _is_plain_class(value: Any) -> bool:
-    """Whether a value is a class that no op stands behind, such as an exception's."""
+    """Whether a value is a class that records no op, such as an exception."""
     unmade = hasattr(value, "construct") and value.construct is None
     return unmade or hasattr(value, "ancestors")
 
@@ -158,7 +159,7 @@ def _entries(name: str, value: Any) -> list[Op]:
 
 
 def is_bound(op: Op, value: Any) -> bool:
-    """Whether a function is an entry's own, generated or about to be."""
+    """Whether a function is the `apply` of an entry, generated or not yet."""
     if value is op.apply or getattr(value, "__wrapped__", None) is op.apply:
         return True
     return any(table.get(name) is value for table, name in op.bindings)
@@ -191,16 +192,16 @@ def _may_record(function: types.FunctionType) -> bool:
 
 
 def doc_of(found: Found) -> OpDoc:
-    """What is said of a function or class: by its docstring, by the entry that it records, or by
-    the function whose result it writes.
+    """The documentation of a function or class: from its docstring, from the entry that it records,
+    or from the function whose result it writes.
     """
     doc = documented(found.function)
     if not doc.summary:
         doc = next((op.doc for op in found.entries[:1] if op.doc.summary), NO_DOC)
     if found.name.endswith("_") and not (doc.summary and doc.example):
-        value = table_of(found.place, _loaded).get(found.name.removesuffix("_"))
+        value = table_of(found.namespace, _loaded).get(found.name.removesuffix("_"))
         if value is not None:
-            plain = doc_of(Found(found.place, found.name.removesuffix("_"), value))
+            plain = doc_of(Found(found.namespace, found.name.removesuffix("_"), value))
             return OpDoc(doc.summary or plain.summary, plain.example, plain.conventions)
     return doc
 
@@ -218,26 +219,26 @@ def own_entries(found: Found) -> list[Op]:
 
 
 def same(found: Found) -> Iterator[tuple[str, str]]:
-    """The places and names under which a function can be reached, that found among them."""
+    """The namespaces and names under which a function can be reached, with the one found."""
     own = (found.value, found.function)
-    for place in PLACES:
-        table = _loaded(place)
+    for namespace in NAMESPACES:
+        table = _loaded(namespace)
         for name, value in list(table.items()):
             if any(value is each for each in own):
-                yield place, name
+                yield namespace, name
 
 
-def _loaded(place: str) -> Mapping[str, Any]:
-    """What a place holds as far as it is loaded."""
-    return catalogue.methods if place == TENSOR else catalogue.modules.get(place, {})
+def _loaded(namespace: str) -> Mapping[str, Any]:
+    """The contents of a namespace as far as they are loaded."""
+    return catalogue.methods if namespace == TENSOR else catalogue.modules.get(namespace, {})
 
 
 # --- effects ------------------------------------------------------------------------------------
 
 
 def effects_of(function: Any) -> frozenset[str]:
-    """What a function does beside computing its result, of `EFFECTS`: what is said of it and of the
-    functions that it wraps, and what the entries do that it is made of.
+    """The side effects of a function, of `EFFECTS`: those declared for it
+    and the functions that it wraps, and those of the entries that it calls.
     """
     found: frozenset[str] = frozenset()
     body = function
@@ -253,11 +254,11 @@ def effects_of(function: Any) -> frozenset[str]:
 
 
 def numpy_of(name: str) -> str:
-    """What NumPy has for a function, by the name that the language gives it: see `Op.numpy`; ""
-    where it has nothing.
+    """NumPy's equivalent of a function, by the function's name in the language: see `Op.numpy`; ""
+    where there is none.
     """
-    place, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
-    value = catalogue.modules.get(f"torch.{place}".rstrip("."), {}).get(last)
+    namespace, _, last = name.removeprefix("torch.").replace("linalg_", "linalg.").rpartition(".")
+    value = catalogue.modules.get(f"torch.{namespace}".rstrip("."), {}).get(last)
     value = catalogue.methods.get(last) if value is None else value
     for op in registry.values():
         if op.name == last and (op.numpy or _ufunc(op) is not None):
@@ -270,7 +271,7 @@ def named_by_numpy(function: Any) -> str | None:
     name = str(function.__name__)
     if not isinstance(function, np.ufunc):
         return name if numpy_of(name) == name else None
-    catalogue.modules["torch"].get(name)  # which may bring the entry in
+    catalogue.modules["torch"].get(name)  # which may import the entry's family
     for everything in (False, True):
         if everything:
             bring_all()
@@ -284,7 +285,7 @@ def named_by_numpy(function: Any) -> str | None:
 
 
 def _ufunc(op: Op) -> Any:
-    """The ufunc of NumPy that has an entry's name, and so its meaning."""
+    """The ufunc of NumPy that has an entry's name and so computes the same."""
     found = getattr(np, op.name, None) if op.pointwise and not op.numpy else None
     return found if isinstance(found, np.ufunc) else None
 

@@ -1,1 +1,1 @@
-"""`torch.optim`: what changes parameters by their gradients, and schedules of learning rates."""
+"""`torch.optim`: optimisers and learning-rate schedules."""

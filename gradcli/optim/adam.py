@@ -37,7 +37,7 @@ def _check(lr: Any, betas: tuple[float, float], eps: float, weight_decay: float)
 
 
 def _averages(state: State, array: Any, *more: str) -> None:
-    """What is remembered at first: a count, and running averages from zero."""
+    """The initial state: a step count, and running averages of zero."""
     state["step"] = scalar(0.0)
     for name in ("exp_avg", *more):
         state[name] = zeros_like(array)

@@ -1,4 +1,4 @@
-"""Steps of each element's own size: `RMSprop Adagrad Adadelta Rprop`."""
+"""Optimisers with a step size for each element: `RMSprop Adagrad Adadelta Rprop`."""
 
 from __future__ import annotations
 

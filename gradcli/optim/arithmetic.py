@@ -1,8 +1,9 @@
-"""The steps that optimisers are made of, on arrays and in place.
+"""In-place array arithmetic for optimisers, rounded as PyTorch's kernels round.
 
-PyTorch's kernels multiply and add with one rounding. Here the product is taken in the next wider
-format, where it is exact or nearly so, and the sum is rounded when it is written. Numbers are
-rounded to the array's format first, as they are there; half precision is computed in single.
+PyTorch's kernels round once after a multiplication and an addition. Here the product is taken in
+the next wider format, where it is exact or nearly so, and the sum is rounded when it is written.
+Python numbers are rounded to the array's format first, as in PyTorch; half precision is computed in
+single.
 """
 
 from __future__ import annotations

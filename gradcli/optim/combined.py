@@ -1,4 +1,4 @@
-"""Schedules made of other schedules: `SequentialLR ChainedScheduler`."""
+"""Schedules composed of other schedules: `SequentialLR ChainedScheduler`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gradcli.optim.schedules import LRScheduler
 
 
 class Combined(LRScheduler):
-    """What both share: the schedules and their states.
+    """The base of both: the schedules and their states.
 
     Attributes:
         parts: the schedules.
@@ -28,7 +28,7 @@ class Combined(LRScheduler):
         return {**saved, "_schedulers": [part.state_dict() for part in self.parts]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave, of the schedules too."""
+        """Load what `state_dict` returned, with the states of the schedules."""
         own = {name: value for name, value in state_dict.items() if name != "_schedulers"}
         super().load_state_dict(own)
         for part, saved in zip(self.parts, state_dict["_schedulers"], strict=True):
@@ -38,7 +38,7 @@ class Combined(LRScheduler):
 def _check_parts(parts: Any, optimizer: Optimizer | None) -> Optimizer:
     """The optimiser that all schedules are for.
 
-    Raises E202 for what is no schedule, E204 for none at all, for one that goes by measures, and
+    Raises E202 for what is no schedule, E204 for none at all, for one driven by measures, and
     for schedules of several optimisers.
     """
     if not parts:
@@ -103,7 +103,7 @@ class SequentialLR(Combined):
 
 
 def _undo(schedule: LRScheduler) -> None:
-    """Take back the first step of each schedule that this one is made of."""
+    """Undo the first step of each schedule that this one combines."""
     if isinstance(schedule, Combined):
         for part in schedule.parts:
             _undo(part)

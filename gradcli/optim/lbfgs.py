@@ -1,4 +1,4 @@
-"""L-BFGS: steps that go by the curvature which the last gradients showed."""
+"""L-BFGS: quasi-Newton steps, with a curvature estimate from the last gradients."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LBFGS(Optimizer):
     """Steps along the gradient times an estimate of the inverse Hessian.
 
     A step takes `max_iter` iterations at most, and `closure` computes the loss and its gradients
-    anew in each. What is remembered is kept with the first parameter.
+    anew in each. The state is kept with the first parameter.
 
     Raises E204 for a setting out of range and for several groups of parameters.
 
@@ -79,10 +79,10 @@ class _Step:
 
     Attributes:
         group: the parameters and settings.
-        state: what is remembered from step to step.
+        state: what is kept from step to step.
         closure: computes the loss and its gradients.
         evaluations: how often it was called in this step.
-        loss, gradient: what it gave last, the gradients of all parameters as one vector.
+        loss, gradient: its last results, the gradients of all parameters as one vector.
         direction: where the parameters go.
         length: how far along the direction, a number or a tensor.
     """
@@ -99,7 +99,7 @@ class _Step:
         self.length: Any = self.state.get("t")
 
     def run(self) -> Any:
-        """Go on until nothing is left to gain; returns the loss before the step."""
+        """Iterate until convergence or a limit; returns the loss before the step."""
         state, group = self.state, self.group
         state.setdefault("func_evals", 0)
         state.setdefault("n_iter", 0)
@@ -136,7 +136,7 @@ class _Step:
         return bool(_largest(self.gradient) <= self.group["tolerance_grad"])
 
     def _remember(self) -> None:
-        """Put the step's results beside what is remembered, in PyTorch's order."""
+        """Store the step's results in the state, in PyTorch's order."""
         state = self.state
         kept = {"d": self.direction, "t": self.length}
         for name in ("old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss"):
@@ -148,7 +148,7 @@ class _Step:
     # --- where to go --------------------------------------------------------------------------
 
     def _turn(self) -> None:
-        """Find the direction, and how far to go along it at first."""
+        """Compute the direction and the first step length."""
         state, lr = self.state, number(self.group["lr"])
         if state["n_iter"] == 1:
             self.direction = -self.gradient
@@ -161,7 +161,7 @@ class _Step:
         self.length = lr
 
     def _learn(self) -> None:
-        """Note how the gradient changed along the last step, if it shows curvature."""
+        """Store how the gradient changed along the last step, if the curvature is positive."""
         state = self.state
         change = self.gradient - state["prev_flat_grad"]
         step = self.direction * self.length
@@ -176,7 +176,7 @@ class _Step:
             state["H_diag"] = curvature / _dot(change, change)
 
     def _times_inverse_hessian(self, vector: Tensor) -> Tensor:
-        """The vector times the estimate that the remembered changes and steps give."""
+        """The vector times the estimate from the stored changes and steps."""
         state = self.state
         remembered = list(zip(state["old_dirs"], state["old_stps"], state["ro"], strict=True))
         shares = state.setdefault("al", [None] * self.group["history_size"])
@@ -191,7 +191,7 @@ class _Step:
     # --- going --------------------------------------------------------------------------------
 
     def _move(self, slope: Any, last: bool) -> None:
-        """Change the parameters, and look at the loss again where that will be needed."""
+        """Update the parameters, and evaluate the loss again where it will be needed."""
         before = self.evaluations
         if self.group["line_search_fn"] is not None:
             self._search(slope)

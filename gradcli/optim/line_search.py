@@ -1,4 +1,4 @@
-"""A line search: how far to go along a direction so that the strong Wolfe conditions hold.
+"""Line search: a step length along a direction that satisfies the strong Wolfe conditions.
 
 Positions and slopes are numbers or tensors of no dimension, whichever arithmetic made them, and
 values are numbers: single precision decides as it does in PyTorch.
@@ -14,14 +14,14 @@ from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import methods
 
 _DECREASE = 1e-4
-"""The part of the decrease that the first slope promises which is asked for at least."""
+"""The least required decrease, as a fraction of that which the first slope predicts."""
 
 _FLATTENING = 0.9
-"""The part of the first slope that may be left."""
+"""The largest accepted slope, as a fraction of the first slope."""
 
 
 class Point:
-    """A place on the line.
+    """A point on the line.
 
     Attributes:
         position: how far along the direction.
@@ -47,7 +47,7 @@ class LineSearch:
         start: where the line begins.
         length: the largest change of a parameter by a step of 1.
         tolerance: the least change of a parameter that counts.
-        left: how many points may be looked at beside the first.
+        left: how many points may be evaluated beside the first.
         evaluations: how many have been.
     """
 
@@ -69,10 +69,10 @@ class LineSearch:
         self.evaluations = 0
 
     def run(self, step: Any) -> Point:
-        """A point that satisfies the conditions, or the best of those looked at.
+        """A point that satisfies the conditions, or the best of those evaluated.
 
         Args:
-            step: the position to look at first.
+            step: the position to evaluate first.
         """
         previous = self.start
         current = self.evaluate(step)
@@ -97,7 +97,7 @@ class LineSearch:
         return self._evaluate(position)
 
     def _rises(self, point: Point) -> bool:
-        """Whether the loss is not far enough down for the way that was gone."""
+        """Whether the loss violates the condition of sufficient decrease."""
         promised = _DECREASE * point.position * self.start.slope
         return bool(point.value > self.start.value + promised)
 
@@ -105,7 +105,7 @@ class LineSearch:
         return bool(_size(point.slope) <= -_FLATTENING * self.start.slope)
 
     def _narrowed(self, first: Point, second: Point, rounds: int) -> Point:
-        """The best point between two, after so many rounds at most."""
+        """The best point between two, after so many iterations at most."""
         ends = [first, second]
         low = _lower(ends)
         stalled = False
@@ -149,7 +149,7 @@ def _cubic_minimum(first: Point, second: Point, least: Any, most: Any) -> Any:
     """Where the cubic through two points with their slopes is lowest, within bounds; between the
     bounds if it has no minimum.
 
-    Raises E204 for two points at one place, which a learning rate of 0 gives.
+    Raises E204 for two points at one position, which a learning rate of 0 gives.
     """
     if first.position > second.position:
         first, second = second, first

@@ -1,4 +1,4 @@
-"""Optimizer: parameters in groups, each with settings, and what is remembered of each parameter."""
+"""The base of optimisers: parameters in groups with settings, and a state for each parameter."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ State = dict[str, Any]
 
 
 class States(dict[Tensor, State]):
-    """What is remembered by parameter: empty at first for each."""
+    """The state of each parameter, empty at first."""
 
     __slots__ = ()
 
@@ -58,12 +58,12 @@ def number(value: Any) -> float:
 
 
 class Optimizer(Extensible):
-    """What all optimisers share; one of them says how a parameter is changed by its gradient.
+    """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
 
     Attributes:
-        defaults: the settings of groups that do not say otherwise.
+        defaults: the settings of groups that do not set their own.
         param_groups: dictionaries, each with the list `params` and the settings.
-        state: what is remembered of a parameter, by parameter.
+        state: the state of a parameter, by parameter.
     """
 
     __slots__ = ("_hooks", "defaults", "param_groups", "state")
@@ -143,7 +143,7 @@ class Optimizer(Extensible):
     # --- stepping -----------------------------------------------------------------------------
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Forget the gradients of the parameters, or set them to zero."""
+        """Clear the gradients of the parameters, or set them to zero."""
         for group in self.param_groups:
             for parameter in group["params"]:
                 clear_grad(parameter, set_to_none)
@@ -193,7 +193,7 @@ class Optimizer(Extensible):
                 write_barrier(parameter.array)
                 storage.version += self.update(parameter.array, gradient, state, group)
                 if not state:
-                    del self.state[parameter]  # plain gradient descent remembers nothing
+                    del self.state[parameter]  # plain gradient descent has no state
                 if storage.lazy_conjugation is not None:
                     storage.lazy_conjugation.repeat_write()
         return loss
@@ -205,7 +205,7 @@ class Optimizer(Extensible):
     # --- saving -------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The groups with numbers for parameters, and what is remembered by those numbers."""
+        """The groups with numbers for parameters, and the states by those numbers."""
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
@@ -218,8 +218,8 @@ class Optimizer(Extensible):
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Take over the settings and what was remembered from a `state_dict`; tensors are shared
-        with it, as in PyTorch.
+        """Load the settings and the states of a `state_dict`; tensors are shared with it, as in
+        PyTorch.
 
         Raises E204 where it belongs to groups of other sizes.
         """
@@ -281,7 +281,7 @@ def _check_parameter(tensor: Any) -> None:
 
 
 def _fitted(parameter: Tensor, name: str, value: Any) -> Any:
-    """What was remembered, in the dtype of the parameter that it is about; counts as they are."""
+    """A loaded state in the dtype of its parameter; step counts keep theirs."""
     if name == "step" or not isinstance(value, Tensor):
         return value
     return to(value, dtype=parameter.dtype)
@@ -291,17 +291,17 @@ def _fitted(parameter: Tensor, name: str, value: Any) -> Any:
 
 
 def zeros_like(array: Any) -> Tensor:
-    """A tensor of zeros like a parameter, to be remembered."""
+    """A tensor of zeros like a parameter, for the state."""
     return Tensor(np.zeros_like(array))
 
 
 def scalar(value: float) -> Tensor:
-    """A number to be remembered, of the default dtype."""
+    """A number for the state, of the default dtype."""
     return Tensor(dtypes.default_dtype().numpy_dtype.type(value))
 
 
 def stepped(state: State) -> float:
-    """Count a step; returns how many there have been."""
+    """Increment the step count, and return it."""
     counter = state["step"]
     counter.array = counter.array + 1
     return float(counter.array)

@@ -1,4 +1,4 @@
-"""A schedule that goes by what the program measures: `ReduceLROnPlateau`."""
+"""A schedule driven by a measure of the program, such as the loss: `ReduceLROnPlateau`."""
 
 from __future__ import annotations
 

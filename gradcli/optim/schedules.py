@@ -28,7 +28,7 @@ def check_optimizer(optimizer: Any, raises: str | None = None) -> None:
 
 
 class LRScheduler(Extensible):
-    """What all schedules share; each says how a rate goes on.
+    """The base of all schedules; a subclass computes the next rate.
 
     Attributes:
         optimizer: whose rates it sets.
@@ -82,7 +82,7 @@ class LRScheduler(Extensible):
         raise NotImplementedError
 
     def rate_at(self, base: float) -> float:
-        """The same from the epoch alone, for a jump to it, where there is such a formula."""
+        """The rate of an epoch in closed form, for a jump to it, where there is one."""
         raise NotImplementedError
 
     def get_lr(self) -> list[float]:
@@ -121,11 +121,11 @@ class LRScheduler(Extensible):
         return {**self.values, **own}
 
     def state_dict(self) -> dict[str, Any]:
-        """What a later run needs in order to go on."""
+        """The state that a later run needs to continue."""
         return self._saved()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over what `state_dict` gave; raises E207 for a key of another schedule."""
+        """Load what `state_dict` returned; raises E207 for a key of another schedule."""
         known = self._saved()
         for name, value in state_dict.items():
             if name not in known:
@@ -155,7 +155,7 @@ class LambdaLR(LRScheduler):
     _functions_of_program = frozenset({"lr_lambdas"})
 
     def __init__(self, optimizer: Optimizer, lr_lambda: Any, last_epoch: int = -1) -> None:
-        # PyTorch counts its groups before it asks what it is.
+        # PyTorch counts the groups before it checks the type.
         check_optimizer(optimizer, "AttributeError")
         self.lr_lambdas = _functions(lr_lambda, optimizer)
         super().__init__(optimizer, last_epoch)

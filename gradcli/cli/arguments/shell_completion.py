@@ -18,15 +18,15 @@ def topics(
     _ctx: click.Context, _parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem[str]]:
     """What `gradcli help` can be asked for."""
-    from gradcli.ops.lookup import place_of, table_of  # lazy: start-up: all ops
+    from gradcli.ops.lookup import namespace_of, table_of  # lazy: start-up: all ops
     from gradcli.render.help.op_page import load  # lazy: start-up: all ops
     from gradcli.render.help.pages import names  # lazy: start-up: all ops
 
     found = names()
     prefix = incomplete.rpartition(".")[0]
-    place = place_of(prefix) if prefix else None
-    if place is not None:  # full names below the place that was begun: `F.`, `Tensor.`, `nn.`
-        found = [*found, *(f"{prefix}.{name}" for name in table_of(place, load))]
+    namespace = namespace_of(prefix) if prefix else None
+    if namespace is not None:  # full names in the namespace that was begun: `F.`, `Tensor.`, `nn.`
+        found = [*found, *(f"{prefix}.{name}" for name in table_of(namespace, load))]
     return _starting(incomplete, found)
 
 

@@ -12,7 +12,7 @@ from gradcli.autograd.node import FREED, AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.symbols import IterationBuilder, Symbol
 from gradcli.ops.codegen.node_class import on_arrays
-from gradcli.ops.codegen.signature import layout_of
+from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.ir import Kernel, Value
@@ -103,7 +103,7 @@ def _run(text: IterationBuilder, node: Node, outputs: list[Value | None]) -> Ite
     values: dict[str, Any] = {"grads": outputs, "needs": [n is not None for n in node.next_nodes]}
     if len(outputs) == 1:
         values["grad"] = outputs[0]
-    layout = layout_of(op)
+    layout = signature_of(op)
     for name in layout.saved_tensors:
         if hasattr(node, f"saved_{name}"):
             values[name] = _saved(text, getattr(node, f"saved_{name}"))

@@ -16,7 +16,7 @@ from gradcli.language.loops.lower_backward import is_setting
 from gradcli.language.loops.outside import Outside
 from gradcli.language.loops.symbols import IterationBuilder, OnTensors, Symbol, tensors_in
 from gradcli.ops.codegen.promotion import EVERYDAY, number_and_array
-from gradcli.ops.codegen.signature import layout_of
+from gradcli.ops.codegen.signature import signature_of
 from gradcli.ops.definition.op import Op
 from gradcli.state import active
 from gradcli.trace.graph_break import GraphBreak
@@ -181,7 +181,7 @@ class Recorder(Listener):
                 found[name] = builder.of(given[name])
         for name in op.lists:
             found[name] = [builder.of(tensor) for tensor in given[name]]
-        promoted = layout_of(op).promoted
+        promoted = signature_of(op).promoted
         dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):
             raise GraphBreak("B06", f"the operands of `{op.name}` are promoted to another dtype")

@@ -190,7 +190,7 @@ class MultiheadAttention(Module):
         ]
 
     def _cut(self, projected: Tensor, count: int) -> list[Tensor]:
-        """The parts of a joint projection, by the steps whose nodes PyTorch has."""
+        """The parts of a joint projection, cut by the ops that PyTorch records."""
         parts = methods["unflatten"](projected, -1, (count, self.embed_dim))
         parts = methods["transpose"](methods["unsqueeze"](parts, 0), 0, -2)
         parts = methods["contiguous"](methods["squeeze"](parts, -2))

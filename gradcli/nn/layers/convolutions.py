@@ -218,7 +218,7 @@ class _Transposed(_Convolution):
         )
 
     def _extra(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """The padding of the output that gives it the size asked for; E204 if none does."""
+        """The output padding that gives the requested size; raises E204 if none does."""
         wanted = tuple(output_size)[-self.dimensions :]
         sizes = input.array.shape[-self.dimensions :]
         extra = []

@@ -61,7 +61,7 @@ class Linear(Module):
         parameters = self._parameters
         try:
             weight, bias = parameters["weight"], parameters["bias"]
-        except KeyError:  # the program put something else in a parameter's place, or took it away
+        except KeyError:  # the program replaced or deleted a parameter
             weight, bias = self.weight, self.bias
         return FUNCTIONS["linear"](input, weight, bias)
 

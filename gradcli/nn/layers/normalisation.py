@@ -19,7 +19,7 @@ from gradcli.state import computed
 
 
 def _affine(module: Module, sizes: Any, weight: bool, bias: bool, device: Any, dtype: Any) -> None:
-    """Register a weight and a bias, or the places of them."""
+    """Register a weight and a bias, or their names without values."""
     for name, wanted in (("weight", weight), ("bias", bias)):
         parameter = new_parameter(tuple(sizes), device, dtype) if wanted else None
         module.register_parameter(name, parameter)
@@ -69,14 +69,14 @@ class _Running(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Forget what the batches so far were like."""
+        """Reset the running statistics."""
         if self.track_running_stats:
             zeros_(self.running_mean)
             ones_(self.running_var)
             overwrite(self.num_batches_tracked, 0)
 
     def reset_parameters(self) -> None:
-        """Set weights to 1, biases to 0, and forget the statistics."""
+        """Set weights to 1, biases to 0, and reset the statistics."""
         self.reset_running_stats()
         _reset_affine(self)
 

@@ -25,7 +25,7 @@ def pad_sequence(
         padding_value: what they are filled up with.
         padding_side: "right" or "left".
 
-    Raises E202 for what is no list of tensors, E204 for an empty one and for another side.
+    Raises E202 for anything but a list of tensors, E204 for an empty one and for another side.
     """
     if isinstance(sequences, Tensor):
         sequences = list(methods["unbind"](sequences, 0))
@@ -48,10 +48,10 @@ def pad_sequence(
     for number, (sequence, length) in enumerate(zip(sequences, lengths, strict=True)):
         start = longest - length if padding_side == "left" else 0
         if batch_first:
-            place = methods["narrow"](methods["select"](result, 0, number), 0, start, length)
+            part = methods["narrow"](methods["select"](result, 0, number), 0, start, length)
         else:
-            place = methods["select"](methods["narrow"](result, 0, start, length), 1, number)
-        methods["copy_"](place, sequence)
+            part = methods["select"](methods["narrow"](result, 0, start, length), 1, number)
+        methods["copy_"](part, sequence)
     return result
 
 

@@ -31,7 +31,7 @@ class _Pooling1d(_Pooling):
 
 
 class _Fractional(Layer):
-    """A pooling of windows at random places, as many as a size or a ratio says."""
+    """A pooling of windows at random positions, as many as a size or a ratio says."""
 
     __slots__ = ()
 
@@ -55,8 +55,8 @@ class _Fractional(Layer):
 
 
 class _Unpooling(_Pooling):
-    """A pool turned round: it takes the indices, and the size of its output where that is not what
-    the windows say.
+    """The inverse of a max pool: it takes the indices, and the size of its output where that is not
+    what the windows say.
     """
 
     __slots__ = ()

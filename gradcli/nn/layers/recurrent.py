@@ -84,7 +84,7 @@ class _Layers(Recurrent):
         weights = [self._parameters.get(f"{kind}_{suffix}") for kind in kinds]
         if not self._is_one_node(input):
             return self._steps(input, suffix, state, weights)
-        # PyTorch puts zeros in the places of biases that are not there.
+        # PyTorch uses zeros for biases that are left out.
         rows = self.gates * self.hidden_size
         present = [self._zeros(input, rows) if weight is None else weight for weight in weights]
 

@@ -57,7 +57,7 @@ class Recurrent(Module):
 
     Attributes:
         gates: how many blocks of rows the weights have.
-        states: how many tensors the state is made of.
+        states: how many tensors the state has.
     """
 
     __slots__ = ()

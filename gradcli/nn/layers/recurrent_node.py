@@ -1,7 +1,7 @@
 """One direction of a layer of an LSTM as a single node, which is how PyTorch records it.
 
-The node keeps the steps' own graph, from copies of what went in, and differentiates it when it
-runs.
+The node keeps the graph of the steps, recorded on copies of the inputs, and differentiates it when
+it runs.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class MkldnnRnnLayerBackward0(Node):
 
 
 def as_one_node(steps: Steps, given: Sequence[Tensor]) -> list[Tensor]:
-    """What `steps` makes of the tensors given, behind one node where a gradient is wanted."""
+    """The results of `steps` on the tensors, behind one node where a gradient is required."""
     if not (active.state.grad_enabled and any(tensor.requires_grad for tensor in given)):
         return steps(given)
     copies = []

@@ -23,7 +23,7 @@ _MODULE = "torch.nn.utils.parametrize"
 
 
 class ParametrizationList(ModuleList):
-    """The modules that compute one tensor, each from what the one before gave.
+    """The modules that compute one tensor, each from the result of the one before.
 
     The first takes `original`, or, if its `right_inverse` gave several tensors, `original0`,
     `original1` and so on.
@@ -94,7 +94,7 @@ def register_parametrization(
             has one, what to begin with.
         unsafe: whether the computed tensor may have another shape or dtype.
 
-    Raises E204 for a name that is none, and for a tensor that does not fit.
+    Raises E204 for an unknown name, and for a tensor that does not fit.
     """
     check_module("register_parametrization", module)
     present = module._modules.get("parametrizations")

@@ -223,7 +223,7 @@ def spectral_norm(
 
 
 def _unhooked(module: Any, name: str, kind: type[_NormHook]) -> Tensor:
-    """Take the hook of a weight away; returns the weight that it gives."""
+    """Remove the hook of a weight; returns the weight that it computes."""
     hooks = module._hooks.forward_pre if module._hooks is not None else {}
     for key, registered in list(hooks.items()):
         hook = registered.call

@@ -1,1 +1,1 @@
-"""Sums, products and quotients, and the operators that mean them."""
+"""Sums, products and quotients, and their operators."""

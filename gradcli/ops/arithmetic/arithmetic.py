@@ -1,8 +1,8 @@
 """Arithmetic: `+ - * / // %` and their functions.
 
-PyTorch tells a Python number from a tensor in two ways. What a program writes, `x * 2`, wraps the
-number as a tensor: its node has a second, empty edge. What a derivative formula writes takes the
-number as it is: the node's name ends in 1 and it has one edge. The operators of `Tensor`, which
+PyTorch records a Python number as an operand in two forms. In a program, `x * 2`, the number is
+wrapped as a tensor: the node has a second, empty edge. In a derivative formula the number stays a
+number: the node's name ends in 1 and it has one edge. The operators of `Tensor`, which
 rules use, are the second kind; those of the language the first.
 """
 
@@ -98,7 +98,7 @@ def _total(self: Any, other: Any, alpha: Any = 1) -> Any:
 
 
 def _difference(self: Any, other: Any, alpha: Any = 1) -> Any:
-    # Where promotion gave both one dtype, it was bool for both.
+    # After promotion both have one dtype: both are bool.
     if getattr(self, "dtype", None) is _BOOL or getattr(other, "dtype", None) is _BOOL:
         check_subtraction(self, other)
     if alpha == 1:
@@ -421,10 +421,10 @@ def _by_operand(name: str, number: Op, tensor: Op, of_number: Op | None = None) 
 
 
 def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
-    """A tensor and a number for an op that takes the number as it is: the tensor in their common
+    """A tensor and a number for an op that does not wrap the number: the tensor in their common
     dtype.
 
-    A float that meets an integer tensor makes it a float; the number keeps its value in the
+    A float beside an integer tensor makes the tensor floating; the number keeps its value in the
     tensor's dtype.
     """
     if type(number) is int:
@@ -433,7 +433,7 @@ def with_number(tensor: Tensor, number: Any) -> tuple[Tensor, Any]:
         return tensor, number
     dtype = dtypes.result_dtype((tensor.array, number))
     if dtype.is_complex and tensor.dtype.is_floating_point:
-        return tensor, number  # a complex number widens a floating tensor where they meet
+        return tensor, number  # a complex number promotes a floating tensor
     if tensor.array.dtype is not dtype.numpy_dtype:
         tensor = Tensor(dtypes.cast(tensor.array, dtype))
     elif dtype.category in ("int", "bool") or dtype is dtypes.bfloat16:
@@ -481,7 +481,7 @@ sub_number = pointwise(
 
 
 def _formula_operators() -> dict[str, Function]:
-    """The operators of `Tensor`: numbers are taken as they are."""
+    """The operators of `Tensor`: numbers are not wrapped."""
 
     def either(tensor: Op, number: Op) -> Function:
         def operator(self: Tensor, other: Any) -> Any:

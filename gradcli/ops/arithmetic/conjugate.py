@@ -1,4 +1,4 @@
-"""Complex conjugates: what programs and the rules of derivatives call."""
+"""Complex conjugates and negated views, for programs and for derivative rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _reflected(view: Op, tensor: Tensor, reflection: Reflection) -> Tensor:
 
 
 def lazy_conjugation_of(tensor: Tensor) -> LazyConjugation:
-    """All memory that shows a tensor's."""
+    """All storages that are views of a tensor's memory, conjugated or negated."""
     storage = storage_of(tensor)
     if storage.lazy_conjugation is None:
         storage.lazy_conjugation = LazyConjugation(base_array(tensor))

@@ -44,7 +44,7 @@ _WITH_NUMBERS = """
 """Those that take a number in the dtype of the array beside it, and round at each step."""
 
 _PRODUCTS = "addmm addmv baddbmm"
-"""Those that refuse operands of several dtypes."""
+"""Those that do not support operands of several dtypes."""
 
 _GROUP = 32
 """Elements that PyTorch adds at a time."""
@@ -108,7 +108,7 @@ def rounded_once(forward: Function, computed: Callable[..., Any]) -> Function:
 
 
 def _computed(forward: Function, operands: tuple[Any, ...]) -> Any:
-    """What a forward function gives for operands of which the first has two bytes an element."""
+    """The result of a forward function for operands of which the first is of half precision."""
     dtype = operands[0].dtype
     if not is_half(operands[0]):
         return forward(*operands)
@@ -119,13 +119,15 @@ def _computed(forward: Function, operands: tuple[Any, ...]) -> Any:
 
 
 def _computed_alike(forward: Function, operands: tuple[Any, ...]) -> Any:
-    """The same for an op that refuses operands of several dtypes, which it must see as they are."""
+    """The same for an op that does not support operands of several dtypes: it must see theirs."""
     found = {value.dtype for value in operands if isinstance(value, _ARRAYS)}
     return _computed(forward, operands) if len(found) == 1 else forward(*operands)
 
 
 def _computed_with_numbers(forward: Function, operands: tuple[Any, ...]) -> Any:
-    """What a forward function gives where numbers are rounded like the array that comes first."""
+    """The result of a forward function where numbers are rounded to the dtype of the first
+    array.
+    """
     dtype = operands[0].dtype
     return forward(*[dtype.type(each) if type(each) is float else each for each in operands])
 
@@ -147,7 +149,7 @@ def _by_kernel(kernel: Function) -> Callable[..., Any]:
 
     def computed(forward: Function, operands: tuple[Any, ...]) -> Any:
         dtypes = {value.dtype for value in operands if isinstance(value, _ARRAYS)}
-        # Operands of several dtypes are the op's own to refuse.
+        # The op itself raises for operands of several dtypes.
         return (kernel if len(dtypes) == 1 and is_half(operands[0]) else forward)(*operands)
 
     return computed

@@ -71,7 +71,7 @@ operators.update(
 
 
 def _updating(ufunc: Any, general: Function) -> Function:
-    """An in-place operator which writes straight to the memory where nothing is recorded and
+    """An in-place operator which writes directly to the memory where nothing is recorded and
     nothing has to be brought into line: the step of an optimizer.
     """
 

@@ -1,4 +1,4 @@
-"""Checks of the arguments of composed functions; the generated ones check their own."""
+"""Checks of the arguments of composed functions; generated functions check their own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradcli.state import active, look
 
 
 def check_tensors(name: str, **operands: Any) -> None:
-    """Raise E202 for an operand of the function `name` that is no tensor."""
+    """Raise E202 for an operand of the function `name` that is not a tensor."""
     for argument, value in operands.items():
         if type(value) is not Tensor:
             raise GradcliError(
@@ -49,8 +49,8 @@ def check_number(name: str, argument: str, value: Any) -> None:
 
 
 def check_no_complex_number(name: str, *operands: Any) -> None:
-    """Raise E203 where a complex number stands beside a tensor of a function without complex ones,
-    which PyTorch's kernel refuses.
+    """Raise E203 where a complex number is combined with a tensor of a function that supports no
+    complex dtypes: PyTorch's kernel raises.
     """
     if complex in map(type, operands) and Tensor in map(type, operands):
         raise GradcliError(
@@ -61,15 +61,15 @@ def check_no_complex_number(name: str, *operands: Any) -> None:
 
 
 def number_in(value: Any) -> Any:
-    """The number in a 0-dim tensor that no gradient is wanted of; any other value as it is."""
+    """The number of a 0-dim tensor that does not require grad; any other value as it is."""
     if isinstance(value, Tensor) and not value.array.ndim and not value.requires_grad:
         return value.item()
     return value
 
 
 def plain_float(name: str, argument: str, value: Any) -> float:
-    """A real number, taken out of a 0-dim tensor that no gradient is wanted of; raises E202 for
-    anything else.
+    """A real number, read from a 0-dim tensor that does not require grad if need be; raises E202
+    for anything else.
     """
     number: float = number_in(value)
     check_number(name, argument, number)
@@ -77,7 +77,7 @@ def plain_float(name: str, argument: str, value: Any) -> float:
 
 
 def plain_integer(name: str, argument: str, value: Any) -> int:
-    """A Python integer, taken out of a 0-dim tensor of integers if need be; raises E202 for
+    """A Python integer, read from a 0-dim tensor of integers if need be; raises E202 for
     anything else.
     """
     if type(value) is Tensor and not value.array.ndim and value.dtype.category == "int":
@@ -90,8 +90,8 @@ def plain_integer(name: str, argument: str, value: Any) -> int:
 
 
 def checked_values(check: Callable[..., None], *operands: Any) -> None:
-    """Run a check of arrays' values, which raises what it finds. A recorder is told, who may have
-    to repeat it for other values.
+    """Run a check of arrays' values, which raises what it finds. It is reported to the recorder,
+    which may have to repeat it for other values.
     """
     check(*operands)
     look(check, *operands)
@@ -160,7 +160,7 @@ def in_single(function: Function, self: Any, *arguments: Any) -> Any:
 def expose_of_tensors(
     entry: Op, *aliases: str, inplace: bool = False, inplace_function: bool = False
 ) -> None:
-    """Make an entry of two tensors reachable, as a function and a method that refuse numbers."""
+    """Make an entry of two tensors reachable, as a function and a method that take no numbers."""
 
     def of_tensors(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
         refuse_out(entry.name, out)

@@ -1,8 +1,8 @@
-"""What programs can reach, by name: functions of the modules, methods and properties of tensors,
-operators.
+"""The tables of names that programs can reach: functions of the modules, methods and properties of
+tensors, operators.
 
-The families fill these tables as they are imported, some of them when a name of theirs is first
-asked for (see `later`). An entry is exposed under all its names at once, as a function and as a
+The families fill these tables as they are imported, some of them when one of their names is first
+looked up (see `lazy`). An entry is exposed under all its names at once, as a function and as a
 method, and with an in-place form where PyTorch has one.
 """
 
@@ -65,7 +65,7 @@ operators: dict[str, Function] = {}
 """Binary operators with a tensor on at least one side, `[]` and `[]=`."""
 
 inplace_operators: dict[str, Callable[[Tensor, Any], Tensor]] = {}
-"""What `x += y` and its like do to a tensor x; they return it."""
+"""The in-place operators, `x += y` and the others; each writes to the tensor x and returns it."""
 
 unary_operators: dict[str, Function] = {}
 """`-x`, `+x`, `~x`."""
@@ -115,7 +115,8 @@ def function(
     check: Callable[..., Any] = check_inplace,
 ) -> Callable[[Body], Body]:
     """Make a composed function reachable: decorates it, under the names given or its own. `check`
-    is what its in-place form asks first: see `in_place`; the other arguments are those of `expose`.
+    is what its in-place form calls first: see `in_place`; the other arguments are those of
+    `expose`.
     """
 
     def decorate(body: Body) -> Body:
@@ -175,9 +176,9 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
             raise
         try:
             result = body(self, *args, **kwargs)
-        except GradcliError as refusal:
-            if refusal.raises == "NotImplementedError" and name in registry:
-                # PyTorch looks at the result before its kernels refuse a dtype.
+        except GradcliError as error:
+            if error.raises == "NotImplementedError" and name in registry:
+                # PyTorch checks the result before its kernels check dtypes.
                 _check_result(registry[name], self, args)
             raise
         if result is not self:
@@ -189,15 +190,15 @@ def in_place(name: str, body: Function, *, check: Callable[..., Any] = check_inp
         return self
 
     write_result.__name__ = write_result.__qualname__ = f"{name}_"
-    # Whoever asks for the signature of a call that failed is shown that of the function.
+    # Error reports on a failed call show the signature of the function.
     vars(write_result)["__wrapped__"] = body
     effects(WRITES)(write_result)
     return write_result
 
 
 def check_write(check: Callable[..., Any], body: Function, self: Tensor, *args: Any) -> None:
-    """Raise what `check` has against a write to a tensor of what a function makes of it; before
-    that what `_check_arguments` does.
+    """Raise what `_check_arguments` finds, then what `check` finds wrong with writing a function's
+    result to a tensor.
     """
     try:
         check(self)
@@ -209,8 +210,8 @@ def check_write(check: Callable[..., Any], body: Function, self: Tensor, *args: 
 def _check_arguments(
     body: Function, self: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> None:
-    """Raise what a function finds wrong with the types of its arguments, which PyTorch reads before
-    it asks whether the tensor may be written.
+    """Raise what a function finds wrong with the types of its arguments: PyTorch checks them before
+    it checks whether the tensor may be written.
     """
     state = active.state
     before = state.grad_enabled, state.recorder
@@ -219,16 +220,16 @@ def _check_arguments(
         body(self, *args, **kwargs)
     except TypeError:
         raise
-    except GradcliError as refusal:
-        if refusal.raises == "TypeError":
+    except GradcliError as error:
+        if error.raises == "TypeError":
             raise
     finally:
         state.grad_enabled, state.recorder = before
 
 
 def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
-    """Raise E301 or E203 where what is computed from a tensor and others, element by element, has
-    not the tensor's shape, or a dtype that the tensor's cannot take.
+    """Raise E301 or E203 where the elementwise result of a tensor and other operands does not have
+    the tensor's shape, or has a dtype that cannot be cast to the tensor's.
     """
     if not entry.pointwise:
         return
@@ -243,8 +244,8 @@ def _check_result(entry: Op, self: Tensor, args: tuple[Any, ...]) -> None:
     operands = zip(entry.parameters, (self, *args), strict=False)
     # An entry whose second operand is a number does not count it among its tensors.
     promoted = (*entry.tensors, "other")
-    given = [operand for parameter, operand in operands if parameter in promoted]
-    dtype = result_dtype([o.array if type(o) is Tensor else o for o in given])
+    read = [operand for parameter, operand in operands if parameter in promoted]
+    dtype = result_dtype([o.array if type(o) is Tensor else o for o in read])
     if not can_cast(dtype, self.dtype):
         raise unfit(dtype, self) from None
 

@@ -1,4 +1,4 @@
-"""Dimension arguments: `dim=-1`, `dim=(0, 2)`, `size=(2, -1)`, checked and made plain."""
+"""Dimension arguments: `dim=-1`, `dim=(0, 2)`, `size=(2, -1)`, checked and normalised."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def normal_dims(name: str, tensor: Tensor, dim: Dims) -> tuple[int, ...]:
 
 
 def one_by_one(name: str, keyword: str, values: Sequence[Any], given: Any) -> Sequence[Any]:
-    """What was given one by one, `permute(1, 0)`, or by the keyword, `permute(dims=(1, 0))`.
+    """Values passed one by one, `permute(1, 0)`, or by the keyword, `permute(dims=(1, 0))`.
 
     Raises E201 where both were, or neither.
     """

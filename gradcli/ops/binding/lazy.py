@@ -1,11 +1,11 @@
-"""Families that few programs need: they are imported when one of their names is first asked for.
+"""Lazy loading of families of ops: each is imported when one of its names is first looked up.
 
-All of them together would take a seventh of the time of a short command. The index tells which
-family has a name. It follows from the families: they are all imported once, and their names are
-noted as they fill the tables. An installation carries the index beside this file; a checkout makes
-it at its first run, keeps it in the user's cache, and makes it anew when a file of a family has
-changed: it looks for files that came or went when a name is not found, and at each file when all
-names are asked for, as the error of an unknown name does.
+To import all of them would take a seventh of the time of a short command. The index maps each name
+to its family. It is computed from the families: they are all imported once, and their names are
+recorded as they fill the tables. An installation has the index beside this file. A checkout builds
+it at its first run, keeps it in the user's cache, and rebuilds it when a file of a family has
+changed: added and removed files are checked when a name is not found, and every file when all names
+are listed, as for the error of an unknown name.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 from gradcli.files import cache
 
-# Raise it when what the index holds changes.
+# To be incremented when the format of the index changes.
 _FORMAT = 1
 
 _PACKAGE = "gradcli.ops"
@@ -26,18 +26,18 @@ _FOLDER = os.path.abspath(sys.modules[_PACKAGE].__path__[0])
 _INSTALLED = os.path.join(_FOLDER, "lazy_index.marshal")
 
 Stamps = dict[str, tuple[int, int]]
-"""When each module of the package was last written, and its size; of a folder, when files came to
-it or went, and 0.
+"""When each module of the package was last written, and its size; of a folder, when files were
+added or removed, and 0.
 """
 
 
 class Index:
-    """Which family has a name.
+    """The family of each name.
 
     Attributes:
-        families: for each table the family's module by name; None until it is known.
-        stamps: the files that it was made from; None for that of an installation, which is never
-            out of date.
+        families: for each table the family's module by name; None until the index is built.
+        stamps: the files that it was built from; None in an installation, where it is never out of
+            date.
     """
 
     __slots__ = ("families", "is_checked", "stamps")
@@ -55,7 +55,7 @@ def _key() -> tuple[Any, ...]:
 
 
 def _load() -> Index:
-    """The index of an installation, or that in the cache; one that is not known yet."""
+    """The index of an installation, or that of the cache; else an empty one, not built yet."""
     try:
         with open(_INSTALLED, "rb") as file:
             return Index(*cache.unpacked(file.read()))
@@ -66,15 +66,15 @@ def _load() -> Index:
 
 _index = _load()
 
-# --- bringing families in -----------------------------------------------------------------------
+# --- importing families -------------------------------------------------------------------------
 
 
-def bring(place: str, name: str) -> None:
-    """Import the family that has a name in a table; all families while none is known to have it."""
+def bring(table_name: str, name: str) -> None:
+    """Import the family of a name in a table; all families while the index is not built."""
     if _index.families is None:
         _make()
         return
-    family = _index.families.get(place, {}).get(name)
+    family = _index.families.get(table_name, {}).get(name)
     if family is not None:
         try:
             import_module(family)
@@ -95,15 +95,15 @@ def bring_all() -> None:
 
 
 def families() -> list[str]:
-    """The modules that names come from; some of them are imported with the catalogue itself."""
+    """The modules that names come from; some of them are imported with the catalogue."""
     if _index.families is None:
         _make()
     return sorted({each for names in (_index.families or {}).values() for each in names.values()})
 
 
 def _check(each_file: bool = False) -> None:
-    """Where a family has changed since the index was made, import all, and forget the index: a name
-    may be new, or in another family.
+    """Where a family has changed since the index was built, import all, and delete the index: a
+    name may be new, or in another family.
     """
     stamps = _index.stamps
     if stamps is None or (_index.is_checked and not each_file):
@@ -115,7 +115,7 @@ def _check(each_file: bool = False) -> None:
     if _modules_of(stamps) == _modules_of(_stamps()):
         return
     _import_all()
-    _index.families, _index.stamps = {}, None  # there is nothing left to bring in
+    _index.families, _index.stamps = {}, None  # all families are imported now
     try:
         os.unlink(cache.path_of("lazy-index", _key()))
     except OSError:
@@ -123,21 +123,21 @@ def _check(each_file: bool = False) -> None:
 
 
 class Table(dict[str, Any]):
-    """What names stand for. It seems to be full from the beginning: to ask for a name brings its
-    family in, and to go through all names brings in all.
+    """A table of names that behaves as if it were complete: looking up a name imports its family,
+    iterating imports all families.
 
     Attributes:
-        place: what it is called in the index.
+        name: its name in the index.
     """
 
-    __slots__ = ("place",)
+    __slots__ = ("name",)
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.place = place
+        self.name = name
 
     def __missing__(self, name: str) -> Any:
-        bring(self.place, name)
+        bring(self.name, name)
         if not dict.__contains__(self, name):
             _check()
         if dict.__contains__(self, name):
@@ -170,13 +170,13 @@ class Table(dict[str, Any]):
         return dict.items(self)
 
 
-# --- making the index ---------------------------------------------------------------------------
+# --- building the index ---------------------------------------------------------------------------
 
-_noted: dict[str, dict[str, str]] = {}
+_recorded: dict[str, dict[str, str]] = {}
 
 
-class NotingTable(Table):
-    """A table that notes which family each of its names comes from."""
+class RecordingTable(Table):
+    """A table that records which family each of its names comes from."""
 
     __slots__ = ()
 
@@ -184,7 +184,7 @@ class NotingTable(Table):
         if not dict.__contains__(self, name):
             family = _family_that_runs()
             if family is not None:
-                _noted.setdefault(self.place, {})[name] = family
+                _recorded.setdefault(self.name, {})[name] = family
         dict.__setitem__(self, name, value)
 
     def update(self, *args: Any, **kwargs: Any) -> None:
@@ -192,13 +192,13 @@ class NotingTable(Table):
             self[name] = value
 
 
-def table(place: str) -> Table:
+def table(name: str) -> Table:
     """A table of names, empty until families fill it."""
-    return Table(place) if _index.families is not None else NotingTable(place)
+    return Table(name) if _index.families is not None else RecordingTable(name)
 
 
 def _family_that_runs() -> str | None:
-    """The innermost module of the package that is being imported."""
+    """The innermost module of the package whose import is running."""
     frame = sys._getframe(2)
     while frame is not None:
         module = str(frame.f_globals.get("__name__", ""))
@@ -209,9 +209,9 @@ def _family_that_runs() -> str | None:
 
 
 def _make() -> None:
-    """Import all families, and keep which names each of them has."""
+    """Import all families, and store the index of their names."""
     _import_all()
-    _index.families, _index.stamps, _index.is_checked = _noted, _stamps(), True
+    _index.families, _index.stamps, _index.is_checked = _recorded, _stamps(), True
     cache.write(cache.path_of("lazy-index", _key()), _key(), _index.families, _index.stamps)
 
 
@@ -221,8 +221,8 @@ def _import_all() -> None:
 
 
 def _stamps(folder: str = "") -> Stamps:
-    """The stamps of a folder of the package and of the modules in it, those apart that only name a
-    package.
+    """The stamps of a folder of the package and of the modules in it, without the `__init__`
+    modules.
     """
     found: Stamps = {folder: _when_changed(folder)}
     for entry in os.scandir(os.path.join(_FOLDER, folder)):
@@ -237,7 +237,7 @@ def _stamps(folder: str = "") -> Stamps:
 
 
 def _when_changed(folder: str) -> tuple[int, int]:
-    """The stamp of a folder; one of no time where it is gone."""
+    """The stamp of a folder; that of time 0 where it does not exist."""
     try:
         return os.stat(os.path.join(_FOLDER, folder)).st_mtime_ns, 0
     except OSError:
@@ -254,12 +254,12 @@ def _modules_of(stamps: Stamps) -> Stamps:
 
 
 def installed_path() -> str:
-    """Where an installation has its index."""
+    """The path of an installation's index."""
     return _INSTALLED
 
 
 def write_installed() -> None:
-    """Make the index that a wheel carries; raises OSError where it cannot be written."""
+    """Write the index that a wheel contains; raises OSError where it cannot be written."""
     names = families()
     assert names
     with open(_INSTALLED, "wb") as file:

@@ -1,1 +1,1 @@
-"""From an entry to straight-line Python: its `apply` and its node class."""
+"""Code generation: an op's `apply` and node class, written out as straight-line Python."""

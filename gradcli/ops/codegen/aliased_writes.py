@@ -1,4 +1,4 @@
-"""In-place forms whose operands lie, in part, in the memory that is written."""
+"""In-place ops on overlapping memory: an operand shares part of the memory that is written."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def written_in_order(
     kwargs: dict[str, Any],
     result: Tensor,
 ) -> None:
-    """Make the result of an op what PyTorch's loop leaves in the tensor, which reads elements that
-    it has written.
+    """Make the result of an op what PyTorch's loop leaves in the tensor: the loop reads elements
+    that it has written already.
 
-    A result that cannot be written to the tensor stays as it is, as does that of an op which does
-    not work by element, or not in the tensor's dtype: PyTorch computes it apart.
+    A result that cannot be written to the tensor stays as it is. So does the result of an op that
+    is not pointwise, or computes in another dtype: PyTorch computes it in memory of its own.
 
     Args:
         entry: the op.
@@ -39,15 +39,15 @@ def written_in_order(
     tensors = [each.array for each in (self, *args) if type(each) is Tensor]
     if entry.loop == STEPS or not entry.pointwise or result_dtype(tensors) is not self.dtype:
         return
-    places = [number for number, each in enumerate(args) if _is_read(each, self)]
+    positions = [number for number, each in enumerate(args) if _is_read(each, self)]
 
     def compute(values: Any, *others: Any) -> Any:
-        given = list(args)
-        for number, other in zip(places, others, strict=True):
-            given[number] = Tensor(other)
-        return body(Tensor(values), *given, **kwargs).array
+        replaced = list(args)
+        for number, other in zip(positions, others, strict=True):
+            replaced[number] = Tensor(other)
+        return body(Tensor(values), *replaced, **kwargs).array
 
-    operands = [self.array, *[args[number].array for number in places]]
+    operands = [self.array, *[args[number].array for number in positions]]
     recorder, active.state.recorder = active.state.recorder, None
     try:
         with NoGrad():

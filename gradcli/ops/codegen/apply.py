@@ -1,8 +1,9 @@
-"""From an entry of the catalogue to straight-line Python.
+"""Generates the source of each op's `apply`, which computes the result and records the node.
 
-Each op's `apply` and its node's `run` are written once, at the op's first call, from the entry's
-own signature and rules: no loop over inputs and no dictionary is left in them. The text is made
-from the catalogue alone, never from a program's input. For `mul` it reads, shortened:
+Each op's `apply` and its node's `run` are generated once, at the op's first call, from the
+signature and the derivative rules of its entry. The code is straight-line: it has no loop over
+inputs and no dictionary. It is generated from the catalogue only, never from a program's input. For
+`mul` it reads, shortened:
 
     def apply(input, other):
         if type(input) is Tensor and type(other) is Tensor:
@@ -46,7 +47,7 @@ from gradcli.autograd.tensor import (
 from gradcli.errors import GradcliError
 from gradcli.ops.codegen import promotion, runtime
 from gradcli.ops.codegen.node_class import node_class
-from gradcli.ops.codegen.signature import Layout, layout_of, local, tuple_of, when
+from gradcli.ops.codegen.signature import Signature, local, signature_of, tuple_of, when
 from gradcli.ops.definition.dtype_support import WITHOUT_COMPLEX_GRADIENT, no_complex_gradient
 from gradcli.ops.definition.lints import metadata_of_pair
 from gradcli.ops.definition.op import Op
@@ -91,9 +92,11 @@ _FIXED: dict[str, Any] = {
 
 
 def generate(op: Op) -> None:
-    """Make the op's `apply` and node class, and put `apply` wherever the op is bound."""
+    """Generate the op's `apply` and node class, and store `apply` in each table that binds the
+    op.
+    """
     namespace = dict(_FIXED, op=op, forward=op.forward)
-    lines = _ApplyWriter(layout_of(op)).apply()
+    lines = _ApplyWriter(signature_of(op)).apply()
     if op.inputs:
         op.node_class = node_class(op)
         namespace["node_class"] = op.node_class
@@ -110,13 +113,13 @@ Op.compile = generate
 
 
 class _ApplyWriter:
-    """Writes the text of one op's `apply`."""
+    """Writes the source of one op's `apply`."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.op = layout.op
-        self.single = layout.single
-        self.promoted = layout.promoted
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        self.op = signature.op
+        self.single = signature.single
+        self.promoted = signature.promoted
 
     def apply(self) -> list[str]:
         op = self.op
@@ -136,13 +139,13 @@ class _ApplyWriter:
             "    state = active.state",
         ]
         if self.single:
-            lines += self.layout.laid_out()
+            lines += self.signature.laid_out()
             lines += self._checked_size()
             lines += self._output("out", "result")
         else:
             lines.append("    outs = []")
             lines.append("    for number, result in enumerate(results):")
-            lines += ["    " + line for line in self.layout.laid_out() + self._checked_size()]
+            lines += ["    " + line for line in self.signature.laid_out() + self._checked_size()]
             lines += ["    " + line for line in self._output("out", "result")]
             lines += ["        out.output_nr = number", "        outs.append(out)"]
             lines.append("    out = tuple(outs)")
@@ -150,10 +153,10 @@ class _ApplyWriter:
             lines += self._record()
         if not op.view:
             lines += ["    if state.inference:", f"        {self._marked()}"]
-        given = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
+        operands = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
         lines += [
             "    if state.recorder is not None:",
-            f"        state.recorder.operation(op, {given}, out)",
+            f"        state.recorder.operation(op, {operands}, out)",
             "    return out",
         ]
         return lines
@@ -173,7 +176,7 @@ class _ApplyWriter:
                 name = local(t)
                 lines += [f"    if type({name}) is Tensor:", f"        a_{t} = {name}.array"]
                 lines += [f"        {line}" for line in self._plan(t)]
-                if self.layout.optional(t):
+                if self.signature.optional(t):
                     lines += [f"    elif {name} is None:", f"        a_{t} = None"]
                 lines += ["    else:", f"        raise wrong_operand(op, {t!r}, {name})"]
         for name in op.lists:
@@ -198,7 +201,7 @@ class _ApplyWriter:
             alike = " is ".join(f"type(a_{t})" for t in op.tensors)
             arrays = tuple_of([f"a_{t}" for t in op.tensors])
             lines += [f"    if not ({alike}):", f"        check_devices(op, {arrays})"]
-        lines += self.layout.refusals()
+        lines += self.signature.dtype_checks()
         if op.floating:
             for t in self.promoted:
                 lines += [
@@ -248,12 +251,12 @@ class _ApplyWriter:
         return lines
 
     def _numbers(self) -> list[str]:
-        """Lines that take a number out of a 0-dim tensor that was given for one."""
+        """Lines that read the number of a 0-dim tensor that is passed for a numeric argument."""
         op = self.op
-        given = [local(p) for p in op.parameters if p not in op.tensors] if op.pointwise else []
+        numbers = [local(p) for p in op.parameters if p not in op.tensors] if op.pointwise else []
         return [
             line
-            for name in given
+            for name in numbers
             for line in (
                 f"    if type({name}) is Tensor:",
                 f"        {name} = number_of(op, {name})",
@@ -261,7 +264,7 @@ class _ApplyWriter:
         ]
 
     def _checked_size(self) -> list[str]:
-        """Lines that refuse a result larger than the session may use."""
+        """Lines that raise for a result with more elements than the limit allows."""
         if self.op.pointwise and len(self.promoted) == 1:
             return []  # as large as its operand
         test = "result.size > state.limits.elements"
@@ -273,8 +276,8 @@ class _ApplyWriter:
         ]
 
     def _plan(self, tensor: str) -> list[str]:
-        """Lines that make a large operand the beginning of a plan, or give an op that cannot be
-        part of one its values.
+        """Lines that make a large operand a lazy array, or compute the values of a lazy operand
+        for an op that does not read lazy arrays.
         """
         array = f"a_{tensor}"
         if self.op.reads_lazy:
@@ -312,7 +315,7 @@ class _ApplyWriter:
         return lines
 
     def _record(self) -> list[str]:
-        """Lines that make the node, if gradients are on and an input wants one."""
+        """Lines that make the node, if gradients are enabled and an input requires one."""
         op = self.op
         body, inner, test = self._edges()
         body.append(f"if {test}:")
@@ -331,8 +334,8 @@ class _ApplyWriter:
         return ["    if state.grad_enabled:", *["        " + line for line in body]]
 
     def _edges(self) -> tuple[list[str], list[str], str]:
-        """Lines that find the nodes of the inputs; those that put them together, where a node is
-        made; and the condition for that.
+        """Three parts: lines that find the nodes of the inputs, lines that combine them into the
+        new node's edges, and the condition under which a node is made.
         """
         op = self.op
         if op.lists:
@@ -357,7 +360,7 @@ class _ApplyWriter:
         return lines, together, " or ".join([*(f"{node} is not None" for node in nodes), "loose"])
 
     def _node(self) -> list[str]:
-        """Lines that make the node and hang the outputs on it."""
+        """Lines that make the node and set it as the outputs' `grad_fn`."""
         op = self.op
         lines = [
             "node = new(node_class)",
@@ -386,11 +389,11 @@ class _ApplyWriter:
         ]
 
     def _marked(self) -> str:
-        """The line that marks what was made under `torch.inference_mode()`."""
+        """The line that marks the outputs made under `torch.inference_mode()`."""
         return "mark_inference(out)" if self.single else "[mark_inference(each) for each in out]"
 
     def _metadata(self) -> str:
-        """What gives the metadata of a result that is no scalar."""
+        """The expression for the metadata of a result that is not a scalar."""
         if self.op.pointwise and len(self.promoted) == 2:
             pair = ", ".join(f"a_{t}" for t in self.promoted)
             return f"metadata_of_pair({self.op.name!r}, result, {pair})"
@@ -401,7 +404,7 @@ class _ApplyWriter:
         tensor = self.op.inputs[i]
         maybe_number = len(self.promoted) > 1 and tensor in self.promoted
         test = f"type({name}) is Tensor and " if maybe_number else ""
-        if self.layout.optional(tensor):
+        if self.signature.optional(tensor):
             test = f"{name} is not None and "
         return [
             f"if {test}{name}.meta is not None and {name}.meta.base is not None:",
@@ -421,10 +424,10 @@ class _ApplyWriter:
 
     def _save(self) -> list[str]:
         lines: list[str] = []
-        for t in self.layout.saved_tensors:
+        for t in self.signature.saved_tensors:
             name = local(t)
-            condition = self.layout.condition(t, "n{}")
-            optional = len(self.promoted) > 1 or self.layout.optional(t)
+            condition = self.signature.condition(t, "n{}")
+            optional = len(self.promoted) > 1 or self.signature.optional(t)
             test = f"type({name}) is Tensor and " if optional else ""
             save = [
                 f"node.saved_{t} = {name}",
@@ -433,9 +436,9 @@ class _ApplyWriter:
             ]
             lines += when(condition, save)
         for number, r in enumerate(self.op.outputs):
-            if r in self.layout.served:
+            if r in self.signature.served:
                 if self.op.outputs != ("*",) and number not in self.op.differentiable:
-                    # An output without history: it cannot tell the node of a storage later.
+                    # An output without history: it cannot report its storage to the node later.
                     lines += [
                         f"node.storage_{r} = storage_of(outs[{number}])",
                         f"node.saved_{r} = outs[{number}].array",
@@ -443,22 +446,22 @@ class _ApplyWriter:
                     ]
                     continue
                 array = "result" if self.single else f"results[{number}]"
-                # Unlike an input, a result is kept and checked whichever gradients are wanted.
+                # Unlike an input, a result is saved and checked whichever gradients are needed.
                 lines += [
                     f"node.saved_{r} = {array}",
                     f"node.storage_{r} = None",
                     f"node.version_{r} = 0",
                 ]
-        for t in self.layout.sizes:
+        for t in self.signature.sizes:
             if t in self.op.lists:
                 lines.append(f"node.{t}_sizes = [array.shape for array in a_{t}]")
-            elif t in self.promoted or self.layout.optional(t):
+            elif t in self.promoted or self.signature.optional(t):
                 # Neither a number nor None has a shape.
                 lines.append(f"node.{t}_sizes = getattr(a_{t}, 'shape', ())")
             else:
                 lines.append(f"node.{t}_sizes = a_{t}.shape")
-        lines += [f"node.{t}_strides = a_{t}.strides" for t in self.layout.strides]
-        lines += [f"node.argument_{a} = {local(a)}" for a in self.layout.arguments]
+        lines += [f"node.{t}_strides = a_{t}.strides" for t in self.signature.strides]
+        lines += [f"node.argument_{a} = {local(a)}" for a in self.signature.arguments]
         if len(self.promoted) > 1:
             lines.append("node.mixed = mixed")
         return lines

@@ -1,4 +1,5 @@
-"""From an entry's rules to the class of its nodes; see also `gradcli.ops.codegen.apply`."""
+"""Generates the class of an op's nodes from its derivative rules; `gradcli.ops.codegen.apply` does
+the forward part."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from gradcli.arrays.gpu.array import ARRAYS
 from gradcli.autograd.node import FREED, Node, freed
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.codegen import promotion, runtime, saved
-from gradcli.ops.codegen.signature import Layout, layout_of, local, tuple_of, when
+from gradcli.ops.codegen.signature import Signature, local, signature_of, tuple_of, when
 from gradcli.ops.definition.dtype_support import LEAVING_COMPLEX
 from gradcli.ops.definition.op import Function, Op, parameters_of
 from gradcli.ops.definition.ref import Ref
@@ -38,9 +39,9 @@ _FIXED: dict[str, Any] = {
 
 
 def node_class(op: Op) -> type[Node]:
-    """The class of an op's nodes: its slots are what the rules need, its `run` calls them."""
-    layout = layout_of(op)
-    writer = _RunWriter(layout)
+    """The class of an op's nodes: its slots hold what the rules need, its `run` calls the rules."""
+    signature = signature_of(op)
+    writer = _RunWriter(signature)
     namespace = dict(_FIXED, op=op)
     rules = {f"rule_{name}": rule for name, rule in op.rules.items()}
     if op.joint is not None:
@@ -52,9 +53,9 @@ def node_class(op: Op) -> type[Node]:
     lines = writer.run(recorded=False)
     exec(compile("\n".join(lines), f"<backward of {op.name}>", "exec"), with_arrays)
     body: dict[str, Any] = {
-        "__slots__": tuple(layout.slots()),
+        "__slots__": tuple(signature.slots()),
         "node_name": op.node_name,
-        "multiple": not layout.single,
+        "multiple": not signature.single,
         "outputs": None if len(op.differentiable) == len(op.outputs) else op.differentiable,
         "op": op,
         "reads_lazy": op.reads_lazy,
@@ -71,33 +72,33 @@ def node_class(op: Op) -> type[Node]:
 
 
 _on_arrays: dict[Function, Function] = {}
-"""Functions as they are read with arrays."""
+"""For each function its specialisation for arrays."""
 
 
 def on_arrays(function: Function) -> Function:
-    """A rule as it is read with arrays: the entries that it names, and the functions of ours that
-    it calls name, are their forward functions, as asking each for a tensor among its operands would
-    cost more than many of them do.
+    """A rule specialised for arrays: the entries that it names are replaced by their forward
+    functions, and so are those named by the functions of gradcli that it calls. Looking for a
+    tensor among the operands of each would cost more than many of the entries do.
     """
     if not isinstance(function, FunctionType):
         return function
-    given = function.__globals__
-    if not given.get("__name__", "").startswith(_OURS) or hasattr(function, "given_tensors"):
+    known = function.__globals__
+    if not known.get("__name__", "").startswith(_OURS) or hasattr(function, "takes_tensors"):
         return function
     made = _on_arrays.get(function)
     if made is None:
-        names = {name: given[name] for name in ("__builtins__", "__name__")}
+        names = {name: known[name] for name in ("__builtins__", "__name__")}
         made = FunctionType(
             function.__code__, names, function.__name__, function.__defaults__, function.__closure__
         )
         made.__kwdefaults__ = function.__kwdefaults__
-        _on_arrays[function] = made  # before its names, of which it may be one
+        _on_arrays[function] = made  # before its names are resolved: it may be recursive
         for name in names_in(function.__code__):
-            if name in given:
-                value = given[name]
+            if name in known:
+                value = known[name]
                 if type(value) is Ref:
                     value = value.resolved()
-                if type(value) is Op:  # arrays of half precision do not come here
+                if type(value) is Op:  # arrays of half precision are never passed here
                     value = getattr(value.forward, "__wrapped__", value.forward)
                 names[name] = on_arrays(value)
     return made
@@ -107,7 +108,7 @@ _OURS = "gradcli.ops."
 
 
 def names_in(code: CodeType) -> Iterator[str]:
-    """The names that a function looks up, those of functions inside it among them."""
+    """The global names that a function looks up, with those of the functions nested in it."""
     yield from code.co_names
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -115,12 +116,12 @@ def names_in(code: CodeType) -> Iterator[str]:
 
 
 class _RunWriter:
-    """Writes the text of a node's `run`, for arrays and for tensors."""
+    """Writes the source of a node's `run`, for arrays and for tensors."""
 
-    def __init__(self, layout: Layout) -> None:
-        self.layout = layout
-        self.op = layout.op
-        self.single = layout.single
+    def __init__(self, signature: Signature) -> None:
+        self.signature = signature
+        self.op = signature.op
+        self.single = signature.single
 
     def run(self, recorded: bool) -> list[str]:
         op = self.op
@@ -129,9 +130,11 @@ class _RunWriter:
         if not recorded:
             lines += self._arriving(grad)
         lines.append("    nodes = node.next_nodes")
-        for t in self.layout.saved_tensors:
-            lines += when(self.layout.condition(t, "nodes[{}]"), self._unpack(t, recorded), "    ")
-        for r in self.layout.saved_results:
+        for t in self.signature.saved_tensors:
+            lines += when(
+                self.signature.condition(t, "nodes[{}]"), self._unpack(t, recorded), "    "
+            )
+        for r in self.signature.saved_results:
             number = op.outputs.index(r)
             check = [
                 f"{r} = node.saved_{r}",
@@ -145,7 +148,7 @@ class _RunWriter:
                 value = f"saved_result(node, {r}, {number})" if carries else f"Tensor({r})"
                 check.append(f"{r} = {value}")
             lines += ["    " + line for line in check]
-        for a in self.layout.arguments:
+        for a in self.signature.arguments:
             lines.append(f"    {local(a)} = node.argument_{a}")
             if a in op.keeps:
                 lines += [
@@ -153,21 +156,21 @@ class _RunWriter:
                     "        raise freed(node)",
                     f"    {local(a)}.check(node)",
                 ]
-        for name in self.layout.sizes:
+        for name in self.signature.sizes:
             lines.append(f"    {name}_sizes = node.{name}_sizes")
-        lines += [f"    {t}_strides = node.{t}_strides" for t in self.layout.strides]
-        if "needs" in self.layout.served:
+        lines += [f"    {t}_strides = node.{t}_strides" for t in self.signature.strides]
+        if "needs" in self.signature.served:
             lines.append("    needs = [n is not None for n in nodes]")
         values = self._gradients(lines)
         release = [
             f"node.saved_{n} = FREED"
-            for n in (*self.layout.saved_tensors, *self.layout.saved_results)
+            for n in (*self.signature.saved_tensors, *self.signature.saved_results)
         ]
-        release += [f"node.argument_{a} = FREED" for a in self.layout.arguments if a in op.keeps]
+        release += [f"node.argument_{a} = FREED" for a in self.signature.arguments if a in op.keeps]
         if release:
             lines.append("    if not keep:")
             lines += ["        " + line for line in release]
-        if len(self.layout.promoted) > 1 and recorded:
+        if len(self.signature.promoted) > 1 and recorded:
             lines += [
                 "    if type(node.mixed) is tuple:",
                 f"        return brought_home(node, {values})",
@@ -176,9 +179,9 @@ class _RunWriter:
         return lines
 
     def _arriving(self, grad: str) -> list[str]:
-        """Lines that make a large gradient the beginning of a plan, and that run the rules with
-        tensors where arrays would not do: for operands of several dtypes, and for half precision,
-        of which PyTorch rounds each op of a rule once.
+        """Lines that make a large gradient a lazy array, and that run the rules on tensors where
+        arrays would give other values: for operands of several dtypes, and for half precision,
+        where PyTorch rounds after each op of a rule.
         """
         on_tensors = f"return run_on_tensors(node, {grad}, keep)"
         if self.single:
@@ -194,7 +197,7 @@ class _RunWriter:
                 ]
         else:
             lines = ["    if node.metadata[0][1].itemsize == 2:", f"        {on_tensors}"]
-        if len(self.layout.promoted) > 1:
+        if len(self.signature.promoted) > 1:
             lines += ["    if node.mixed:", f"        {on_tensors}"]
         return lines
 
@@ -244,11 +247,11 @@ class _RunWriter:
         return lines
 
     def result_storage(self) -> list[str]:
-        """The method by which a saved result learns of a storage that its tensor got later."""
-        if not self.layout.saved_results:
+        """The method that reports to a saved result a storage that its tensor got later."""
+        if not self.signature.saved_results:
             return []
         lines = ["def save_result_storage(node, output_nr, storage, array):"]
-        for r in self.layout.saved_results:
+        for r in self.signature.saved_results:
             lines += [
                 f"    if output_nr == {self.op.outputs.index(r)} and node.saved_{r} is not FREED:",
                 f"        node.saved_{r} = array",

@@ -1,4 +1,4 @@
-"""What dtype operands meet in: numbers beside arrays, several dtypes, half precision."""
+"""Type promotion: the common dtype of arrays, and of arrays and Python numbers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
     """Whether an array and a number need promotion, the array, and the number as NumPy must see it.
 
     NumPy lets a Python number take a floating array's dtype, as PyTorch does; all else is promoted
-    by our own rules. A large array is the beginning of a plan.
+    by PyTorch's rules, which gradcli implements. A large array becomes a lazy one.
     """
     kind = type(number)
     if kind is int:
@@ -51,11 +51,12 @@ def number_and_array(array: Any, number: Any) -> tuple[bool, Any, Any]:
 
 
 _numbers: dict[int, dict[float, Any]] = {4: {}, 8: {}}
-"""Numbers as arrays with so many bytes, which NumPy computes with sooner than with Python's."""
+"""Numbers as 0-dim arrays, by number and item size: NumPy computes with them faster than with
+Python's numbers."""
 
 
 _MANY = 4096
-"""How many numbers are remembered."""
+"""How many numbers are cached."""
 
 
 NATIVE_SCALARS = frozenset({np.float32, np.float64})
@@ -108,7 +109,7 @@ def promoted(
 
 
 _OF_NUMBERS = frozenset({"add", "div", "floor_divide", "mul", "sub"})
-"""Ops that PyTorch's functions take two numbers for, and no tensor."""
+"""Ops whose PyTorch functions take two numbers and no tensor."""
 
 
 def check_width(number: int) -> None:

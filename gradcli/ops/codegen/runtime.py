@@ -1,4 +1,4 @@
-"""What the generated functions of ops call: the roads that are taken rarely, in one place."""
+"""What the generated functions of ops call on their slow paths: errors, devices, list arguments."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def wrong_operand(op: Any, name: str, value: Any) -> GradcliError:
 
 
 def type_name(value: Any) -> str:
-    """A value's type as a program knows it."""
+    """The name of a value's type in the language."""
     return "Tensor" if type(value) is Tensor else type(value).__name__
 
 
 def number_of(op: Any, value: Tensor) -> Any:
-    """The number in a 0-dim tensor that stands for a number; raises E202 for other tensors, and for
-    one that a gradient is wanted of.
+    """The number of a 0-dim tensor that is passed for a numeric argument. Raises E202 for other
+    tensors, and for one that requires grad.
     """
     if value.array.ndim:
         raise GradcliError("E202", f"{op.name}(): expected a number, not a tensor of several")
@@ -52,7 +52,7 @@ def number_of(op: Any, value: Tensor) -> Any:
 
 
 def listed(name: str, tensors: Any) -> list[Tensor]:
-    """The tensors of a list argument; raises E202 for what is no list of tensors."""
+    """The tensors of a list argument; raises E202 for anything but a list of tensors."""
     if not isinstance(tensors, (list, tuple)):
         raise GradcliError(
             "E202",
@@ -68,15 +68,15 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
 
 
 _OF_UFUNCS = ("ufunc", "Cannot cast ufunc")
-"""How the messages begin of NumPy's TypeErrors for dtypes that a ufunc does not have."""
+"""How NumPy's TypeErrors begin for dtypes that a ufunc does not support."""
 
 
 def misfit(
     op: Any, operands: tuple[Any, ...], failure: ValueError | TypeError | GradcliError
 ) -> Exception:
-    """The error of arrays whose shapes or dtypes NumPy refused; a TypeError of ours stays one. What
-    the forward function refused itself stays too, unless it is a dtype of operands whose shapes do
-    not fit either, which PyTorch finds first.
+    """The error for arrays whose shapes or dtypes NumPy rejected. A TypeError of gradcli stays one.
+    An error that the forward function raised stays too, unless it concerns a dtype and the
+    shapes do not fit either: PyTorch checks shapes first.
     """
     if isinstance(failure, GradcliError) and not (
         failure.raises == "NotImplementedError" and _apart(op, operands)
@@ -101,8 +101,8 @@ def misfit(
 
 
 def check_operand(op: Any, array: Any, operands: tuple[Any, ...]) -> None:
-    """Raise E203 where an entry refuses the dtype of an operand's array; E301 for operands whose
-    shapes do not fit, which PyTorch finds before its kernels refuse a dtype.
+    """Raise E203 where an op does not support the dtype of an operand's array; E301 for operands
+    whose shapes do not fit, which PyTorch checks before its kernels check dtypes.
     """
     try:
         check_dtype(op.name, dtypes.of_array(array), op.unsupported)
@@ -122,12 +122,12 @@ def _apart(op: Any, operands: tuple[Any, ...]) -> bool:
 
 
 def devices_differ(*arrays: Any) -> bool:
-    """Whether arrays lie on several devices."""
+    """Whether arrays are on several devices."""
     return gpu_in_use() and len({device_of(array) for array in arrays}) > 1
 
 
 def check_devices(op: Any, arrays: Sequence[Any]) -> None:
-    """Raise E208 where arrays lie on several devices; a 0-dim one on the CPU goes with any."""
+    """Raise E208 where arrays are on several devices; a 0-dim one on the CPU goes with any."""
     if not gpu_in_use():
         return
     homes = {device_of(array) for array in arrays if getattr(array, "ndim", 0)}
@@ -141,8 +141,8 @@ def check_devices(op: Any, arrays: Sequence[Any]) -> None:
 
 
 def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The gradients, tensors, of a node whose operands lay on several devices: each on its
-    operand's own.
+    """The gradients, as tensors, of a node whose operands were on several devices: each on the
+    device of its operand.
     """
     homes: Any = getattr(node, "mixed", ())
     result = []
@@ -159,8 +159,8 @@ def brought_home(node: Node, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def base_of(tensor: Tensor) -> Tensor | None:
-    """The tensor whose memory a view of `tensor` shows, None where no graph follows writes to it:
-    for tensors of inference mode.
+    """The base of a view of `tensor`; None for tensors of inference mode, whose writes no graph
+    records.
     """
     if type(tensor.storage) is InferenceStorage:
         return None

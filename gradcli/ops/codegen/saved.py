@@ -1,5 +1,5 @@
-"""What nodes saved: checked when it is read, shown as `grad_fn._saved_NAME`, and packed where a
-function of the program stands between a node and a saved tensor.
+"""The tensors and arguments that nodes save: checked when they are read, shown as
+`grad_fn._saved_NAME`, and packed where saved-tensor hooks are set.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
     if source is None:
         return Tensor(tensor.array) if tensor.requires_grad else tensor
     if isinstance(source, AccumulateGrad):
-        # What a hook unpacked has another value, and stands in the leaf's place.
+        # What a hook unpacked has another value, and replaces the leaf.
         return tensor if gradient_edge(tensor)[0] is source else source.variable
     assert edge is not None
     made_by = tensor.grad_fn
@@ -58,8 +58,8 @@ def saved_tensor(node: Node, tensor: Tensor, edge: int | None) -> Tensor:
 
 
 def saved_array(node: Node, number: Any) -> Any:
-    """A saved number as the 0-dim tensor that PyTorch wraps it in; beside half precision, which
-    would take digits from it, as it is where nothing is recorded.
+    """A saved number as the 0-dim tensor that PyTorch wraps it in. Beside half precision, which
+    would round it, it stays a number where nothing is recorded.
     """
     shape, dtype = node.metadata[0]
     if dtype.itemsize == 2 and not active.state.grad_enabled:
@@ -87,7 +87,7 @@ _READ_AS_UNSIGNED = frozenset(
 
 
 def _shown(value: Any, unsigned: bool) -> Any:
-    """What an op kept of an argument, as a program sees it."""
+    """A saved argument as a program sees it."""
     if unsigned and type(value) is int and value < 0:
         return value + (1 << 64)
     return value.shown() if hasattr(value, "shown") else value
@@ -95,7 +95,7 @@ def _shown(value: Any, unsigned: bool) -> Any:
 
 def saved_attribute(node: Any, name: str) -> Any:
     """`grad_fn._saved_NAME`: what the node saved; raises E403 where it was freed, AttributeError
-    where it is nothing.
+    where the node saves nothing of that name.
     """
     if name.startswith("_raw_saved_"):
         return raw_saved(node, name)
@@ -137,16 +137,16 @@ def saved_attribute(node: Any, name: str) -> Any:
 
 
 def _sizes_of_input(node: Node, number: int) -> tuple[int, ...]:
-    """The shape of an input, which the node that its gradient flows to knows."""
+    """The shape of an input, read from the node that its gradient flows to."""
     source = node.next_nodes[number]
     return () if source is None else source.metadata[node.input_nrs[number]][0]
 
 
-# --- packing ------------------------------------------------------------------------------------
+# --- saved-tensor hooks -------------------------------------------------------------------------
 
 
 def pack_slot(node: Any, name: str, pack: Pack, unpack: Unpack) -> None:
-    """Let a node keep what `pack` makes of one tensor that it saved."""
+    """Replace one tensor that a node saved by what the hook `pack` returns for it."""
     slot = f"saved_{name}"
     tensor = getattr(node, slot)
     if name in node.op.outputs:
@@ -160,23 +160,23 @@ def pack_slot(node: Any, name: str, pack: Pack, unpack: Unpack) -> None:
 
 
 _packing_classes: dict[type[Node], type[Node]] = {}
-"""For a class of nodes the one whose saved tensors are packed."""
+"""For each class of nodes the subclass whose saved tensors are packed."""
 
 
 def saved_names(op: Op) -> list[str]:
-    """The tensors that an op's nodes save, in the order in which its rules ask for them: inputs
+    """The tensors that an op's nodes save, in the order in which its rules name them: inputs
     first, then results.
     """
     rules = [*op.rules.values(), *([op.joint] if op.joint else [])]
-    asked = dict.fromkeys(name for rule in rules for name in parameters_of(rule))
-    return [name for name in asked if name in op.tensors] + [
-        name for name in asked if name in op.outputs
+    needed = dict.fromkeys(name for rule in rules for name in parameters_of(rule))
+    return [name for name in needed if name in op.tensors] + [
+        name for name in needed if name in op.outputs
     ]
 
 
 def _packing_class(kind: type[Node]) -> type[Node]:
-    """The class of a node whose saved tensors are packed: it unpacks them for as long as a method
-    needs them.
+    """The subclass for nodes whose saved tensors are packed: it unpacks them while a method
+    runs.
     """
     made = _packing_classes.get(kind)
     if made is not None:
@@ -194,7 +194,7 @@ def _packing_class(kind: type[Node]) -> type[Node]:
         return _unpacked(node, lambda: saved_attribute(node, name))
 
     def save_result_storage(node: Any, output_nr: int, storage: Any, array: Any) -> None:
-        """What was packed does not see writes to the tensor."""
+        """Nothing: a packed value does not follow writes to the tensor."""
 
     made = type(
         kind.__name__,
@@ -213,7 +213,7 @@ def _packing_class(kind: type[Node]) -> type[Node]:
 
 
 def _unpacked(node: Any, work: Callable[[], Any]) -> Any:
-    """Do some work while a node's saved tensors are unpacked; what is not freed meanwhile is packed
+    """Call `work` while a node's saved tensors are unpacked; those that it does not free are packed
     again.
     """
     packed: dict[str, Packed] = {}

@@ -1,5 +1,5 @@
-"""What the generated functions of an op work with: which operands are promoted, what its nodes hold
-and for which gradients they need it.
+"""An op's signature as code generation needs it: which operands are promoted, what its nodes save,
+and for which gradients.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from functools import cache
 from gradcli.ops.definition.op import Op, parameters_of
 
 
-class Layout:
-    """What an op's rules and signature come to.
+class Signature:
+    """An op's signature, derived from its entry.
 
     Attributes:
         op: the entry.
         single: whether it has one output.
-        served: for each name that a rule needs, the numbers of the inputs whose gradient needs it.
-        saved_tensors, saved_results, sizes, strides, arguments: what a node holds for its rules.
-        promoted: the operands that are brought to one dtype.
+        served: for each parameter of a rule, the numbers of the inputs whose gradient needs it.
+        saved_tensors, saved_results, sizes, strides, arguments: what a node saves for its rules.
+        promoted: the operands that are promoted to one dtype.
     """
 
     def __init__(self, op: Op) -> None:
@@ -56,8 +56,8 @@ class Layout:
             names.append("mixed")
         return names
 
-    def refusals(self) -> list[str]:
-        """Lines that refuse operands of dtypes that the op is not defined for."""
+    def dtype_checks(self) -> list[str]:
+        """Lines that raise for operands of dtypes that the op does not support."""
         op = self.op
         lines = []
         for t in (
@@ -87,9 +87,9 @@ class Layout:
                 "    if type(result) in ARRAYS and not result.flags.c_contiguous:",
                 f"        result = laid_out_like(a_{self.op.tensors[0]}, result)",
             ]
-        # Where operands lie differently NumPy takes row order, PyTorch the first one's. Both agree
-        # where the operands that tell dimensions apart lie as NumPy's result does, and where all
-        # lie by rows without a dimension of one element.
+        # Where the operands' strides differ NumPy takes row order, PyTorch the first operand's
+        # order. Both agree where all operands of two or more dimensions have the strides of
+        # NumPy's result, and where all are contiguous without a dimension of one element.
         operands = [f"a_{t}" for t in self.op.tensors]
         alike = " and ".join(
             f"(type({o}) not in ARRAYS or {o}.strides == lie or {o}.ndim < 2)" for o in operands
@@ -120,17 +120,17 @@ class Layout:
         return " or ".join(f"{node.format(i)} is not None" for i in dict.fromkeys(served))
 
 
-layout_of = cache(Layout)
-"""The layout of an op, found once."""
+signature_of = cache(Signature)
+"""The signature of an op, computed once."""
 
 
 def local(parameter: str) -> str:
-    """What a parameter is called in the generated text: PyTorch's functions call `self` input."""
+    """A parameter's name in the generated source: PyTorch's functions call `self` input."""
     return "input" if parameter == "self" else parameter
 
 
 def tuple_of(names: list[str]) -> str:
-    """The text of a tuple."""
+    """The source of a tuple."""
     return "(" + ", ".join(names) + ("," if len(names) == 1 else "") + ")"
 
 

@@ -84,7 +84,7 @@ def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
     return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
-# A copy in another place of memory; the gradient goes back to the first one.
+# A copy on another device; the gradient is copied back to the first one.
 to_device: Op = op(
     "_to_copy.device",
     "ToCopyBackward0",
@@ -96,7 +96,7 @@ to_device: Op = op(
 def wanted(
     name: str, values: tuple[Any, ...], dtype: Any, device: Any
 ) -> tuple[DType | None, Device | None]:
-    """The dtype and the device that the arguments of `to` ask for."""
+    """The dtype and the device that the arguments of `to` specify."""
     for value in values:
         if isinstance(value, DType) or hasattr(value, "hosts"):
             dtype = value
@@ -130,10 +130,10 @@ def to(
 
     Example: tensor([0.5, 1., 2.]).to(torch.float64)
     """
-    target, place = wanted("to", args, dtype, device)
+    target, target_device = wanted("to", args, dtype, device)
     home = self.device
-    if place is not None and place != home:
-        self = to_device.apply(self, place, home)
+    if target_device is not None and target_device != home:
+        self = to_device.apply(self, target_device, home)
         copy = False
     if not copy and target in (None, self.dtype):
         return self

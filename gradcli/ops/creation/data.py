@@ -36,37 +36,37 @@ def _shape_of(data: Any) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _flatten(data: Any, shape: tuple[int, ...], place: str, flat: list[Any]) -> None:
+def _flatten(data: Any, shape: tuple[int, ...], path: str, flat: list[Any]) -> None:
     """Put the numbers of nested sequences into `flat`; raises where they do not have the shape."""
     if not shape:
         if isinstance(data, Tensor):
             if data.array.size != 1:
                 raise GradcliError(
                     "E204",
-                    f"tensor(): {place} is a tensor of {data.array.size} elements, where a number"
+                    f"tensor(): {path} is a tensor of {data.array.size} elements, where a number"
                     " should be",
                     help="join tensors with torch.stack()",
                 )
             data = to_host(data.array.reshape(-1)[0])
         elif isinstance(data, (list, tuple, range)):
-            raise GradcliError("E202", f"tensor(): {place} is a list, where a number should be")
+            raise GradcliError("E202", f"tensor(): {path} is a list, where a number should be")
         flat.append(data)
         return
     if not isinstance(data, (list, tuple, range)):
         raise GradcliError(
-            "E202", f"tensor(): {place} is {_described(data)}, where a list should be"
+            "E202", f"tensor(): {path} is {_described(data)}, where a list should be"
         )
     if len(data) != shape[0]:
         raise GradcliError(
             "E204",
-            f"tensor(): {place} has {_counted(len(data))}, the lists beside it have {shape[0]}",
+            f"tensor(): {path} has {_counted(len(data))}, the lists beside it have {shape[0]}",
             help="all lists of one depth need the same length",
         )
     if len(shape) == 1 and not any(isinstance(item, (list, tuple, range, Tensor)) for item in data):
         flat.extend(data)
         return
     for i, item in enumerate(data):
-        _flatten(item, shape[1:], f"{place}[{i}]", flat)
+        _flatten(item, shape[1:], f"{path}[{i}]", flat)
 
 
 def _described(data: Any) -> str:
@@ -99,7 +99,7 @@ def _inferred(flat: list[Any], nested: bool) -> DType:
         return dtypes.default_dtype()
     found: DType | None = None
     for value in flat if len(kinds) > 1 else flat[:1]:
-        # PyTorch takes a text that comes first for one list more.
+        # PyTorch counts a string that comes first as one more list.
         dtype = _element_dtype(value, nested and value is flat[0])
         found = dtype if found is None else dtypes.promote_types(found, dtype)
     return found or dtypes.default_dtype()
@@ -150,7 +150,7 @@ def _as_array(flat: list[Any], shape: tuple[int, ...], dtype: DType) -> Any:
 def array_of(data: Any, dtype: DType | None) -> Any:
     """The array of a number, nested sequences of numbers, an array or a tensor; always a new one.
 
-    Raises E204 for lists of unequal length, naming the place, and E202 for what is no number.
+    Raises E204 for lists of unequal length, naming the position, and E202 for what is no number.
     """
     if isinstance(data, Tensor):
         data = data.array
@@ -163,7 +163,7 @@ def array_of(data: Any, dtype: DType | None) -> Any:
     # A short list that holds itself twice, over and over, has a great many elements.
     active.state.limits.check_elements(math.prod(shape), raises="RuntimeError")
     flat: list[Any] = []
-    if 0 not in shape:  # PyTorch looks no further where the first lists end
+    if 0 not in shape:  # PyTorch checks no further than the first lists go
         _flatten(data, shape, "the data", flat)
     inferred = _inferred(flat, bool(shape))
     return _as_array(flat, shape, dtype or inferred)

@@ -21,8 +21,8 @@ def set_default_device(device: Any) -> None:
 
     Example: torch.set_default_device('cpu')
     """
-    place = None if device is None else backend.located("set_default_device", device)
-    active.state.default_device = None if place is None else str(place)
+    target_device = None if device is None else backend.located("set_default_device", device)
+    active.state.default_device = None if target_device is None else str(target_device)
 
 
 @function("get_default_device")
@@ -56,12 +56,12 @@ def _runtime() -> Any:
 def _index(name: str, device: Any) -> int:
     """The number of the GPU that a program names, of the one in use for None."""
     if device is None or type(device) is int:
-        place = backend.located(name, "cuda" if device is None else Device(device))
+        target_device = backend.located(name, "cuda" if device is None else Device(device))
     else:
-        place = backend.located(name, device)
-    if place.index is None:
+        target_device = backend.located(name, device)
+    if target_device.index is None:
         raise GradcliError("E204", f"{name}() takes a GPU, not {device}", raises="ValueError")
-    return place.index
+    return target_device.index
 
 
 @function("is_available", module=_CUDA)

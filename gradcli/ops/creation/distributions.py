@@ -115,10 +115,10 @@ def normal(
             raise GradcliError("E201", "normal() of two numbers needs a size")
         sizes = checked_sizes("normal", (size,))
         target = checked_dtype("normal", dtype, dtypes.default_dtype())
-        place = chosen_device("normal", device)
-        drawn_on = place.type
+        target_device = chosen_device("normal", device)
+        drawn_on = target_device.type
         array = normal_array("normal", sizes, target, generator, float(mean), float(std), drawn_on)
-        return made("normal", array, place, requires_grad)
+        return made("normal", array, target_device, requires_grad)
     means, deviations = (v.array if isinstance(v, Tensor) else v for v in (mean, std))
     if np.any(np.less(deviations, 0)):
         raise invalid_argument("normal(): the standard deviation is negative")
@@ -349,9 +349,9 @@ def multinomial(
     rows = chances.reshape(-1, chances.shape[-1])
     sums = np.cumsum(rows, axis=-1)
     drawn = source.uniform(len(rows) * num_samples, np.dtype(np.float64)).reshape(len(rows), -1)
-    places = [
+    positions = [
         np.searchsorted(row / row[-1], values, side="left")
         for row, values in zip(sums, drawn, strict=True)
     ]
-    found = np.stack(places).astype(np.int64)
+    found = np.stack(positions).astype(np.int64)
     return Tensor(found.reshape(*chances.shape[:-1], num_samples))

@@ -1,8 +1,8 @@
 """New tensors of one value: `zeros ones full empty zeros_like new_zeros scalar_tensor`.
 
-What all functions that create tensors share: `dtype` is the default floating dtype unless the
-values say otherwise, `device` is that of the session, and only floating and complex tensors can
-require grad.
+Also the arguments that all functions share which create tensors: `dtype` is the default floating
+dtype unless the values determine another, `device` is the default device, and only floating and
+complex tensors can require grad.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def checked_dtype(name: str, dtype: Any, default: DType) -> DType: ...
 @overload
 def checked_dtype(name: str, dtype: Any, default: None) -> DType | None: ...
 def checked_dtype(name: str, dtype: Any, default: DType | None) -> DType | None:
-    """The dtype asked for, or the default; Python's number types stand for their widest dtypes.
+    """The requested dtype, or the default; Python's number types stand for their widest dtypes.
     Raises E202 for what is no dtype.
     """
     if dtype is None:
@@ -72,7 +72,7 @@ def checked_sizes(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
 
 
 def check_count(name: str, count: float) -> None:
-    """Raise E602 where a tensor would have more elements than the session may use."""
+    """Raise E602 where a tensor would have more elements than the limit allows."""
     active.state.limits.check_elements(count, f"elements of {name}()", "RuntimeError")
 
 
@@ -111,7 +111,7 @@ def number_dtype(number: Any) -> DType:
 
 
 def plain_number(name: str, value: Any) -> Any:
-    """A Python number, taken out of a 0-dim tensor that no gradient is wanted of if need be; raises
+    """A Python number, read from a 0-dim tensor that does not require grad if need be; raises
     E202 for anything else.
     """
     value = number_in(value)
@@ -153,8 +153,8 @@ def _of_sizes(
         raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
     plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
     target = checked_dtype(name, dtype, dtypes.default_dtype())
-    place = chosen_device(name, device)
-    return made(name, _filled(plain, value, target, place), place, requires_grad)
+    target_device = chosen_device(name, device)
+    return made(name, _filled(plain, value, target, target_device), target_device, requires_grad)
 
 
 def _constant(name: str, value: float, *names: str) -> Any:
@@ -182,11 +182,11 @@ def _constant(name: str, value: float, *names: str) -> Any:
     ) -> Tensor:
         pattern = _pattern(f"{name}_like", input)
         target = checked_dtype(name, dtype, pattern.dtype)
-        place = chosen_device(f"{name}_like", device, pattern)
-        array = _filled(pattern.array.shape, value, target, place)
+        target_device = chosen_device(f"{name}_like", device, pattern)
+        array = _filled(pattern.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
             array = laid_out_like(pattern.array, array)
-        return made(f"{name}_like", array, place, requires_grad)
+        return made(f"{name}_like", array, target_device, requires_grad)
 
     def new(
         self: Tensor,
@@ -196,8 +196,8 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        kind, place = dtype or self.dtype, device or self.device
-        return _of_sizes(name, value, sizes, size, kind, place, requires_grad)
+        kind, target_device = dtype or self.dtype, device or self.device
+        return _of_sizes(name, value, sizes, size, kind, target_device, requires_grad)
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
     for body, made_name, words, example in (
@@ -249,8 +249,8 @@ def full(
     value = plain_number("full(): fill_value", fill_value)
     target = checked_dtype("full", dtype, number_dtype(value))
     sizes = checked_sizes("full", (size,))
-    place = chosen_device("full", device)
-    return made("full", _filled(sizes, value, target, place), place, requires_grad)
+    target_device = chosen_device("full", device)
+    return made("full", _filled(sizes, value, target, target_device), target_device, requires_grad)
 
 
 @function("full_like")
@@ -270,11 +270,11 @@ def full_like(
     pattern = _pattern("full_like", input)
     value = plain_number("full_like(): fill_value", fill_value)
     target = checked_dtype("full_like", dtype, pattern.dtype)
-    place = chosen_device("full_like", device, pattern)
-    array = _filled(pattern.array.shape, value, target, place)
+    target_device = chosen_device("full_like", device, pattern)
+    array = _filled(pattern.array.shape, value, target, target_device)
     if not by_rows("full_like", memory_format):
         array = laid_out_like(pattern.array, array)
-    return made("full_like", array, place, requires_grad)
+    return made("full_like", array, target_device, requires_grad)
 
 
 @method("new_full")

@@ -73,7 +73,7 @@ def generator_of(generator: Any, device: str = "cpu") -> Generator:
 
 
 def _seeded(generators: dict[str, Generator]) -> int:
-    """What a generator that is asked for late starts from: the seed of the session's first one."""
+    """The initial seed of a generator that is created late: the seed of the session's first one."""
     return generators["cpu"].seed_value if "cpu" in generators else SESSION_SEED
 
 
@@ -169,7 +169,7 @@ def uniform_array(
     fraction = generator_of(generator, device).uniform(prod(sizes), dtype.numpy_dtype)
     if low == 0 and high == 1:
         return shaped(fraction, sizes, dtype)
-    # PyTorch multiplies and adds with one rounding: here in the next wider format.
+    # PyTorch multiplies and adds with one rounding; here that is done in the next wider format.
     kind = fraction.dtype.type
     wide: Any = np.float64 if kind is np.float32 or device != "cpu" else np.longdouble
     values = fraction.astype(wide) * wide(kind(high) - kind(low)) + wide(kind(low))
@@ -252,9 +252,9 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
             raise GradcliError("E201", f"{name}() needs the sizes of the tensor")
         plain = checked_sizes(name, one_by_one(name, "size", sizes, size))
         target = checked_dtype(name, dtype, dtypes.default_dtype())
-        place = chosen_device(name, device)
-        array = draw(name, plain, target, generator, 0.0, 1.0, place.type)
-        return made(name, array, place, requires_grad)
+        target_device = chosen_device(name, device)
+        array = draw(name, plain, target, generator, 0.0, 1.0, target_device.type)
+        return made(name, array, target_device, requires_grad)
 
     def like(
         input: Tensor,
@@ -266,9 +266,9 @@ def _drawn(name: str, draw: Any, draw_over: Any) -> None:
     ) -> Tensor:
         check_tensors(f"{name}_like", input=input)
         target = checked_dtype(name, dtype, input.dtype)
-        place = input.device if device is None else chosen_device(name, device)
-        array = draw_over(input.array, name, target, generator, 0.0, 1.0, place.type)
-        return made(name, array, place, requires_grad)
+        target_device = input.device if device is None else chosen_device(name, device)
+        array = draw_over(input.array, name, target, generator, 0.0, 1.0, target_device.type)
+        return made(name, array, target_device, requires_grad)
 
     words = (
         "uniformly distributed numbers in [0, 1)" if name == "rand" else "normal numbers of mean 0"
@@ -346,9 +346,9 @@ def randint(
     target = checked_dtype("randint", dtype, dtypes.int64)
     check_dtype("randint", target, dtype_names("complex", raises="RuntimeError"))
     sizes = checked_sizes("randint", (size,))
-    place = chosen_device("randint", device)
-    array = integer_array("randint", first, last, sizes, target, generator, place.type)
-    return made("randint", array, place, requires_grad)
+    target_device = chosen_device("randint", device)
+    array = integer_array("randint", first, last, sizes, target, generator, target_device.type)
+    return made("randint", array, target_device, requires_grad)
 
 
 @function("randint_like")
@@ -370,12 +370,12 @@ def randint_like(
     name = "randint_like"
     first, last = _bounds(bounds, low, high)
     target = checked_dtype(name, dtype, input.dtype)
-    place = input.device if device is None else chosen_device(name, device)
+    target_device = input.device if device is None else chosen_device(name, device)
     array = drawn_over(
         input.array,
-        lambda sizes: integer_array(name, first, last, sizes, target, None, place.type),
+        lambda sizes: integer_array(name, first, last, sizes, target, None, target_device.type),
     )
-    return made(name, array, place, requires_grad)
+    return made(name, array, target_device, requires_grad)
 
 
 @function("randperm")
@@ -396,6 +396,6 @@ def randperm(
     check_count("randperm", count)
     target = checked_dtype("randperm", dtype, dtypes.int64)
     check_dtype("randperm", target, dtype_names("bool", "complex"))
-    place = chosen_device("randperm", device)
-    order = generator_of(generator, place.type).permutation(count)
-    return made("randperm", shaped(order, (count,), target), place, requires_grad)
+    target_device = chosen_device("randperm", device)
+    order = generator_of(generator, target_device.type).permutation(count)
+    return made("randperm", shaped(order, (count,), target), target_device, requires_grad)

@@ -138,7 +138,7 @@ def _evenly_spaced(
 
 
 _PIECE = 1 << 14
-"""Numbers that are made at a time: what they are made of fits the cache."""
+"""How many numbers are computed at a time: their intermediate arrays fit the cache."""
 
 
 @function("logspace")

@@ -1,4 +1,4 @@
-"""What the torch module holds besides ops: dtypes, devices, constants, and settings."""
+"""The contents of the torch module besides ops: dtypes, devices, constants, and settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gradcli.state import active
 
 
 class Named:
-    """A value that only its name tells apart: `torch.strided`, `torch.contiguous_format`."""
+    """A value identified only by its name: `torch.strided`, `torch.contiguous_format`."""
 
     __slots__ = ("name",)
 
@@ -37,7 +37,7 @@ CONTIGUOUS, PRESERVED = Named("contiguous_format"), Named("preserve_format")
 
 
 def by_rows(name: str, memory_format: Any) -> bool:
-    """Whether a `memory_format` asks for row order, whatever is copied. Raises E202 for what is no
+    """Whether a `memory_format` requires row order, whatever is copied. Raises E202 for what is no
     memory format.
     """
     if memory_format not in (None, CONTIGUOUS, PRESERVED):

@@ -1,4 +1,4 @@
-"""What tensors can do besides ops: `backward`, `requires_grad_`, `item`, and their attributes."""
+"""Methods of tensors besides ops: `backward`, `requires_grad_`, `item`, and their attributes."""
 
 from __future__ import annotations
 
@@ -121,7 +121,9 @@ def _set_requires_grad(tensor: Tensor, value: Any) -> None:
 
 
 def _assign_requires_grad(tensor: Tensor, value: Any) -> None:
-    """`x.requires_grad = value`, which a tensor with a history refuses whatever the value."""
+    """`x.requires_grad = value`, which is an error for a tensor with a history, whatever the
+    value.
+    """
     _set_requires_grad(tensor, value)
     if _grad_fn(tensor) is not None:
         raise GradcliError(
@@ -159,7 +161,7 @@ def _grad_fn(tensor: Tensor) -> Node | None:
 
 
 def _hides_history(tensor: Tensor) -> bool:
-    """Whether the tensor's history is there for forward mode alone."""
+    """Whether the tensor's history exists only for forward mode."""
     duals = active.state.duals
     return duals is not None and bool(duals.hides_history(tensor))
 
@@ -187,7 +189,8 @@ def _grad(tensor: Tensor) -> Tensor | None:
 
 @tensor_property("data")
 def _data(tensor: Tensor) -> Tensor:
-    # The same memory with a version of its own: writes through it escape the checks of the graph.
+    # The same memory with a version of its own: the checks of the graph do not see writes through
+    # it.
     data = Tensor(detach(tensor).array)
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
@@ -280,13 +283,13 @@ def numpy(self: Tensor, *, force: bool = False) -> None:
     raise GradcliError(
         "E205",
         "numpy(): arrays of NumPy are outside the language",
-        raises=None if force else _numpy_refusal(self),
+        raises=None if force else _numpy_error(self),
         help="a tensor does what an array would, and tolist() gives Python's numbers",
     )
 
 
-def _numpy_refusal(tensor: Tensor) -> str | None:
-    """The class that PyTorch raises where it makes no NumPy array of a tensor."""
+def _numpy_error(tensor: Tensor) -> str | None:
+    """The error class that PyTorch raises where a tensor cannot become a NumPy array."""
     if tensor.device.type != "cpu":
         return "TypeError"
     return "RuntimeError" if tensor.requires_grad else None

@@ -1,8 +1,8 @@
-"""What is said of an op in words: its summary, its example, the conventions of its derivative, its
-effects, and where its result or its slope is not finite.
+"""The documentation of an op: summary, example, conventions of its derivative, effects, and where
+its result or its slope is not finite.
 
-An entry of the catalogue is given these facts where it is registered. A composed function, a class
-or a layer says them in its docstring:
+An entry of the catalogue has these facts in its registration. A composed function, a class or a
+layer has them in its docstring:
 
     \"\"\"The products of each element of one vector and each of another.
 
@@ -11,8 +11,8 @@ or a layer says them in its docstring:
     Example: torch.outer(tensor([1., 2.]), tensor([3., 4.]))
     \"\"\"
 
-An example of several lines stands below `Example:`, indented; a line that ends inside brackets goes
-on in the next one.
+An example of several lines stands below `Example:`, indented; a line that ends inside brackets
+continues in the next one.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ LOOPS = (VECTOR, WIDE, SCALAR, STEPS)
 
 
 class OpDoc:
-    """What a page of help says of an op.
+    """The text of an op's page of help.
 
     Attributes:
         summary: one sentence on what it does.
@@ -81,16 +81,16 @@ SAMPLES = {
     2: "arange(16.).reshape(1, 1, 4, 4)",
     3: "arange(8.).reshape(1, 1, 2, 2, 2)",
 }
-"""What examples hand to ops of (N, C, *sizes), by the number of sizes."""
+"""Operands in the examples of ops of (N, C, *sizes), by the number of sizes."""
 
 BATCH = "arange(8.).reshape(2, 2, 2)"
-"""What they hand to ops of batches of matrices."""
+"""Operands in the examples of ops of batches of matrices."""
 
 LAST = {1: "dimension", 2: "two dimensions", 3: "three dimensions"}
 """The sizes of (N, C, *sizes) in words."""
 
 Test = Callable[..., Any]
-"""Whether something is the case of operands; its parameters are parameters of the op's forward
+"""A condition on operands; its parameters are parameters of the op's forward
 function.
 """
 
@@ -99,10 +99,11 @@ class Hazard:
     """Where the result of an op, or its slope, is not finite, and why.
 
     Attributes:
-        values: for operands without a finite result: a test, a word for machines, a sentence.
+        values: for operands without a finite result: a test, a keyword for machine-readable output,
+            a sentence.
         slopes: for operands without a finite slope: a test and a clause, which may show the
             operands in braces.
-        infinities: the word and the sentence for an operand that is infinite.
+        infinities: the keyword and the sentence for an operand that is infinite.
         nothing: the sentence for a NaN that finite operands gave: a division of 0 by 0.
         zeros: the clause for a slope that is not finite where all elements are 0.
         steep: whether a slope may be beyond the largest number where the operands are finite.
@@ -131,7 +132,9 @@ class Hazard:
         self.undefined = undefined
 
     def of_value(self, operands: dict[str, Any]) -> tuple[str, str] | None:
-        """Why operands have no finite result: a word and a sentence; None where they have one."""
+        """Why operands have no finite result: a keyword and a sentence; None where they have
+        one.
+        """
         for test, kind, text in self.values:
             if _holds(test, operands):
                 return kind, text
@@ -149,14 +152,14 @@ NO_HAZARD = Hazard()
 
 
 def _holds(test: Test, operands: dict[str, Any]) -> bool:
-    """A test of the operands; false where one that it needs has no number."""
+    """A test of the operands; false where an operand that it needs has no number."""
     code = test.__code__
     needed = [operands.get(name) for name in code.co_varnames[: code.co_argcount]]
     return not any(each is None for each in needed) and bool(test(*needed))
 
 
 def effects(*names: str) -> Callable[[Body], Body]:
-    """Say which effects a composed function has beside computing its result."""
+    """Declare the side effects of a composed function."""
 
     def decorate(body: Body) -> Body:
         vars(body)["effects"] = frozenset(names)
@@ -166,7 +169,7 @@ def effects(*names: str) -> Callable[[Body], Body]:
 
 
 def in_numpy(text: str) -> Callable[[Body], Body]:
-    """Say what NumPy has for a composed function, as `Op.numpy` does for an entry."""
+    """Declare NumPy's equivalent of a composed function, as `Op.numpy` does for an entry."""
 
     def decorate(body: Body) -> Body:
         vars(body)["numpy"] = text
@@ -176,7 +179,7 @@ def in_numpy(text: str) -> Callable[[Body], Body]:
 
 
 def describe(body: Any, summary: str, example: str = "", conventions: str = "") -> None:
-    """Give a function that is made in a loop its docstring."""
+    """Set the docstring of a function that is defined in a loop."""
     parts = [summary]
     if conventions:
         parts.append(f"Conventions: {conventions}")

@@ -1,4 +1,4 @@
-"""The dtypes that an op is not defined for: data that stands beside the op's entry.
+"""Dtype support: which dtypes an op does not support, stated in its entry, and the errors for them.
 
     unsupported=dtype_names("complex")
     unsupported=dtype_names("bool", "int") | dtype_names("complex", raises="RuntimeError")
@@ -15,14 +15,14 @@ from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError
 
 Unsupported = Mapping[str, str]
-"""The class that is raised, by the name of the dtypes."""
+"""The error class that is raised, by the name of the dtype."""
 
 _HALVES = ("float16", "bfloat16")
 
 
 def dtype_names(*names: str, raises: str = "NotImplementedError") -> dict[str, str]:
-    """What an entry's `unsupported=` says of the dtypes of these names: `raises` is the class of
-    PyTorch's error.
+    """The value of an entry's `unsupported=` for the dtypes of these names; `raises` is the class
+    of PyTorch's error.
     """
     return dict.fromkeys(names, raises)
 
@@ -63,11 +63,11 @@ LEAVING_COMPLEX = frozenset(
         "WhereBackward0",
     }
 )
-"""Nodes of which PyTorch leaves out that the gradient of a real input is the real part."""
+"""Nodes for which PyTorch does not take the real part of a real input's gradient."""
 
 
 def no_complex_gradient(name: str) -> GradcliError:
-    """The error of a complex result that would be recorded."""
+    """The error for a complex result that would be recorded."""
     return GradcliError(
         "E203",
         f"{name}() has no derivative where the result is complex",
@@ -77,7 +77,9 @@ def no_complex_gradient(name: str) -> GradcliError:
 
 
 def check_dtype(name: str, dtype: DType, unsupported: Unsupported) -> None:
-    """Raise E203 where the function `name` refuses a dtype; `unsupported` has the class."""
+    """Raise E203 where the function `name` does not support a dtype; `unsupported` has the
+    class.
+    """
     raises = unsupported.get(dtype.name) or unsupported.get(dtype.category)
     if raises is None and dtype.name in _HALVES:
         raises = unsupported.get("half")
@@ -99,7 +101,7 @@ _NO_MEAN = dtype_names("bool", "int", raises="RuntimeError")
 
 
 def _help(dtype: DType, unsupported: Unsupported) -> str | None:
-    """What to write instead, where the function takes floating tensors."""
+    """The help for such an error where the function takes floating tensors."""
     if dtype.category in ("bool", "int") and {"bool", "int"} <= unsupported.keys():
         return "make it floating: `x.float()`"
     if dtype.name in _HALVES:

@@ -1,4 +1,4 @@
-"""What operations notice that is likely a slip, though PyTorch runs it: the warnings."""
+"""Lints of ops: warnings about operations that PyTorch runs but that are probably mistakes."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from gradcli.errors import Label
 from gradcli.state import active
 
 _PAIRING = ("None", "unsqueeze", "outer(", "ger(")
-"""What a program writes where it means every pair."""
+"""Source texts that state that every pair is intended."""
 
 
 def metadata_of_pair(name: str, result: Any, first: Any, second: Any) -> Metadata:
     """The metadata of a pointwise result of two operands that is no NumPy scalar.
 
-    Warns (W001) where a column and a vector of one length, (N, 1) and (N,), made a matrix. Asked
-    here, when a node is made, scalars and plain numbers pay nothing.
+    Warns (W001) where a column and a vector of one length, (N, 1) and (N,), made a matrix. The
+    check runs when a node is made, so scalars and plain numbers cost nothing.
     """
     shape = result.shape
     if len(shape) > 1 and (type(first) is not np.ndarray or first.shape != shape):
@@ -36,7 +36,7 @@ def _check_outer(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> 
         return
     place = active.state.place
     if place is not None and any(word in place.text for word in _PAIRING):
-        return  # the program says itself that it means pairs
+        return  # the program states that it intends pairs
     active.state.warn(
         "W001",
         f"{name}: the shapes {first} and {second} make {np.broadcast_shapes(first, second)}:"
@@ -88,7 +88,7 @@ def check_freedom(name: str, count: int, correction: float) -> None:
         )
 
 
-def guessed_dim(name: str, input: Tensor) -> int:
+def implicit_dim(name: str, input: Tensor) -> int:
     """The dimension that `softmax` and its relatives take where none is given, with a warning
     (W006).
     """

@@ -1,4 +1,4 @@
-"""What an entry of the op catalogue is.
+"""`Op`, an entry of the op catalogue, and `op`, which registers one.
 
 An entry holds an op's name, its node's name, its forward function and one derivative rule per
 differentiable input. The parameters of a rule say what it needs, and so what is saved:
@@ -8,10 +8,10 @@ differentiable input. The parameters of a rule say what it needs, and so what is
     result       the output; an output by its own name where there are several
     NAME         a tensor input of that name, or an argument
     NAME_sizes   the shape of a tensor input; saves no value
-    NAME_strides how a tensor input lies in memory, in bytes; saves no value
-    needs        which inputs want a gradient, for a joint rule
+    NAME_strides the strides of a tensor input, in bytes; saves no value
+    needs        which inputs require a gradient, for a joint rule
 
-A rule is read with arrays to compute and with tensors to record, so it is written with operators
+A rule is called with arrays to compute and with tensors to record, so it is written with operators
 and with entries of the catalogue. It may return None: no gradient. The engine sums a gradient to
 its input's shape and casts it to its input's dtype, so rules do neither.
 """
@@ -58,28 +58,28 @@ class Op:
         pointwise: operands may be numbers, are promoted to one dtype and broadcast.
         floating: integer operands become the default floating dtype first.
         view: the result aliases the first input.
-        keeps_layout: the result lies in memory as the operand does; else, unless it is pointwise or
-            a view, in row order.
+        keeps_layout: the result has the memory order of the operand; else, unless the op is
+            pointwise or a view, row order.
         keeps: arguments that hold tensors and are freed with the saved values; their `check(node)`
             raises E404 where one was written to.
         exact_numbers: a second operand that is a number keeps its value in float32 beside half
             precision, as does a 0-dim one of a wider dtype.
-        reads_lazy: the forward function and the rules read lazy arrays without asking for their
+        reads_lazy: the forward function and the rules read lazy arrays without forcing their
             values: see `gradcli.arrays.fusion.lazy`.
         unsupported: the dtypes that the differentiable operands may not have, and the classes
             raised: see `gradcli.ops.definition.dtype_support`.
         unread: operands of which the rules, on arrays, read only shape and dtype, and which are
             saved because PyTorch saves them.
         doc: its summary, example and conventions; empty where a function of its name has them.
-        numpy: what NumPy has for it: a name; a method, `.sum(axis, keepdims)`, with the names of
+        numpy: NumPy's equivalent: a name; a method, `.sum(axis, keepdims)`, with the names of
             its further arguments where they are given by name; a template of the call, with the
             arguments by number, `{0}`, and `{head}` for the first one in front of a dot; or the
-            text of a function, where NumPy has none. "" for a pointwise op that NumPy calls the
-            same, and for what it has nothing for.
+            source of a function, where NumPy has none. "" for a pointwise op of the same name in
+            NumPy, and for an op without an equivalent.
         loop: how PyTorch's loop reads operands that share memory with what it writes, one of
             `gradcli.ops.definition.doc.LOOPS`.
         hazard: where the result or the slope is not finite, and why.
-        effects: what it does beside computing its result, of `gradcli.ops.definition.doc.EFFECTS`.
+        effects: its side effects, of `gradcli.ops.definition.doc.EFFECTS`.
         apply: records the op on tensors; generated when it is first called.
         compile: generates `apply`; installed by `gradcli.ops.codegen.apply`.
     """
@@ -177,7 +177,7 @@ class Op:
         def generate_and_call(*args: Any, **kwargs: Any) -> Any:
             if self.apply is generate_and_call:  # a program may hold this function for long
                 self.compile()
-                # Whoever asks for the signature of a call that failed is shown the real one.
+                # Error reports on a failed call show the signature of the generated function.
                 vars(generate_and_call)["__wrapped__"] = self.apply
             return self.apply(*args, **kwargs)
 
@@ -197,14 +197,14 @@ class Op:
         return f"<op {self.name}>"
 
     def bind(self, table: dict[str, Any], name: str) -> None:
-        """Make the op reachable under a name of a table, which holds the generated function once
-        there is one.
+        """Bind the op to a name of a table, which holds the generated function once there is
+        one.
         """
         table[name] = self.apply
         self.bindings.append((table, name))
 
     def _check(self) -> None:
-        """Registration fails where rules and inputs do not match."""
+        """Raise TypeError where rules and inputs do not match."""
         if bool(self.node_name) != bool(self.rules or self.joint):
             raise TypeError(
                 f"{self.name}: a node name goes with derivative rules, and without none"
@@ -219,7 +219,9 @@ class Op:
         for rule in rules:
             for parameter in parameters_of(rule):
                 if parameter not in known:
-                    raise TypeError(f"{self.name}: a rule asks for {parameter!r}, which is nothing")
+                    raise TypeError(
+                        f"{self.name}: a rule has a parameter {parameter!r}, which names nothing"
+                    )
         if self.rules and tuple(self.rules) != self.inputs:
             raise TypeError(f"{self.name}: rules {tuple(self.rules)} for inputs {self.inputs}")
 
@@ -234,11 +236,12 @@ registry: dict[str, Op] = {}
 """Every entry by `name`, or `name.node` where several entries share PyTorch's name."""
 
 
-def given_tensors(function: Function) -> Function:
-    """Mark a function that is called with tensors where rules are read with arrays too: the entries
-    that it names stay what they are. See `gradcli.ops.codegen.node_class.on_arrays`.
+def takes_tensors(function: Function) -> Function:
+    """Mark a function that takes tensors even where a rule is called with arrays: the entries that
+    it names are not replaced by their forward functions. See
+    `gradcli.ops.codegen.node_class.on_arrays`.
     """
-    vars(function)["given_tensors"] = True
+    vars(function)["takes_tensors"] = True
     return function
 
 
@@ -285,7 +288,7 @@ def op(
         differentiable: the outputs that carry a gradient, by number; all when not given.
         pointwise, floating, view, keeps_layout, keeps, reads_lazy, exact_numbers, unsupported,
             unread, numpy, loop, hazard, effects: see `Op`.
-        doc, example, conventions: what its page says, see `OpDoc`.
+        doc, example, conventions: the text of its page of help, see `OpDoc`.
         rules: the derivative rule of each differentiable input, in the order of `next_functions`.
 
     Raises:
@@ -333,26 +336,26 @@ def op(
 
 
 _changes: dict[str, list[Callable[[Function], Function]]] = {}
-"""What is done to the forward functions of entries, by their names in the registry."""
+"""Changes to the forward functions of entries, by their keys in the registry."""
 
 
 def adapt(key: str, change: Callable[[Function], Function]) -> None:
-    """Change the forward function of an entry, now or as soon as there is one of that name."""
+    """Change the forward function of an entry, now or when an entry of that key is registered."""
     _changes.setdefault(key, []).append(change)
     if key in registry:
         registry[key].forward = change(registry[key].forward)
 
 
 def _operand_count(forward: Function) -> int:
-    """The parameters without a default are the operands of an op that names no differentiable
-    one."""
+    """How many operands an op has that names no differentiable one: its parameters without a
+    default."""
     return int(forward.__code__.co_argcount) - len(forward.__defaults__ or ())
 
 
 def pointwise(
     name: str, node_name: str, forward: Function, *, floating: bool = False, **others: Any
 ) -> Op:
-    """An op that works element by element: operands are promoted to one dtype and broadcast, and
+    """Register an elementwise op: operands are promoted to one dtype and broadcast, and
     may be numbers.
     """
     return op(name, node_name, forward, pointwise=True, floating=floating, **others)

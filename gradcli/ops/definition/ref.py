@@ -1,9 +1,9 @@
-"""Names of what stands in a family above: `real_part = ref("real_part")`.
+"""Late-bound references to ops of higher families: `real_part = ref("real_part")`.
 
-A family imports those below it. A rule, or what the engine calls, may need a function of a family
-above; it names that one, which is looked up when it is first called, as derivatives.yaml does.
-Where rules are read with arrays, a `Ref` is replaced by what it names, as an entry is by its
-forward function.
+A family imports only those below it. A rule, or a function that the engine calls, may need a
+function of a family above. It refers to that one by name, as derivatives.yaml does, and the name is
+looked up at the first call. Where a rule is specialised for arrays, a `Ref` is replaced by what it
+names, as an entry is by its forward function.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 _named: dict[str, Callable[..., Any]] = {}
-"""What families give to those below them, by name."""
+"""The functions that families provide to those below them, by name."""
 
 
 def named(name: str, function: Callable[..., Any]) -> None:
-    """Let families below call a function, or an entry, by a name. Raises TypeError for a name that
-    is taken.
+    """Provide a function, or an entry, to families below under a name. Raises TypeError for a name
+    that is taken.
     """
     if name in _named:
         raise TypeError(f"{name}: there is a function of this name already")
@@ -25,10 +25,10 @@ def named(name: str, function: Callable[..., Any]) -> None:
 
 
 class Ref:
-    """A function or an entry of a family above; called as what it names is.
+    """A function or an entry of a family above; called like what it names.
 
     Attributes:
-        name: under which the family above gives it.
+        name: the name under which the family above provides it.
     """
 
     __slots__ = ("name",)
@@ -43,7 +43,9 @@ class Ref:
         return f"ref({self.name!r})"
 
     def resolved(self) -> Callable[..., Any]:
-        """What it names. Raises KeyError while no family that is loaded gives that."""
+        """The function or entry that it names. Raises KeyError while no loaded family provides
+        one.
+        """
         return _named[self.name]
 
 

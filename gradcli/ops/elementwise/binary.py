@@ -1,4 +1,6 @@
-"""Functions of two numbers and more: `atan2 hypot copysign logaddexp lerp addcmul addcdiv`."""
+"""Elementwise functions of two or more operands: `atan2 hypot copysign logaddexp lerp addcmul
+addcdiv`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The larger, the smaller, and bounds: `maximum minimum fmax fmin clamp clamp_min clamp_max`."""
+"""Maximum, minimum and clamping: `maximum minimum fmax fmin clamp clamp_min clamp_max`."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ clamp_to_tensors = op(
 
 
 def _complex_bound(name: str, raises: str) -> GradcliError:
-    """The error of a bound that is a complex number."""
+    """The error for a bound that is a complex number."""
     return GradcliError("E203", f"{name}(): complex numbers have no order", raises=raises)
 
 

@@ -1,4 +1,4 @@
-"""Comparison and choice: `== < isnan isclose where`, logic on bools and bits."""
+"""Comparison and selection: `== < isnan isclose where`, logic on bools and bits."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _written_answer(name: str, forward: Function) -> Function:
 
 
 def _equality(symbol: str, answer: bool) -> None:
-    """Let `==` or `!=` answer, too, for what is neither a tensor nor a number."""
+    """Define `==` or `!=` for operands that are neither tensors nor numbers too."""
     compare = operators[symbol]
 
     def compared(left: Any, right: Any) -> Any:
@@ -109,7 +109,7 @@ _equality("!=", True)
 
 
 def _ordering(name: str, symbol: str, compare: Function, doc: str, alias: str) -> None:
-    """A comparison that complex numbers, which have no order, do not take part in."""
+    """A comparison that complex numbers do not support: they have no order."""
 
     def forward(self: Any, other: Any) -> Any:
         for operand in (self, np.complex64(other) if type(other) is complex else other):
@@ -164,12 +164,12 @@ for _entry in (logical_and, logical_or, logical_xor, logical_not):
     methods[f"{_entry.name}_"] = in_place(_entry.name, methods[_entry.name], check=check_memory)
 
 
-def _bitwise(name: str, symbol: str, ufunc: Any, doc: str, *refused: str) -> None:
+def _bitwise(name: str, symbol: str, ufunc: Any, doc: str, *excluded: str) -> None:
     entry = pointwise(
         name,
         "",
         lambda self, other: ufunc(self, other),
-        unsupported=dtype_names("float", "complex", *refused),
+        unsupported=dtype_names("float", "complex", *excluded),
         doc=doc,
         example=f"torch.{name}(tensor([3, 1, 2]), tensor([1, 2, 3]))",
     )

@@ -1,4 +1,4 @@
-"""What floating numbers are made of: `ldexp frexp nextafter`."""
+"""Mantissas and exponents of floating-point numbers: `ldexp frexp nextafter`."""
 
 from __future__ import annotations
 

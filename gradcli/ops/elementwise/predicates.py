@@ -1,4 +1,4 @@
-"""Questions about numbers: `gcd lcm isin isreal is_nonzero is_same_size is_signed`."""
+"""Predicates and integer functions: `gcd lcm isin isreal is_nonzero is_same_size is_signed`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounding and repair: `floor ceil round trunc frac nan_to_num positive`.
+"""Rounding, and replacement of nan and infinity: `floor ceil round trunc frac nan_to_num positive`.
 
 What is constant between its steps has gradient 0, also at the steps.
 """
@@ -98,9 +98,9 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
     check_tensors("round", input=input)
     if decimals is None:
         return round_to_integer.apply(input)
-    places = plain_integer("round", "decimals", decimals)
+    count = plain_integer("round", "decimals", decimals)
     check_floating("round", input)
-    return round_to_decimals.apply(input, places)
+    return round_to_decimals.apply(input, count)
 
 
 @function("round", module="torch.special")
@@ -131,7 +131,7 @@ def _nan_to_num_array(
         return _nan_to_num_array(pairs, nan, posinf, neginf).view(self.dtype)[..., 0][()]
     if self.dtype.kind != "V":
         return np.nan_to_num(self, nan=nan or 0.0, posinf=posinf, neginf=neginf)
-    # NumPy takes bfloat16 for no floating dtype; its largest number is not that of float32.
+    # To NumPy bfloat16 is no floating dtype; its largest number is not that of float32.
     largest = finfo(of_array(self)).max
     wide = np.nan_to_num(
         self.astype(np.float32),

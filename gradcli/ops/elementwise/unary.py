@@ -1,4 +1,4 @@
-"""Functions of one number: `exp log sqrt sin tanh sigmoid abs` and their like.
+"""Elementwise functions of one operand: `exp log sqrt sin tanh sigmoid abs` and their like.
 
 Each entry saves what PyTorch's saves, its input or its result: a program sees the difference when
 it writes to one of them between forward and backward.
@@ -459,7 +459,7 @@ abs_ = pointwise(
 
 
 def _check_abs_in_place(self: Tensor) -> bool:
-    """Raise E203 for complex numbers, which real ones cannot take the place of, and what
+    """Raise E203 for complex numbers, which real ones cannot replace, and what
     `check_inplace` raises.
     """
     check_dtype("abs_", self.dtype, dtype_names("complex", raises="RuntimeError"))

@@ -1,1 +1,1 @@
-"""Indexing, gathering, masks, and writes to what they pick."""
+"""Indexing, gathering, masks, and writes to the elements that they select."""

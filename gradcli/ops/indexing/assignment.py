@@ -118,7 +118,7 @@ def _copy_to(part: Tensor, value: Tensor) -> None:
 
 
 def _check_written(tensor: Tensor, values: Any) -> None:
-    """Raise E405 unless the values may be put into the tensor: PyTorch finds that out before it
+    """Raise E405 unless the values may be put into the tensor: PyTorch checks that before it
     looks at the index.
     """
     check_apart(tensor, values)
@@ -137,18 +137,18 @@ def _put_reached(tensor: Tensor, picked: dict[int, Any], values: Tensor) -> None
     """Write what PyTorch has written when it comes to a position that does not exist, where one
     tensor of positions is the index: see `leave_part`.
     """
-    (dim, places), *others = picked.items()
+    (dim, positions), *others = picked.items()
     shape = tensor.array.shape
-    whole = (*shape[:dim], *places.shape, *shape[dim + 1 :])
-    if others or places.dtype == np.bool_:
+    whole = (*shape[:dim], *positions.shape, *shape[dim + 1 :])
+    if others or positions.dtype == np.bool_:
         return
-    # The values are looked at first.
-    anywhere = Key((*[slice(None)] * dim, np.zeros(places.shape, np.int64)))
+    # The values are checked first.
+    anywhere = Key((*[slice(None)] * dim, np.zeros(positions.shape, np.int64)))
     _check_values(tensor, anywhere, values)
-    outside = (places < -shape[dim]) | (places >= shape[dim])
-    reached = places.reshape(-1)[: int(np.argmax(outside))]
+    outside = (positions < -shape[dim]) | (positions >= shape[dim])
+    reached = positions.reshape(-1)[: int(np.argmax(outside))]
     parts = np.broadcast_to(values.array, whole).reshape(
-        *shape[:dim], places.size, *shape[dim + 1 :]
+        *shape[:dim], positions.size, *shape[dim + 1 :]
     )
     leave_part(tensor, dim, reached, parts)
 
@@ -240,9 +240,9 @@ def _whole_copy(array: Any) -> Any:
 def _part_of(shown: Function) -> Function:
     """The forward function that replaces the part of a copy that `shown` gives."""
 
-    def replaced(self: Any, src: Any, *place: Any) -> Any:
+    def replaced(self: Any, src: Any, *bounds: Any) -> Any:
         whole = _whole_copy(self)
-        shown(whole, *place)[...] = src
+        shown(whole, *bounds)[...] = src
         return whole
 
     return replaced
@@ -286,17 +286,19 @@ diagonal_scatter: Op = op(
 )
 
 
-def _replaced(entry: Op, input: Tensor, src: Any, part: Function, place: tuple[Any, ...]) -> Tensor:
+def _replaced(
+    entry: Op, input: Tensor, src: Any, part: Function, bounds: tuple[Any, ...]
+) -> Tensor:
     if not isinstance(src, Tensor):
         raise wrong_operand(entry, "src", src)
-    shape = part(input.array, *place).shape
+    shape = part(input.array, *bounds).shape
     if src.array.shape != shape:
         raise GradcliError(
             "E301",
             f"{entry.name}(): a source of shape {tuple(src.array.shape)} for a part of shape"
             f" {tuple(shape)}",
         )
-    return entry.apply(input, src, *place)
+    return entry.apply(input, src, *bounds)
 
 
 @function("select_scatter", method=True)
@@ -325,8 +327,8 @@ def slice_scatter_(
     """
     at = normal_dim("slice_scatter", dim, input.array.ndim)
     first, last, by = slice(start, end, step).indices(input.array.shape[at])
-    place = (at, first, max(first, last), by)
-    return _replaced(slice_scatter, input, src, slice_.forward, place)
+    bounds = (at, first, max(first, last), by)
+    return _replaced(slice_scatter, input, src, slice_.forward, bounds)
 
 
 @function("diagonal_scatter", method=True)

@@ -33,8 +33,8 @@ class Key(tuple[Any, ...]):
     """An index for NumPy: for each dimension an array of positions, none negative, or a full slice.
 
     Attributes:
-        parts: what it was made of, up to the last: for each dimension None, or the index tensor or
-            list, for those of a mask the mask. Of a tensor the version that it had.
+        parts: the parts of the index, up to the last: for each dimension None, or the index tensor
+            or list, for those of a mask the mask. Of a tensor the version that it had.
     """
 
     parts: tuple[tuple[Any, int], ...] = ()
@@ -71,11 +71,11 @@ def _picked(self: Any, indices: Key) -> Any:
     flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
-    places = np.broadcast_arrays(*given)
+    positions = np.broadcast_arrays(*given)
     dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
-    source = (*kept[:first], *(0,) * places[0].ndim, *kept[first:])
+    source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
     after = len(kept) - first
     shape = picked.shape
     where = [part.reshape((1,) * first + part.shape + (1,) * after) for part in given]
@@ -117,7 +117,7 @@ def flat_positions(key: Key, shape: tuple[int, ...]) -> Any:
 
 def add_at(whole: Any, where: Any, values: Any) -> None:
     """Add values into an array at flat positions, as often as each stands there."""
-    # One-dimensional operands take the fast road through NumPy's add.at.
+    # One-dimensional operands take the fast path of NumPy's add.at.
     np.add.at(whole.reshape(-1), where.reshape(-1), values.reshape(-1))
 
 
@@ -332,7 +332,7 @@ def _bounds(part: slice, extent: int) -> tuple[int, int, int]:
 
 
 def _is_full(part: slice, extent: int) -> bool:
-    # As PyTorch tells it, by the bounds as they were written: -2: of two elements is a slice.
+    # As in PyTorch the bounds as written decide: -2: of two elements is a slice.
     stop = _bound(part.stop)
     return (
         not _bound(part.start)
@@ -367,7 +367,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
                 )
             key[dim : dim + array.ndim] = array.nonzero()
         else:
-            # Positions in what is empty anyway are not looked at.
+            # Positions in an empty dimension are not checked.
             unread = shape[dim] and 0 in shape
             key[dim] = np.zeros_like(array) if unread else _wrapped(array, shape[dim], dim)
     arrays = [what for what in key if what is not _FULL]

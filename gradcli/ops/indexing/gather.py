@@ -34,7 +34,7 @@ Sizes = tuple[int, ...]
 
 
 def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
-    """The flat position, in row order, that each place of an index means in an array of a shape."""
+    """The flat position, in row order, of each element of an index in an array of a shape."""
     if not shape:
         return index
     dim %= len(shape)
@@ -48,7 +48,8 @@ def positions_along(shape: tuple[int, ...], dim: int, index: Any) -> Any:
 
 
 def in_index_shape(array: Any, index: Any) -> Any:
-    """The part of an array that an index has places for; one without places has any shape."""
+    """The part of an array that corresponds to the elements of an index; an empty index has any
+    shape."""
     if not index.size:
         return np.zeros(index.shape, array.dtype)
     return array[tuple(slice(0, size) for size in index.shape)]
@@ -92,7 +93,7 @@ def check_range(name: str, index: Any, extent: int, dim: int, raises: str) -> No
         raise error
 
 
-def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any = None) -> int:
+def checked_dim(name: str, tensor: Tensor, dim: int, index: Any, source: Any = None) -> int:
     """The dimension of a gather or scatter, counted from the front; raises E202, E203, E301 or E302
     unless the index goes with the tensor and the source.
     """
@@ -103,24 +104,26 @@ def checked_places(name: str, tensor: Tensor, dim: int, index: Any, source: Any 
     shape = tensor.array.shape
     at = normal_dim(name, dim, len(shape))
     checked_index(name, index)
-    places = index.array.shape
+    index_shape = index.array.shape
     if not index.array.size:
         return at
-    fits = len(places or (1,)) == len(shape or (1,)) and all(
+    fits = len(index_shape or (1,)) == len(shape or (1,)) and all(
         axis == at or size <= have
-        for axis, (size, have) in enumerate(zip(places, shape, strict=False))
+        for axis, (size, have) in enumerate(zip(index_shape, shape, strict=False))
     )
     if source is not None:
         fits = (
             fits
-            and len(source.array.shape or (1,)) == len(places or (1,))
-            and all(size <= have for size, have in zip(places, source.array.shape, strict=False))
+            and len(source.array.shape or (1,)) == len(index_shape or (1,))
+            and all(
+                size <= have for size, have in zip(index_shape, source.array.shape, strict=False)
+            )
         )
     if not fits:
         shapes = [tuple(shape)] + ([] if source is None else [tuple(source.array.shape)])
         raise GradcliError(
             "E301",
-            f"{name}(): an index of shape {tuple(places)} does not fit"
+            f"{name}(): an index of shape {tuple(index_shape)} does not fit"
             f" {' and '.join(map(str, shapes))} along dimension {at}",
         )
     extent = shape[at] if shape else 1
@@ -149,7 +152,7 @@ gather: Op = op(
     "GatherBackward0",
     _gathered,
     constant=("index",),
-    # PyTorch keeps the input, though only its shape is needed: so do the rules below that ask for a
+    # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
     # value's shape, as a write to the value is an error then.
     self=lambda grad, self, dim, index: scatter_add(zeros(grad, self.shape), dim, index, grad),
     effects=(CHECKS,),
@@ -169,7 +172,7 @@ def gather_(
     Example: torch.gather(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 1], [1, 0]]))
     """
     refuse_out("gather", out)
-    at = checked_places("gather", input, dim, index)
+    at = checked_dim("gather", input, dim, index)
     if index.array.ndim != input.array.ndim and not index.array.size:
         return Tensor(module_of(input.array).zeros(index.array.shape, input.array.dtype))
     return gather.apply(input, at, index)
@@ -191,7 +194,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
         input = reshape(input, (input.array.size,))
         flat = alias(indices)  # a write to it shows
         flat.array = flat.array.reshape(-1)
-        at = checked_places("take_along_dim", input, 0, flat)
+        at = checked_dim("take_along_dim", input, 0, flat)
         return gather.apply(input, at, flat)
     at = normal_dim("take_along_dim", dim, input.array.ndim)
     if input.array.ndim != indices.array.ndim:
@@ -200,10 +203,10 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
             f"take_along_dim(): {indices.array.ndim} dimensions of the index for"
             f" {input.array.ndim} of the tensor",
         )
-    shape, places = list(input.array.shape), list(indices.array.shape)
-    shape[at] = places[at] = 1
+    shape, index_shape = list(input.array.shape), list(indices.array.shape)
+    shape[at] = index_shape[at] = 1
     try:
-        common = list(np.broadcast_shapes(tuple(shape), tuple(places)))
+        common = list(np.broadcast_shapes(tuple(shape), tuple(index_shape)))
     except ValueError:
         raise GradcliError(
             "E301",
@@ -215,7 +218,7 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
     common[at] = input.array.shape[at]
     input = expand.apply(input, tuple(common))
     extent = input.array.shape[at]
-    wrapped = np.remainder(indices.array, max(extent, 1))  # what lies beyond the end wraps around
+    wrapped = np.remainder(indices.array, max(extent, 1))  # positions beyond the end wrap around
     checked_values(check_range, "take_along_dim", wrapped, extent, at, "RuntimeError")
     return gather.apply(input, at, Tensor(wrapped))
 
@@ -231,7 +234,7 @@ scatter_tensor: Op = op(
     "ScatterBackward0",
     _scattered,
     constant=("index",),
-    # Where several elements go to one place the last one stays, yet each gets the gradient.
+    # Where several elements go to one position the last one stays, yet each gets the gradient.
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     src=lambda grad, dim, index: gather(grad, dim, index),
     effects=(CHECKS,),
@@ -261,9 +264,9 @@ _no_reduced = no_derivative("scatter() with `reduce`", "use scatter_reduce() or 
 
 def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> Any:
     whole = module_of(self).array(self, order="C")
-    flat, places = whole.reshape(-1), positions_along(whole.shape, dim, index)
+    flat, positions = whole.reshape(-1), positions_along(whole.shape, dim, index)
     values = in_index_shape(src, index) if np.ndim(src) else np.full(index.shape, src, whole.dtype)
-    _REDUCTIONS[reduce].at(flat, places.reshape(-1), values.reshape(-1))
+    _REDUCTIONS[reduce].at(flat, positions.reshape(-1), values.reshape(-1))
     return whole
 
 
@@ -331,11 +334,11 @@ def scatter(
     if not isinstance(source, Tensor):
         if source is None:
             raise GradcliError("E201", "scatter() needs a source or a value")
-        at = checked_places("scatter", input, dim, index)
+        at = checked_dim("scatter", input, dim, index)
         if reduce is not None:
             return _reduced_scatter(input, at, index, source, reduce)
         return scatter_number.apply(input, at, index, checked_cast(source, input.dtype))
-    at = checked_places("scatter", input, dim, index, source)
+    at = checked_dim("scatter", input, dim, index, source)
     if reduce is not None:
         return _reduced_scatter(input, at, index, source, reduce)
     same_dtype("scatter", input, source)
@@ -368,6 +371,6 @@ def scatter_add_(input: Tensor, dim: int, index: Any, src: Any) -> Tensor:
         torch.scatter_add(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 0], [1, 0]]), tensor([[1.,
             0.], [2., 1.]]))
     """
-    at = checked_places("scatter_add", input, dim, index, src)
+    at = checked_dim("scatter_add", input, dim, index, src)
     same_dtype("scatter_add", input, src)
     return scatter_add.apply(input, at, index, src)

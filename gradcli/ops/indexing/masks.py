@@ -324,8 +324,8 @@ def unravel_index(indices: Any, shape: Any) -> tuple[Tensor, ...]:
     if not sizes:
         return ()
     steps = np.append(np.cumprod(np.array(sizes[:0:-1], np.int64))[::-1], 1)
-    places = positions[..., None] // steps % np.array(sizes, np.int64)
-    return unbind_(Tensor(places), -1)
+    coordinates = positions[..., None] // steps % np.array(sizes, np.int64)
+    return unbind_(Tensor(coordinates), -1)
 
 
 @function("put", method=True, inplace=True, check=check_distinct)

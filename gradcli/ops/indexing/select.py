@@ -43,9 +43,9 @@ def part_positions(shape: tuple[int, ...], dim: int, index: Any) -> Any:
     """The flat positions of whole parts of an array along a dimension."""
     sizes = [1] * len(shape)
     sizes[dim] = index.size
-    places = list(shape)
-    places[dim] = index.size
-    return positions_along(shape, dim, np.broadcast_to(index.reshape(sizes), places))
+    index_shape = list(shape)
+    index_shape[dim] = index.size
+    return positions_along(shape, dim, np.broadcast_to(index.reshape(sizes), index_shape))
 
 
 def _select_parts(self: Any, dim: int, index: Any) -> Any:
@@ -175,7 +175,7 @@ def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Te
     """
     refuse_out("index_select", out)
     check_tensors("index_select", input=input)
-    # PyTorch selects along dimension 1 by another route, which has its own error.
+    # PyTorch selects along dimension 1 by another kernel, which has its own error.
     ndim = input.array.ndim
     other_route = ndim > 1 and (dim in (1, 1 - ndim) or not input.array.size)
     raises = "RuntimeError" if other_route else "IndexError"
@@ -258,7 +258,7 @@ def index_add_(input: Tensor, dim: int, index: Any, source: Any, *, alpha: Any =
     """
     check_tensors("index_add", input=input)
     ndim = input.array.ndim
-    # PyTorch adds along the first and the last dimension by another route.
+    # PyTorch adds along the first and the last dimension by another kernel.
     other_route = ndim > 1 and dim in (0, -ndim, ndim - 1, -1)
     raises = "RuntimeError" if other_route else "IndexError"
     at = checked_source("index_add", input, dim, index, source, raises)
@@ -372,8 +372,8 @@ def _add_in_place(self: Tensor, dim: int, index: Any, source: Any, *, alpha: Any
             # Whole parts are added one after the other, but for those of one element.
             outer = (0,) * at if at == ndim - 1 else ()
             parts = np.take(source.array[outer], range(refusal.reached), at - len(outer))
-            written, places = self.array[outer], index.array[: refusal.reached]
-            assign(written, _add_parts(written, at - len(outer), places, parts, alpha))
+            written, positions = self.array[outer], index.array[: refusal.reached]
+            assign(written, _add_parts(written, at - len(outer), positions, parts, alpha))
         raise
 
 

@@ -37,9 +37,9 @@ def _eig_on_host(A: Any) -> tuple[Any, Any]:
         raise GradcliError(
             "E204", "eig(): the matrices hold nan or infinite elements", raises="RuntimeError"
         )
-    for place in np.ndindex(A.shape[:-2] if A.size else (0,)):
-        values[place], vectors[place] = converged(
-            "eig", scipy.linalg.eig, A[place], check_finite=False
+    for position in np.ndindex(A.shape[:-2] if A.size else (0,)):
+        values[position], vectors[position] = converged(
+            "eig", scipy.linalg.eig, A[position], check_finite=False
         )
     return values, column_major(vectors)
 

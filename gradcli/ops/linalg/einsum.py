@@ -1,6 +1,6 @@
 """`einsum`: products summed over the dimensions that an equation names.
 
-Every operand is turned so that its dimensions lie in one common order, the output's first and the
+Every operand is permuted so that its dimensions are in one common order, the output's first and the
 summed ones after them, with size 1 where it has none. Operands are then contracted from left to
 right, each pair as one batched product of matrices. The views in between are PyTorch's, so that a
 graph shows the same nodes.
@@ -112,13 +112,13 @@ class _Order:
 def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
     """The operand with its dimensions in the common order; a repeated subscript is its diagonal."""
     missing = order.covered - (operand.array.ndim - len(subscripts) + 1)
-    place = [-1] * order.count  # for each place of the order, the operand's dimension
+    dims = [-1] * order.count  # for each position in the order, the operand's dimension
     own: dict[str, int] = {}
     dim = 0
     for subscript in subscripts:
         if subscript == _ELLIPSIS:
             for k in range(missing, order.covered):
-                place[order.position[subscript] + k] = dim
+                dims[order.position[subscript] + k] = dim
                 dim += 1
         elif subscript in own:
             first = own[subscript]
@@ -130,14 +130,14 @@ def _turned(operand: Tensor, subscripts: Subscripts, order: _Order) -> Tensor:
             operand = movedim(diagonal.apply(operand, 0, first, dim), -1, first)
         else:
             own[subscript] = dim
-            place[order.position[subscript]] = dim
+            dims[order.position[subscript]] = dim
             dim += 1
-    for i, taken in enumerate(place):
+    for i, taken in enumerate(dims):
         if taken < 0:
             operand = unsqueeze.apply(operand, dim)
-            place[i] = dim
+            dims[i] = dim
             dim += 1
-    return permute.apply(operand, tuple(place))
+    return permute.apply(operand, tuple(dims))
 
 
 def _check_sizes(operands: Sequence[Tensor]) -> None:
@@ -170,7 +170,7 @@ def _contracted(left: Tensor, right: Tensor, summed: Sequence[int]) -> Tensor:
             rows.append(dim)
         else:
             columns.append(dim)
-    if rows and columns and columns[-1] < rows[0]:  # then the product needs no turning
+    if rows and columns and columns[-1] < rows[0]:  # then the product needs no permutation
         left, right, rows, columns, sizes, others = right, left, columns, rows, others, sizes
     batch = prod(sizes[dim] for dim in both)
     height = prod(sizes[dim] for dim in rows)

@@ -14,7 +14,7 @@ from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
 from gradcli.ops.binding.catalogue import function, refuse_out
 from gradcli.ops.definition.dtype_support import INTEGRAL, dtype_names
-from gradcli.ops.definition.op import Op, given_tensors, op
+from gradcli.ops.definition.op import Op, op, takes_tensors
 from gradcli.ops.linalg.linear_systems import adjoint_of, column_major
 from gradcli.ops.shape.rearranging import tril
 from gradcli.ops.shape.slicing import slice_
@@ -30,7 +30,7 @@ def _vectors(input: Any) -> Any:
     return tril(input, -1) + (Tensor(ones) if type(input) is Tensor else ones)
 
 
-@given_tensors
+@takes_tensors
 def reflected(input: Any, tau: Any, other: Any, *, left: bool = True, adjoint: bool = False) -> Any:
     """`Q @ other`, or `other @ Q`, of arrays or tensors, with Q or its adjoint the product of the
     reflections `1 - tau v v.mH`.

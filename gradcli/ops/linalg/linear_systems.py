@@ -1,4 +1,4 @@
-"""Arrays of matrices: the LU decomposition, triangular substitution, and checks of the arguments.
+"""Linear systems on arrays: LU decomposition, triangular substitution, checks of the arguments.
 
 The arithmetic is done in the arrays' own dtype: by LAPACK, and for small matrices, of which a batch
 holds many, by elimination over the whole batch at once, which needs no scipy. The leading
@@ -61,7 +61,7 @@ _REFUSED = {
         INTEGRAL | dtype_names("half"),
     ),
 }  # fmt: skip
-"""What functions raise for dtypes that LAPACK does not compute in, where it is not RuntimeError."""
+"""The error classes for dtypes that LAPACK does not support, where it is not RuntimeError."""
 
 
 def check_precision(name: str, tensor: Tensor) -> None:
@@ -102,7 +102,7 @@ def adjoint_of(value: Any) -> Any:
 
 
 def column_major(array: Any) -> Any:
-    """A copy whose columns lie in one piece, as LAPACK leaves its results."""
+    """A copy whose columns are contiguous, as LAPACK leaves its results."""
     turned = module_of(array).array(array.swapaxes(-2, -1), order="C")
     if not turned.size:
         turned = window(turned, turned.shape, row_strides(turned.shape), 0)
@@ -160,7 +160,7 @@ def _factored(matrices: Any) -> tuple[Any, Any, Any]:
 
 
 def _eliminate(lu: Any) -> tuple[Any, Any]:
-    """Decompose the matrices of (N, m, n) in their place; the pivots and `info`.
+    """Decompose the matrices of (N, m, n) in place; the pivots and `info`.
 
     What is divided and what is multiplied by a reciprocal is as in PyTorch: whether the last pivot
     of a singular matrix is 0, and so an error, depends on it.
@@ -176,10 +176,10 @@ def _eliminate(lu: Any) -> tuple[Any, Any]:
             size = np.abs(column.real) + np.abs(column.imag)  # what LAPACK compares
             # What is not a number is larger only than what comes after it.
             size[:, 1:][np.isnan(size[:, 1:])] = -1
-            place = np.argmax(size, axis=1) + k if total else each
-            pivots[:, k] = place + 1
-            swapped = lu[each, place]
-            lu[each, place] = lu[:, k]
+            position = np.argmax(size, axis=1) + k if total else each
+            pivots[:, k] = position + 1
+            swapped = lu[each, position]
+            lu[each, position] = lu[:, k]
             lu[:, k] = swapped
             pivot = lu[:, k, k]
             zero = pivot == 0
@@ -202,8 +202,8 @@ def row_order(pivots: Any, rows: int) -> Any:
     order = np.tile(np.arange(rows), (total, 1))
     each = np.arange(total)
     for k in range(count):
-        place = swaps[:, k] - 1
-        order[each, k], order[each, place] = order[each, place], order[each, k]
+        position = swaps[:, k] - 1
+        order[each, k], order[each, position] = order[each, position], order[each, k]
     return order.reshape(*batch, rows)
 
 
@@ -239,12 +239,14 @@ def substituted(triangle: Any, right: Any, upper: bool, unit: bool = False) -> A
 
 
 def _solve_triangles(triangles: Any, solution: Any, upper: bool, unit: bool) -> None:
-    """Put the solutions in the place of the right sides, one after the other."""
+    """Replace the right-hand sides by the solutions, one after the other."""
     import scipy.linalg.blas  # lazy: scipy
 
     (trsm,) = scipy.linalg.blas.get_blas_funcs(("trsm",), (triangles, solution))
-    for place in np.ndindex(solution.shape[:-2]):
-        solution[place] = trsm(1, triangles[place], solution[place], lower=not upper, diag=unit)
+    for position in np.ndindex(solution.shape[:-2]):
+        solution[position] = trsm(
+            1, triangles[position], solution[position], lower=not upper, diag=unit
+        )
 
 
 def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
@@ -260,8 +262,8 @@ def lu_solved(lu: Any, pivots: Any, right: Any, adjoint: bool = False) -> Any:
         upper = lu.conj().swapaxes(-2, -1)
         middle = substituted(upper, right, upper=False)
         turned_back = substituted(upper, middle, upper=True, unit=True)
-        places = np.argsort(order, axis=-1)[..., None]
-        return np.take_along_axis(turned_back, np.broadcast_to(places, turned_back.shape), -2)
+        positions = np.argsort(order, axis=-1)[..., None]
+        return np.take_along_axis(turned_back, np.broadcast_to(positions, turned_back.shape), -2)
     wide = np.broadcast_to(right, (*batch, *right.shape[-2:]))
     ordered = np.take_along_axis(wide, np.broadcast_to(order[..., None], wide.shape), -2)
     return substituted(lu, substituted(lu, ordered, upper=False, unit=True), upper=True)
@@ -280,7 +282,7 @@ def solved(matrices: Any, right: Any) -> tuple[Any, Any]:
 def _solution(matrices: Any, right: Any) -> Any:
     """LAPACK's solution; None where a matrix is singular, or nearly so.
 
-    Whether a pivot is 0 depends there on how it was rounded, so the elimination is asked, which
+    Whether a pivot is 0 depends there on how it was rounded, so the elimination decides, which
     rounds alike on every machine.
     """
     batch = np.broadcast_shapes(matrices.shape[:-2], right.shape[:-2])

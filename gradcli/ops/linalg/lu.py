@@ -40,8 +40,8 @@ def _permutation(pivots: Any, rows: int, dtype: Any) -> Any:
     """The matrices P of the swaps."""
     order = row_order(pivots, rows)
     xp = module_of(pivots)
-    places = xp.arange(rows)[:, None]
-    return xp.ascontiguousarray((order[..., None, :] == places).astype(dtype))
+    positions = xp.arange(rows)[:, None]
+    return xp.ascontiguousarray((order[..., None, :] == positions).astype(dtype))
 
 
 def _lower(lu: Any) -> Any:
@@ -333,7 +333,7 @@ def linalg_lu_solve(
     out: Any = None,
 ) -> Tensor:
     """The solution X of `A @ X = B` (of `X @ A = B` where `left` is false) from lu_factor()'s
-    results; with `adjoint` A's adjoint takes its place.
+    results; with `adjoint` A's adjoint is used instead.
 
     Example:
         torch.linalg.lu_solve(*torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]])), tensor([[1.],

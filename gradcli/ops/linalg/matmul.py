@@ -1,4 +1,4 @@
-"""Matrix products of all ranks: `@ matmul linear outer`.
+"""Matrix products of operands of any rank: `@ matmul linear outer`.
 
 They compose the primitive products with views exactly as PyTorch does, so that graphs show the same
 plumbing.

@@ -51,7 +51,9 @@ def check_ranks(name: str, *ranks: tuple[Any, int]) -> None:
 
 
 def _with_dimensions(name: str, rank: int, array: Any) -> Any:
-    """The operand; raises E302 where it lacks dimensions that PyTorch asks for before it counts."""
+    """The operand; raises E302 where it lacks dimensions that PyTorch reads before it checks
+    their number.
+    """
     if array.ndim < rank:
         raise GradcliError("E302", f"{name}: too few dimensions in {tuple(array.shape)}")
     return array
@@ -82,7 +84,7 @@ def _of_matrices(left: Any, right: Any, rows: int, inner: int, columns: int) -> 
     """
     if inner == 1 < columns and rows > 1:
         return left * right  # a matrix of single products adds nothing: a zero keeps its sign
-    # The same product twice: `dot` has less ado, and fills the result with zeros first.
+    # The same product twice: `dot` has less overhead, and fills the result with zeros first.
     return (np.matmul if rows * columns >= _LARGE else np.dot)(left, right)
 
 
@@ -195,7 +197,7 @@ def _bmm_array(self: Any, mat2: Any) -> Any:
     check_ranks("bmm", (self, 3), (mat2, 3))
     if self.shape[0] != mat2.shape[0] or self.shape[2] != mat2.shape[1]:
         raise misfit_of_matrices("bmm", self, mat2)
-    check_dtypes("bmm", self)  # bools are refused before a difference
+    check_dtypes("bmm", self)  # bools are checked before a difference of dtypes
     check_dtypes("bmm", self, mat2)
     return _product(self, mat2)
 

@@ -1,4 +1,4 @@
-"""Matrices of any rank: `pinv matrix_rank lstsq`."""
+"""Pseudoinverse, rank and least squares: `pinv matrix_rank lstsq`."""
 
 from __future__ import annotations
 

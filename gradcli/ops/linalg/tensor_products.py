@@ -161,8 +161,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 def _cheapest(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     """Where to split each run of matrices of these sizes so that its product costs least.
 
-    The product of matrices i to j is best made of those up to the split and those after it; of
-    splits that cost the same, three matrices take the last and more take the first.
+    The product of matrices i to j is best computed from those up to the split and those after it;
+    of splits that cost the same, three matrices take the last and more take the first.
     """
     count = len(sizes) - 1
     cost: dict[tuple[int, int], int] = {(i, i): 0 for i in range(count)}
@@ -170,10 +170,10 @@ def _cheapest(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
     for length in range(2, count + 1):
         for i in range(count - length + 1):
             j = i + length - 1
-            places = range(i, j) if count > 3 else range(j - 1, i - 1, -1)
+            positions = range(i, j) if count > 3 else range(j - 1, i - 1, -1)
             price = {
                 k: cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
-                for k in places
+                for k in positions
             }
             split[i, j] = min(price, key=lambda k: price[k])
             cost[i, j] = price[split[i, j]]
@@ -294,9 +294,11 @@ def _trace_array(self: Any) -> Any:
 
 def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     rows, columns = self_sizes
-    places: Any = np.arange(min(rows, columns)) * (columns + 1)
-    places = Tensor(places) if type(grad) is Tensor else places
-    return reshape(index_fill_tensor(zeros(grad, (rows * columns,)), 0, places, grad), self_sizes)
+    positions: Any = np.arange(min(rows, columns)) * (columns + 1)
+    positions = Tensor(positions) if type(grad) is Tensor else positions
+    return reshape(
+        index_fill_tensor(zeros(grad, (rows * columns,)), 0, positions, grad), self_sizes
+    )
 
 
 trace = op(
@@ -337,7 +339,7 @@ def _trilinear_array(
     return np.einsum(*operands, kept, optimize=True).astype(i1.dtype)
 
 
-# The sum over a dimension and its expansion change places from one rule to the next.
+# The sum over a dimension and its expansion alternate from one rule to the next.
 trilinear: Op = op(
     "_trilinear",
     "TrilinearBackward0",

@@ -181,14 +181,14 @@ def _cholesky_arrays(matrices: Any) -> tuple[Any, Any]:
     flat = matrices.reshape(-1, size, size) if matrices.size else matrices[:0]
     lower = np.zeros(flat.shape, flat.dtype)
     info = np.zeros(len(flat), np.int32)
-    for place, matrix in enumerate(flat):
+    for position, matrix in enumerate(flat):
         try:
             if np.isfinite(matrix).all():
-                lower[place] = np.linalg.cholesky(matrix)
+                lower[position] = np.linalg.cholesky(matrix)
                 continue
         except np.linalg.LinAlgError:
             pass
-        lower[place], info[place] = _column_by_column(matrix)
+        lower[position], info[position] = _column_by_column(matrix)
     if not matrices.size:
         info = np.zeros(matrices.shape[:-2], np.int32)
     return lower.reshape(matrices.shape), info.reshape(matrices.shape[:-2])

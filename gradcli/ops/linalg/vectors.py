@@ -135,7 +135,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     dtype = x.array.dtype if x.array.dtype.kind in "fcV" else np.int64
     powers = Tensor(module_of(x.array).ones((x.array.shape[0], count), dtype))
     if count > 1:
-        # As in PyTorch the running product takes the place of what it was made from, which its
+        # As in PyTorch the running product overwrites its operand, which its
         # derivative needs: E404.
         copy_(slice_.apply(powers, 1, 1, count, 1), unsqueeze.apply(x, 1))
         copy_(
@@ -156,7 +156,7 @@ def _neighbours(value: Tensor, dim: int) -> tuple[Tensor, Tensor]:
 
 
 def _steps(x: Tensor, y: Tensor, dim: int) -> Tensor:
-    """The distances between the places `x` of the values `y`."""
+    """The distances between the points `x` of the values `y`."""
     ndim = y.array.ndim
     if x.array.ndim == 1:
         if x.array.shape[0] != y.array.shape[dim]:

@@ -1,4 +1,4 @@
-"""Losses of classes with a margin: `multi_margin_loss multilabel_margin_loss`."""
+"""Margin losses for classification: `multi_margin_loss multilabel_margin_loss`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`nll_loss` and `cross_entropy`: classes given by their index or by their probabilities."""
+"""`nll_loss` and `cross_entropy`: targets as class indices or as class probabilities."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ from gradcli.state import active
 
 # --- the negative log likelihood ----------------------------------------------------------------
 #
-# The input has the classes in dimension 1, or alone; the target has its other dimensions.
+# The input has the classes in dimension 1, or as its only dimension; the target has its other
+# dimensions.
 
 
 def _indices(self: Any, target: Any, counted: Any) -> tuple[Any, int]:
@@ -145,8 +146,8 @@ def _nll(name: str, node_name: str) -> Op:
 
 
 def _of_samples(self: Any, target: Any) -> Any:
-    """The target; raises E409 for one of shape (1,) beside an input of the classes alone, which
-    PyTorch's loss takes, and its gradient does not.
+    """The target; raises E409 for one of shape (1,) beside an input that has only the classes,
+    which PyTorch's loss takes, and its gradient does not.
     """
     if len(self.shape) == len(target.shape):
         raise GradcliError(

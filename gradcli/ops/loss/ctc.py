@@ -1,4 +1,4 @@
-"""`ctc_loss`: how unlikely a sequence of labels is, over all ways to spread it over time."""
+"""`ctc_loss`: the negative log-likelihood of a label sequence, over all its alignments in time."""
 
 from __future__ import annotations
 

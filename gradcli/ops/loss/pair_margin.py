@@ -1,4 +1,4 @@
-"""Losses with a margin, and of pairs: `hinge_embedding_loss margin_ranking_loss
+"""Margin losses on pairs and triples: `hinge_embedding_loss margin_ranking_loss
 triplet_margin_loss cosine_embedding_loss soft_margin_loss multilabel_soft_margin_loss`.
 """
 

@@ -1,6 +1,6 @@
 """Smooth activations: `silu gelu mish softplus logsigmoid softsign glu`.
 
-Those made of straight pieces are in `piecewise`, `elu` and its like in `exponential_units`.
+The piecewise linear ones are in `piecewise_activations`, `elu` and its like in `exponential_units`.
 Where PyTorch prints a node for an activation's
 gradient, the gradient is an op here: its rule for the gradient is itself, that for the input the
 activation's second derivative.
@@ -147,7 +147,7 @@ def _gelu_array(self: Any, approximate: str, several: bool) -> Any:
     if approximate == "none":
         weight = 1 + erf(self * math.sqrt(0.5))
         if several:
-            # PyTorch hands these to a library, in which infinity becomes nan, and what is larger
+            # PyTorch passes these to a library, in which infinity becomes nan, and what is larger
             # than half the largest number infinity.
             return self * (weight + (self - self)) * 0.5
         return self * 0.5 * weight

@@ -45,7 +45,7 @@ safe_softmax: Op = op(
 def _attended(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, p: float, scale: float
 ) -> Tensor:
-    """Attention by the ops that it is made of. Query and key each take the root of the scale."""
+    """Attention composed of its ops. Query and key each take the root of the scale."""
     root = sqrt(scale)
     last = key.array.ndim - 1
     turned = mul_number.apply(transpose.apply(key, last - 1, last), root)
@@ -92,7 +92,7 @@ def _fused_backward_array(
         np.matmul(by_score.swapaxes(-1, -2), wide(query)),
         np.matmul(weights.swapaxes(-1, -2), grad),
     )
-    # The heads of a place lie beside each other, as the kernel leaves them.
+    # The heads of a position are adjacent in memory, as the kernel leaves them.
     of_query, of_key, of_value = (
         module_of(each).array(each.swapaxes(-2, -3), query.dtype, order="C").swapaxes(-2, -3)
         for each in found

@@ -45,7 +45,7 @@ _REFUSED = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
 def _drawn(over: Any, p: float, dtype: Any, device: str) -> Any:
-    """Which elements stay: ones and zeros that lie in memory as an array does."""
+    """Which elements stay: ones and zeros with the memory order of an array."""
     kept = drawn_over(over, lambda sizes: bernoulli_array(sizes, 1 - p, device=device))
     return kept.astype(dtype)
 
@@ -59,7 +59,7 @@ def _scaled(over: Any, p: float, dtype: Any, device: str) -> Any:
 
 
 def _dropped(input: Tensor, p: float, training: bool, over: Any) -> Tensor:
-    """The tensor times noise that lies in memory as an array does."""
+    """The tensor times noise with the memory order of an array."""
     if not training or p == 0 or not input.array.size:
         return input
     check_dtype("dropout", input.dtype, _REFUSED)

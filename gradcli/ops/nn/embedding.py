@@ -276,8 +276,8 @@ def _bags_of(input: Tensor, offsets: Tensor | None, include_last_offset: bool) -
             f"embedding_bag(): offsets start at 0 and end within {indices.size} indices",
             raises="RuntimeError",
         )
-    places = module_of(starts).arange(indices.size)
-    bags = np.searchsorted(starts, places, side="right") - 1
+    positions = module_of(starts).arange(indices.size)
+    bags = np.searchsorted(starts, positions, side="right") - 1
     return bags, starts.size - bool(include_last_offset)
 
 

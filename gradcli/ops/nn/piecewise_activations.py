@@ -1,4 +1,4 @@
-"""Activations made of straight pieces: `relu leaky_relu hardtanh hardshrink threshold prelu`.
+"""Piecewise linear activations: `relu leaky_relu hardtanh hardshrink threshold prelu`.
 
 At a kink the slope is that of the piece below, unless a comment says otherwise. Each gradient is
 an op of its own, as PyTorch prints it; it is constant in the input, so the gradient of that is 0.

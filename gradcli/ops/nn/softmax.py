@@ -29,7 +29,7 @@ from gradcli.ops.creation.copies import to
 from gradcli.ops.creation.fill import checked_dtype
 from gradcli.ops.creation.random import generator_of, shaped
 from gradcli.ops.definition.doc import RANDOM, Hazard, effects
-from gradcli.ops.definition.lints import guessed_dim
+from gradcli.ops.definition.lints import implicit_dim
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.unary import exp
 from gradcli.ops.reduction.sum import sum_dims
@@ -90,7 +90,7 @@ _SHORT = 64
 
 
 def _turned(array: Any, dim: int) -> Any:
-    """The array by rows with the dimension in the place of the first, over which NumPy reduces
+    """The array by rows with the dimension as the first, over which NumPy reduces
     quickly.
     """
     return np.ascontiguousarray(array.swapaxes(0, dim))
@@ -197,7 +197,7 @@ def _log_softmax_array(self: Any, dim: int) -> Any:
 
 
 def _lazy_log_softmax(self: Any, dim: int) -> Any:
-    """It is subtracted when somebody asks for it: a loss reads few of its elements, and its
+    """It is subtracted when the values are read: a loss reads few of its elements, and its
     gradient the exponentials that it takes anyway, which are kept. Without a gradient to come they
     would only take memory.
     """
@@ -305,7 +305,7 @@ def _expose(entry: Op) -> None:
         input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: DType | None = None
     ) -> Tensor:
         check_tensors(entry.name, input=input)
-        return along(entry, input, guessed_dim(entry.name, input) if dim is None else dim, dtype)
+        return along(entry, input, implicit_dim(entry.name, input) if dim is None else dim, dtype)
 
     for body in (of_torch, of_functional):
         body.__name__ = body.__qualname__ = entry.name
@@ -330,7 +330,7 @@ def softmin(
         error = wrong_operand(softmax_, "input", input)
         error.raises = "TypeError" if dim is not None else "AttributeError"
         raise error
-    dim = guessed_dim("softmin", input) if dim is None else dim
+    dim = implicit_dim("softmin", input) if dim is None else dim
     return along(softmax_, neg.apply(input), dim, dtype)
 
 

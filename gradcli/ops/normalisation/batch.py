@@ -57,7 +57,7 @@ class ChannelStatistics(Statistics):
         return mean, (1 / np.sqrt(variance + np.float64(self.eps))).astype(np.float32)
 
     def _is_single(self, values: Any) -> bool:
-        """Whether the rounding of PyTorch's kernel can be followed, which is another one for rows
+        """Whether the rounding of PyTorch's kernel can be reproduced, which is another one for rows
         of channels.
         """
         own = self.given is None and prod(self.shape[2:]) > 1

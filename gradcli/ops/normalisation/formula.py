@@ -221,7 +221,7 @@ def _double_backward(
                 direction * statistics.average(by_weight * normal)
                 + by_weight * statistics.average(direction * normal)
             )
-            # By the deviation alone: r changes by -r * r * n / count per element.
+            # Through the deviation only: r changes by -r * r * n / count per element.
             to_input = -rstd * normal * statistics.average(projected * by_weight)
     if for_weight is not None:
         spread = reshape(for_weight, statistics.weight_shape)

@@ -86,8 +86,8 @@ def _weighted(values: Any, weights: Any) -> Any:
     """The sum over a group's channels of values times weights."""
     total = np.zeros_like(values[:, :, :1])
     for channel in range(values.shape[2]):
-        place = slice(channel, channel + 1)
-        total = multiply_add(total, values[:, :, place], weights[:, :, place])
+        one = slice(channel, channel + 1)
+        total = multiply_add(total, values[:, :, one], weights[:, :, one])
     return total
 
 
@@ -179,7 +179,7 @@ def _summed(value: Any, dim: int) -> Any:
 
 
 def _through_statistics(of_variance: Any, of_mean: Any, values: Any, scale: float) -> Any:
-    """What the variance and the mean owe the elements that they come from."""
+    """The gradient of the elements through the variance and the mean."""
     centred = values - mean_dims(values, (2, 3), True)
     return of_variance * (2 * scale) * centred + expand(of_mean, tuple(values.shape)) / (1 / scale)
 

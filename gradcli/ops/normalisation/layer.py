@@ -41,7 +41,7 @@ class RowStatistics(Statistics):
 
     @staticmethod
     def _is_single(values: Any) -> bool:
-        """Whether the rounding of PyTorch's kernels for single precision can be followed."""
+        """Whether the rounding of PyTorch's kernels for single precision can be reproduced."""
         return bool(values.dtype == np.float32 and module_of(values) is np and values.size)
 
     def input_gradient(self, grad: Any, input: Any, mean: Any, rstd: Any, weight: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A direction times a length: the weight of weight normalisation."""
+"""Weight normalisation: a weight as a direction times a length."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Reductions, running reductions, order and counting."""
+"""Reductions, cumulative reductions, sorting and counting."""

@@ -1,4 +1,4 @@
-"""Reductions to truth and counts: `any all count_nonzero`."""
+"""Logical reductions and counts: `any all count_nonzero`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Running results along a dimension, `cumsum cumprod cummax cummin logcumsumexp diff`, and `prod`,
-whose gradient at zeros is made of running products.
+"""Cumulative reductions along a dimension, `cumsum cumprod cummax cummin logcumsumexp diff`, and
+`prod`, whose gradient at zeros is computed from running products.
 """
 
 from __future__ import annotations
@@ -133,11 +133,11 @@ def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) ->
     weighted = np.where(clear, result * grad, 0).astype(grad.dtype)
     gradient = np.where(clear, _sum_from_the_end(weighted, dim) / np.where(clear, self, 1), 0)
     between = (zeros_so_far == 1) & ~zero
-    place = np.argmax(zero, axis=dim, keepdims=True)
+    position = np.argmax(zero, axis=dim, keepdims=True)
     after = np.multiply.accumulate(np.where(between, self, 1).astype(self.dtype), axis=dim)
     total = np.sum(after * np.where(zeros_so_far == 1, grad, 0), axis=dim, keepdims=True)
-    before = np.take_along_axis(result, np.maximum(place - 1, 0), axis=dim)
-    at_first = total * np.where(place == 0, 1, before)
+    before = np.take_along_axis(result, np.maximum(position - 1, 0), axis=dim)
+    at_first = total * np.where(position == 0, 1, before)
     first = zero & (zeros_so_far == 1)
     return np.where(first, at_first, gradient).astype(self.dtype)
 
@@ -202,8 +202,8 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
         found = (self == values) | ((self != self) & (values != values))
         sizes = [1] * self.ndim
         sizes[dim] = self.shape[dim]
-        places = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
-        return values, np.maximum.accumulate(np.where(found, places, 0), axis=dim)
+        positions = np.arange(self.shape[dim], dtype=np.int64).reshape(sizes)
+        return values, np.maximum.accumulate(np.where(found, positions, 0), axis=dim)
 
     def rule(grads: Any, self: Any, indices: Any, dim: int) -> Any:
         # The input is kept as PyTorch keeps it: a write to it is an error.
@@ -247,8 +247,8 @@ def _logcumsumexp_array(self: Any, dim: int) -> Any:
         return self[()]
     if self.dtype.kind == "c":
         sums = list(np.moveaxis(self, dim, 0))
-        for place in range(1, len(sums)):
-            sums[place] = logaddexp_array(sums[place - 1], sums[place])
+        for position in range(1, len(sums)):
+            sums[position] = logaddexp_array(sums[position - 1], sums[position])
         return np.stack(sums, dim) if sums else self.copy()
     return np.logaddexp.accumulate(wide(self), axis=dim).astype(self.dtype)
 

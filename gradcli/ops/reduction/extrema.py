@@ -1,4 +1,4 @@
-"""The largest and smallest: `max min amax amin aminmax argmax argmin`.
+"""Maxima and minima: `max min amax amin aminmax argmax argmin`.
 
 Over the whole tensor, ties share the gradient; over a dimension, the element whose index is
 returned gets it all.

@@ -1,4 +1,4 @@
-"""`torch.gradient`: the slope of values at points, from the values beside each."""
+"""`torch.gradient`: derivatives estimated by finite differences."""
 
 from __future__ import annotations
 
@@ -87,14 +87,14 @@ def _weights_between(before: Tensor, after: Tensor) -> Iterator[Tensor]:
 
 
 def _at_end(
-    input: Tensor, dim: int, steps: Tensor, places: tuple[int, ...], edge_order: int
+    input: Tensor, dim: int, steps: Tensor, positions: tuple[int, ...], edge_order: int
 ) -> Tensor:
-    """The slope at the first of three places, the outermost, from two or three of them."""
-    at_front = places[0] == 0
+    """The slope at the first of three points, the outermost, from two or three of them."""
+    at_front = positions[0] == 0
     near, far = (0, 1) if at_front else (steps.array.size - 1, steps.array.size - 2)
 
-    def step(place: int) -> Tensor:
-        result: Tensor = select.apply(steps, 0, place)
+    def step(position: int) -> Tensor:
+        result: Tensor = select.apply(steps, 0, position)
         return result
 
     def both() -> Tensor:
@@ -106,7 +106,7 @@ def _at_end(
 
     if edge_order == 1:
         distance = step(near)
-        low, high = sorted(places[:2])
+        low, high = sorted(positions[:2])
         lower = narrow(input, dim, low, 1)
         result: Tensor = div.apply(narrow(input, dim, high, 1) - lower, distance)
         return result
@@ -129,7 +129,9 @@ def _at_end(
 
     makers = (outermost, second, third) if at_front else (third, second, outermost)
     weights = [make() for make in makers]
-    return _weighted(weights, [partial(narrow, input, dim, place, 1) for place in sorted(places)])
+    return _weighted(
+        weights, [partial(narrow, input, dim, position, 1) for position in sorted(positions)]
+    )
 
 
 def _weighted(weights: Sequence[Tensor], values: Sequence[Callable[[], Tensor]]) -> Tensor:

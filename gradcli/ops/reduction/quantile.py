@@ -129,15 +129,15 @@ def _quantile(name: str, ignore_nan: bool) -> None:
         ranks = _ranks(values, fractions, ignore_nan)
         last = values.array.ndim - 1
         round_to = _INTERPOLATIONS[interpolation]
-        places = ranks.array if round_to is None else round_to(ranks.array)
-        below = places.astype(np.int64)
+        positions = ranks.array if round_to is None else round_to(ranks.array)
+        below = positions.astype(np.int64)
         result = gather.apply(values, last, Tensor(below))
         if round_to is None:
-            above = gather.apply(values, last, Tensor(np.ceil(places).astype(np.int64)))
+            above = gather.apply(values, last, Tensor(np.ceil(positions).astype(np.int64)))
             if interpolation == "midpoint":
-                weight = Tensor(np.full_like(places, 0.5))
+                weight = Tensor(np.full_like(positions, 0.5))
             else:
-                weight = ranks - Tensor(below.astype(places.dtype))
+                weight = ranks - Tensor(below.astype(positions.dtype))
             result = methods["lerp_"](result, above, weight)
         if fractions.array.ndim:
             unsqueeze_in_place(result, 0)

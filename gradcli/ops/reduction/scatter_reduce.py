@@ -1,4 +1,4 @@
-"""Elements of a source reduced into the places of an index: `scatter_reduce index_reduce`."""
+"""Elements of a source reduced at the positions of an index: `scatter_reduce index_reduce`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gradcli.ops.definition.op import Function, Op, op
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.indexing.gather import (
     check_along,
-    checked_places,
+    checked_dim,
     gather,
     in_index_shape,
     positions_along,
@@ -47,7 +47,7 @@ _UFUNCS = {
 
 
 def _identity(reduce: str, dtype: Any) -> Any:
-    """What a place starts from where the tensor's own element does not count."""
+    """The initial value of a position where the tensor's own element does not count."""
     if reduce in ("sum", "mean"):
         return 0
     if reduce == "prod":
@@ -59,18 +59,18 @@ def _identity(reduce: str, dtype: Any) -> Any:
 
 
 def _reduced(
-    self: Any, places: Any, values: Any, reduce: str, include_self: bool, widened: Function
+    self: Any, positions: Any, values: Any, reduce: str, include_self: bool, widened: Function
 ) -> Any:
     whole = module_of(self).array(self, order="C")
-    flat, places, values = whole.reshape(-1), places.reshape(-1), values.reshape(-1)
+    flat, positions, values = whole.reshape(-1), positions.reshape(-1), values.reshape(-1)
     if not include_self:
-        flat[places] = _identity(reduce, whole.dtype)
+        flat[positions] = _identity(reduce, whole.dtype)
     reduced = widened(flat)
-    _UFUNCS[reduce].at(reduced, places, widened(values))
+    _UFUNCS[reduce].at(reduced, positions, widened(values))
     flat[...] = reduced
     if reduce == "mean":
         counts = module_of(flat).full(flat.shape, int(include_self))
-        np.add.at(counts, places, 1)
+        np.add.at(counts, positions, 1)
         divisors = np.maximum(counts, 1).astype(whole.dtype)
         flat[...] = flat / divisors if whole.dtype.kind not in "iu" else flat // divisors
     return whole
@@ -100,7 +100,7 @@ def _of_product(reduced: Function, read: Function, add: Function) -> Function:
         grad: Any, self: Any, src: Any, result: Any, dim: int, index: Any, included: bool
     ) -> Any:
         # Exact also with zeros: a factor's gradient is the product of the others. Where one factor
-        # of the source is the only zero of its place, the others are multiplied without it.
+        # of the source is the only zero of its position, the others are multiplied without it.
         filled = masked_fill_number(self, self == 0, 1)
         rest = reduced(filled, src, dim, index, "prod", included)
         grad_self = grad * rest / filled
@@ -136,9 +136,9 @@ def _gradients(reduced: Function, read: Function, add: Function, fill: Function)
 
     Args:
         reduced: the op itself.
-        read: the elements at the places of an index.
-        add: adds elements at the places of an index.
-        fill: puts a number at the places of an index.
+        read: the elements at the positions of an index.
+        add: adds elements at the positions of an index.
+        fill: writes a number at the positions of an index.
     """
 
     of_mean, of_extremum = _of_mean(read, add), _of_extremum(read, add)
@@ -234,7 +234,7 @@ def scatter_reduce_(
             tensor([[1., 0.], [2., 1.]]), 'amax')
     """
     _check_reduction("scatter_reduce", reduce, ("sum", "prod", "mean", "amax", "amin"))
-    at = checked_places("scatter_reduce", input, dim, index, src)
+    at = checked_dim("scatter_reduce", input, dim, index, src)
     same_dtype("scatter_reduce", input, src)
     check_dtype("scatter_reduce", input.dtype, _REFUSED.get(reduce, NOTHING))
     return scatter_reduce.apply(input, src, at, index, reduce, include_self)

@@ -1,4 +1,4 @@
-"""Order: `sort argsort topk kthvalue msort searchsorted bucketize`."""
+"""Sorting and searching: `sort argsort topk kthvalue msort searchsorted bucketize`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gradcli.ops.reduction.sum import check_reduced, reduction
 
 def _order(self: Any, dim: int, descending: bool) -> Any:
     """The indices that sort a dimension; equal elements keep their order, nan counts as largest."""
-    self = wide(self)  # NumPy does not know where nan of bfloat16 belongs
+    self = wide(self)  # NumPy does not sort nan of bfloat16 last
     if not descending:
         return np.argsort(self, axis=dim, kind="stable")
     # Sorted ascending from the back, then turned round: this keeps equal elements in order too.
@@ -53,8 +53,8 @@ def _as_pytorch(
         dim: the dimension that is sorted.
         count: how many indices of a slice count.
         largest: whether larger elements come first.
-        named: gives the first indices from a list of all and from a function that tells whether one
-            index comes before another.
+        named: gives the first indices from a list of all and from a function that returns whether
+            one index comes before another.
         start: the first index that counts.
     """
     values = np.moveaxis(np.take_along_axis(self, order, dim), dim, -1)
@@ -67,12 +67,12 @@ def _as_pytorch(
         return order
     rows = np.moveaxis(self, dim, -1)
     order = np.moveaxis(order, dim, -1).copy()
-    for place in tied:
+    for position in tied:
         # nan counts as larger than everything.
-        keys = [(value != value, value) for value in rows[*place].tolist()]
+        keys = [(value != value, value) for value in rows[*position].tolist()]
         before = selection.falling(keys) if largest else selection.rising(keys)
         first = named(list(range(len(keys))), before)
-        order[*place, : len(first)] = first
+        order[*position, : len(first)] = first
     return np.moveaxis(order, -1, dim)
 
 
@@ -257,7 +257,7 @@ def kthvalue_(
 # --- what leaves the graph ----------------------------------------------------------------------
 
 
-def _places_between(bounds: Any, values: Any, side: Any) -> Any:
+def _insertion_points(bounds: Any, values: Any, side: Any) -> Any:
     """Where values belong among sorted bounds. NumPy puts a nan at the end; PyTorch's search by
     halves takes a bound that it cannot compare for one that lies before.
     """
@@ -323,7 +323,7 @@ def searchsorted(
     chosen = side or ("right" if right else "left")
     kind = np.int32 if out_int32 else np.int64
     if bounds.ndim == 1:
-        found = _places_between(bounds, values, chosen)
+        found = _insertion_points(bounds, values, chosen)
         return Tensor(module_of(bounds).asarray(found).astype(kind)[()])
     count = math.prod(bounds.shape[:-1])
     rows = zip(
@@ -331,8 +331,8 @@ def searchsorted(
         values.reshape(count, values.shape[-1]),
         strict=True,
     )
-    places = [_places_between(row, wanted, chosen) for row, wanted in rows]
-    return Tensor(np.stack(places).astype(kind).reshape(values.shape))
+    positions = [_insertion_points(row, wanted, chosen) for row, wanted in rows]
+    return Tensor(np.stack(positions).astype(kind).reshape(values.shape))
 
 
 @function("bucketize", method=True)

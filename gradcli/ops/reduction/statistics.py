@@ -228,10 +228,10 @@ def _middle(self: Any, ignore_nan: bool) -> Any:
     missing = fold(np.add, self != self, -1, True)
     count = self.shape[-1]
     # NaNs are sorted last; one makes the median nan, unless they are left out.
-    place = (count - missing - 1) // 2 if ignore_nan else (count - 1) // 2 + 0 * missing
+    position = (count - missing - 1) // 2 if ignore_nan else (count - 1) // 2 + 0 * missing
     if not ignore_nan:
-        place = np.where(missing > 0, count - missing, place)
-    return np.take_along_axis(order, np.maximum(place, 0), -1)
+        position = np.where(missing > 0, count - missing, position)
+    return np.take_along_axis(order, np.maximum(position, 0), -1)
 
 
 def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
@@ -248,14 +248,14 @@ _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
 
 
 def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupported) -> Op:
-    """An op that picks one element along a dimension; `pick` finds its place in the last one."""
+    """An op that picks one element along a dimension; `pick` finds its position in the last one."""
 
     def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
         if not self.ndim:
             return self[()], np.int64(0)
         check_not_empty(name, self, (dim,))
-        places = np.moveaxis(pick(np.moveaxis(self, dim, -1)), -1, dim)
-        return picked(self, places, dim, keepdim)
+        positions = np.moveaxis(pick(np.moveaxis(self, dim, -1)), -1, dim)
+        return picked(self, positions, dim, keepdim)
 
     return op(
         name,
@@ -304,8 +304,8 @@ nanmedian = _median("nanmedian", "Nanmedian", True)
 
 @on_the_host
 def _most_frequent(self: Any) -> Any:
-    """The places along the last dimension of the most frequent value: the smallest of several,
-    and of its places the one that PyTorch's sort leaves last.
+    """The positions along the last dimension of the most frequent value: the smallest of several,
+    and of its positions the one that PyTorch's sort leaves last.
     """
     length = self.shape[-1]
     flat = np.reshape(self, (-1, length))
@@ -316,15 +316,15 @@ def _most_frequent(self: Any) -> Any:
     runs = numbers - np.maximum.accumulate(np.where(begins, numbers, 0), axis=-1)
     ends = np.argmax(runs, axis=-1)[:, None]  # of the first of the longest runs
     equal = flat == np.take_along_axis(values, ends, -1)
-    places = length - 1 - np.argmax(equal[:, ::-1], axis=-1)[:, None]
+    positions = length - 1 - np.argmax(equal[:, ::-1], axis=-1)[:, None]
     if selection.SORT_END < length <= selection.LONGEST:
         for row in np.flatnonzero(np.take_along_axis(runs, ends, -1)):
             given = flat[row].tolist()
             order = selection.order(list(range(length)), selection.rising(given))
-            places[row] = order[ends[row, 0]]
+            positions[row] = order[ends[row, 0]]
     for row in np.flatnonzero((values != values).any(-1)):
-        places[row] = _most_frequent_beside_nan(flat[row])
-    return np.reshape(places, (*self.shape[:-1], 1))
+        positions[row] = _most_frequent_beside_nan(flat[row])
+    return np.reshape(positions, (*self.shape[:-1], 1))
 
 
 def _most_frequent_beside_nan(values: Any) -> int:
@@ -332,19 +332,19 @@ def _most_frequent_beside_nan(values: Any) -> int:
     PyTorch gives follows from its sorting by insertion.
     """
     order: list[int] = []
-    for place, value in enumerate(values):
+    for position, value in enumerate(values):
         at = len(order)
         if order and value < values[order[0]]:
             at = 0
         while at and value < values[order[at - 1]]:
             at -= 1
-        order.insert(at, place)
+        order.insert(at, position)
     best, most, count = order[0], 0, 0
-    for place, following in zip(order, [*order[1:], None], strict=True):
+    for position, following in zip(order, [*order[1:], None], strict=True):
         count += 1
-        if following is None or values[place] != values[following]:
+        if following is None or values[position] != values[following]:
             if count > most:
-                best, most = place, count
+                best, most = position, count
             count = 0
     return best
 

@@ -1,4 +1,5 @@
-"""Reductions: `sum mean prod nansum nanmean logsumexp`, and what all reductions share.
+"""Reductions: `sum mean prod nansum nanmean logsumexp`, and the functions that all reductions
+share.
 
 Where a program's tensor is concerned use the functions (`sum_`, `mean`, …); entries are for rules.
 """
@@ -132,7 +133,7 @@ def _sum_array(
         if type(self) in LAZY:
             if self.size >= LARGEST:
                 return self.reduced(dims, keepdim)
-            self = self.force()  # its order of additions is told by its place in memory
+            self = self.force()  # its memory order determines the order of additions
         if type(self) is np.ndarray and 4 < self.size < LARGEST:  # no array of a GPU
             total = ordered_sum(self, dims)
             return total.reshape(kept_sizes(self.shape, dims))[()] if keepdim else total
@@ -196,7 +197,7 @@ def sum_to(gradient: Any, shape: tuple[int, ...]) -> Any:
     """A gradient summed to a shape that broadcasts to its own: what the engine does for every
     input. Raises ValueError for any other shape.
 
-    How is found once for arrays that lie alike in memory.
+    The method is chosen once for arrays of the same memory order.
     """
     if type(gradient) is np.ndarray:
         key = (gradient.shape, gradient.strides, gradient.dtype, shape)
@@ -220,7 +221,7 @@ _remembered: dict[tuple[Any, ...], Step] = {}
 
 
 def _summing(gradient: Any, shape: tuple[int, ...]) -> Step:
-    """What sums arrays that lie as this one does to a shape."""
+    """A function that sums arrays of this memory order to a shape."""
     dims = _broadcast_dims(shape, gradient.shape) if shape else None
     if type(gradient) is np.ndarray and gradient.dtype in EVERYDAY and 4 < gradient.size < LARGEST:
         step = steps_of(gradient, dims)

@@ -197,13 +197,13 @@ def _block_diagonal(tensors: Sequence[Any]) -> Any:
 
 def _corners(shapes: Sequence[tuple[int, ...]]) -> list[tuple[slice, slice]]:
     """Where each block stands: its rows and columns."""
-    places = []
+    corners = []
     row = column = 0
     for shape in shapes:
         height, width = (1, 1, *shape)[-2:]
-        places.append((slice(row, row + height), slice(column, column + width)))
+        corners.append((slice(row, row + height), slice(column, column + width)))
         row, column = row + height, column + width
-    return places
+    return corners
 
 
 def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Copies with the elements in other places: `flip roll repeat tile rot90 tril triu diag`."""
+"""Copies with rearranged elements: `flip roll repeat tile rot90 tril triu diag`."""
 
 from __future__ import annotations
 

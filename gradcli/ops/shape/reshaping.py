@@ -1,4 +1,4 @@
-"""What is composed of the views of shapes: `flatten ravel unflatten movedim atleast_2d meshgrid`,
+"""Functions composed of views: `flatten ravel unflatten movedim atleast_2d meshgrid`,
 and the attributes `.T .mT .H .mH`.
 """
 

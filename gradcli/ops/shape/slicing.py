@@ -1,7 +1,7 @@
 """Parts of a tensor, as views: `select narrow slice diagonal unfold`.
 
-The gradient of a part is the gradient put in its place among zeros: for each view there is an op
-that does that, whose own gradient is the view again.
+The gradient of a part is the gradient written to its position among zeros: for each view there is
+an op that does that, whose own gradient is the view again.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def matrix_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -
 
 
 def _windows(self: Any, dimension: int, size: int, step: int) -> Any:
-    # The windows lie along the dimension, the elements of each along a new last one.
+    # The windows run along the dimension, the elements of each along a new last one.
     if not self.ndim:
         return self.reshape(1)[:size]
     shown = np.lib.stride_tricks.sliding_window_view(self, size, dimension, writeable=True)

@@ -153,12 +153,12 @@ def _back_to_sizes(grad: Any, self_sizes: tuple[int, ...]) -> Any:
 
 view: Op = op("view", "ViewBackward0", _view_array, view=True, self=_back_to_sizes)
 
-# What reshape() gives where a tensor that does not lie in row order can be shown without a copy.
+# What reshape() gives where a tensor that is not in row order can be viewed without a copy.
 reshape_alias: Op = op(
     "_reshape_alias", "ReshapeAliasBackward0", _view_array, view=True, self=_back_to_sizes
 )
 
-# The view of a value that nobody else holds: PyTorch forgets that it is one, so it is its own base.
+# A view of a temporary value: PyTorch does not record it as a view, so it is its own base.
 unsafe_view: Op = op(
     "_unsafe_view",
     "UnsafeViewBackward0",

@@ -1,6 +1,6 @@
-"""Fourier transforms: the entries that the functions of `torch.fft` and `stft` are made of.
+"""Fourier transforms: the entries of which `torch.fft` and `stft` are composed.
 
-The transform of complex numbers, that of real ones, which keeps the non-negative frequencies alone
+The transform of complex numbers, that of real ones, which keeps only the non-negative frequencies
 where it is one-sided, and its inverse.
 """
 
@@ -31,7 +31,7 @@ words, which name the direction that is divided."""
 
 def _library(array: Any) -> Any:
     """What transforms an array: SciPy, which computes in single precision what is given in it, as
-    PyTorch does and NumPy does not; on a GPU what takes NumPy's place there.
+    PyTorch does and NumPy does not; on a GPU the library that replaces NumPy there.
     """
     if module_of(array) is not np:
         return np.fft

@@ -1,4 +1,4 @@
-"""`stft istft`: Fourier transforms of a signal's overlapping pieces."""
+"""`stft istft`: Fourier transforms of a signal's overlapping segments."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def istft(
     return_complex: bool = False,
 ) -> Tensor:
     """The signal that `stft` was given: the pieces added up, divided by the windows' squares.
-    Raises E204 where the windows leave a place without weight.
+    Raises E204 where the windows leave a position without weight.
 
     Example: torch.istft(torch.stft(arange(8.), 4, return_complex=True), 4)
     """

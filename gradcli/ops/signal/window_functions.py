@@ -1,4 +1,4 @@
-"""Windows of signals: `hann_window hamming_window blackman_window` and their like."""
+"""Window functions of signals: `hann_window hamming_window blackman_window` and their like."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_nam
 _NOT_FLOATING = dtype_names("bool", "int", raises="RuntimeError") | COMPLEX
 
 
-def _places(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
-    """Where the elements stand, from 0 on, as parts of the window."""
+def _positions(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
+    """The positions of the elements, from 0 on, as parts of the window."""
     length = plain_integer(name, "window_length", length)
     if length < 0:
         raise GradcliError(
@@ -32,10 +32,10 @@ def _places(name: str, length: Any, periodic: bool, dtype: Any) -> Any:
 
 
 def _cosines(*weights: float) -> Callable[[Any], Any]:
-    def values(places: Any) -> Any:
-        total = np.zeros_like(places)
+    def values(positions: Any) -> Any:
+        total = np.zeros_like(positions)
         for number, weight in reversed([*enumerate(weights)]):
-            total = total + weight * np.cos(2 * np.pi * number * places)
+            total = total + weight * np.cos(2 * np.pi * number * positions)
         return total
 
     return values
@@ -53,8 +53,8 @@ def _window(name: str, values: Callable[[Any], Any], words: str) -> None:
     ) -> Tensor:
         target = checked_dtype(name, dtype, dtypes.default_dtype())
         check_dtype(name, target, _NOT_FLOATING)
-        places = _places(name, window_length, periodic, target.numpy_dtype)
-        array = np.ones(1) if window_length == 1 else values(places)
+        positions = _positions(name, window_length, periodic, target.numpy_dtype)
+        array = np.ones(1) if window_length == 1 else values(positions)
         return made(name, array.astype(target.numpy_dtype), device, requires_grad)
 
     describe(
@@ -68,7 +68,7 @@ _window("hann_window", _cosines(0.5, -0.5), "A window that rises and falls as a 
 _window("blackman_window", _cosines(0.42, -0.5, 0.08), "A window of three cosines")
 _window(
     "bartlett_window",
-    lambda places: 1 - np.abs(2 * places - 1),
+    lambda positions: 1 - np.abs(2 * positions - 1),
     "A window that rises and falls in a straight line",
 )
 
@@ -90,8 +90,8 @@ def hamming_window(
     """
     target = checked_dtype("hamming_window", dtype, dtypes.default_dtype())
     check_dtype("hamming_window", target, _NOT_FLOATING)
-    places = _places("hamming_window", window_length, periodic, target.numpy_dtype)
-    array = np.ones(1) if window_length == 1 else _cosines(alpha, -beta)(places)
+    positions = _positions("hamming_window", window_length, periodic, target.numpy_dtype)
+    array = np.ones(1) if window_length == 1 else _cosines(alpha, -beta)(positions)
     return made("hamming_window", array.astype(target.numpy_dtype), device, requires_grad)
 
 
@@ -111,7 +111,7 @@ def kaiser_window(
     """
     target = checked_dtype("kaiser_window", dtype, dtypes.default_dtype())
     check_dtype("kaiser_window", target, _NOT_FLOATING)
-    places = _places("kaiser_window", window_length, periodic, target.numpy_dtype)
-    inner = np.sqrt(np.maximum(1 - (2 * places - 1) ** 2, 0))
+    positions = _positions("kaiser_window", window_length, periodic, target.numpy_dtype)
+    inner = np.sqrt(np.maximum(1 - (2 * positions - 1) ** 2, 0))
     array = np.ones(1) if window_length == 1 else np.i0(beta * inner) / np.i0(beta)
     return made("kaiser_window", array.astype(target.numpy_dtype), device, requires_grad)

@@ -30,13 +30,13 @@ from gradcli.ops.spatial.pooling import check_pooled, linear_pool, picking
 
 
 def _cells(sizes: Sizes, counts: Sizes) -> Iterator[tuple[Any, Any]]:
-    """For every window, its place in the output and where its elements are."""
-    for place in product(*map(range, counts)):
+    """For every window, its position in the output and the slices of its elements."""
+    for position in product(*map(range, counts)):
         where = (
             slice(i * size // count, -(-(i + 1) * size // count))
-            for i, size, count in zip(place, sizes, counts, strict=True)
+            for i, size, count in zip(position, sizes, counts, strict=True)
         )
-        yield (..., *place), (..., *where)
+        yield (..., *position), (..., *where)
 
 
 def _shared(value: Any, extents: Sizes) -> Any:
@@ -50,32 +50,32 @@ def _mean_array(self: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
     values = wide(self)
     pooled = module_of(values).empty((*self.shape[:-ndim], *output_size), values.dtype)
-    for place, where in _cells(self.shape[-ndim:], output_size):
+    for position, where in _cells(self.shape[-ndim:], output_size):
         cell = values[where]
         extents = cell.shape[-ndim:]
         # Added one by one, in row order.
         sums = np.add.accumulate(cell.reshape(*cell.shape[:-ndim], prod(extents)), axis=-1)
-        pooled[place] = _shared(sums[..., -1], extents)
+        pooled[position] = _shared(sums[..., -1], extents)
     return in_format_of_images(pooled.astype(self.dtype, copy=False), self, ndim)
 
 
 def _mean_transposed(grad_output: Any, self: Any, output_size: Sizes) -> Any:
     ndim = len(output_size)
     grad = module_of(grad_output).zeros(self.shape, grad_output.dtype)
-    for place, where in _cells(self.shape[-ndim:], output_size):
+    for position, where in _cells(self.shape[-ndim:], output_size):
         cell = grad[where]
-        share = _shared(grad_output[place], cell.shape[-ndim:])
+        share = _shared(grad_output[position], cell.shape[-ndim:])
         cell += share.reshape(*share.shape, *(1,) * ndim)
     return in_format_of_images(grad, self, ndim)
 
 
 def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
-    """The largest of every window, the first of ties, and its place in row order."""
+    """The largest of every window, the first of ties, and its position in row order."""
     ndim = len(output_size)
     leading, sizes = self.shape[:-ndim], self.shape[-ndim:]
     order = np.arange(prod(sizes)).reshape(sizes)
     indices = module_of(self).empty((*leading, *output_size), np.int64)
-    for place, where in _cells(sizes, output_size):
+    for position, where in _cells(sizes, output_size):
         within = order[where].reshape(-1)
         cell = self[where].reshape(*leading, within.size)
         chosen = np.argmax(cell, axis=-1)
@@ -83,10 +83,10 @@ def _largest_array(self: Any, output_size: Sizes) -> tuple[Any, Any]:
         if missing.any():  # a nan is larger than anything, the last one largest
             last = within.size - 1 - np.argmax(missing[..., ::-1], axis=-1)
             chosen = np.where(missing.any(axis=-1), last, chosen)
-        indices[place] = within[chosen]
+        indices[position] = within[chosen]
     rows = self.reshape(*leading, prod(sizes))
-    places = indices.reshape(*leading, prod(output_size))
-    values = np.take_along_axis(rows, places, -1).reshape(indices.shape)
+    positions = indices.reshape(*leading, prod(output_size))
+    values = np.take_along_axis(rows, positions, -1).reshape(indices.shape)
     return in_format_of_images(values, self, ndim), in_format_of_images(indices, self, ndim)
 
 

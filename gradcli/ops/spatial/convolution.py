@@ -1,7 +1,7 @@
 """Convolutions: `conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d`.
 
 A convolution is one product of matrices per sample and group: the weights times the columns that
-the windows over the input make. What else there is, is that same bilinear map read the other way:
+the windows over the input make. The other ops are the same bilinear map transposed:
 the gradient of the input adds columns up where they were read, the gradient of the weights
 multiplies the gradient with the columns, and a transposed convolution is the first of the two.
 """
@@ -224,7 +224,7 @@ def _check(
 
 
 _NARROW = dtype_names("uint8", "int8", "int16", "int32")
-"""What a transposed or dilated convolution is not defined for."""
+"""The dtypes that a transposed or dilated convolution does not support."""
 
 
 def _convolved(

@@ -1,7 +1,7 @@
 """The second derivative of `grid_sample`, composed of other entries: it has derivatives in turn.
 
-Along each dimension of an image a place reads a few elements, its taps. The weight of a tap is a
-function of the place; here stand its slope and its curvature too.
+Along each dimension of an image a point reads a few elements, its taps. The weight of a tap is a
+function of the point; here are its slope and its curvature too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tap = tuple[Any, Any, Any, Any, Any]
 """Index, whether it is inside the image, weight, slope and curvature; None for one that is 0."""
 
 TapsAlong = Callable[[Any, int], list[Tap]]
-"""The taps along a dimension of a size, for places from -1 to 1."""
+"""The taps along a dimension of a size, for points from -1 to 1."""
 
 
 def constant(array: Any, like: Any) -> Any:
@@ -33,11 +33,11 @@ def constant(array: Any, like: Any) -> Any:
     return Tensor(array) if type(like) is Tensor else array
 
 
-def straight(place: Any, values: Any, slopes: Any) -> Any:
-    """Values as a function of the places at which they are known, with known slopes."""
-    if type(place) is not Tensor:
+def straight(coordinate: Any, values: Any, slopes: Any) -> Any:
+    """Values as a function of the points at which they are known, with known slopes."""
+    if type(coordinate) is not Tensor:
         return values
-    return place * Tensor(slopes) + Tensor(values - place.array * slopes)
+    return coordinate * Tensor(slopes) + Tensor(values - coordinate.array * slopes)
 
 
 def _times(factors: list[Any]) -> Any:
@@ -66,7 +66,7 @@ def of_slopes(
 
     Args:
         direction: the gradient of the grid's gradient, of the grid's shape.
-        taps_along: how a place reads the elements along a dimension.
+        taps_along: the taps of a point along a dimension.
     """
     batch, channels, *sizes = input.shape
     dims = range(len(sizes))
@@ -86,8 +86,8 @@ def of_slopes(
         index, inside = chosen[0][0], chosen[0][1]
         for tap, size in zip(chosen[1:], sizes[1:], strict=True):
             index, inside = index * size + tap[0], inside & tap[1]
-        places = np.broadcast_to(index[:, None], (batch, channels, count))
-        where = constant(np.ascontiguousarray(places), grid)
+        coordinates = np.broadcast_to(index[:, None], (batch, channels, count))
+        where = constant(np.ascontiguousarray(coordinates), grid)
         plain = grad_output.array if type(grad_output) is Tensor else grad_output
         kept = constant(inside.astype(plain.dtype), grid)
         change: Any = None

@@ -1,6 +1,6 @@
-"""`grid_sample affine_grid`: images read at places that are computed.
+"""`grid_sample affine_grid`: images sampled at computed points.
 
-A place has a number from -1 to 1 for each dimension, the last dimension first. An image may have
+A point has a number from -1 to 1 for each dimension, the last dimension first. An image may have
 two or three dimensions.
 """
 
@@ -23,18 +23,18 @@ from gradcli.ops.linalg.matrix_products import bmm
 from gradcli.ops.shape.views import reshape, transpose
 from gradcli.ops.spatial.grid_curvature import constant, of_slopes, straight
 
-# --- the places of an affine map ----------------------------------------------------------------
+# --- the points of an affine map ----------------------------------------------------------------
 
 
 def _base_grid(sizes: tuple[int, ...], align_corners: bool, dtype: Any) -> Any:
-    """The places of the elements themselves, each with a 1 behind it: shape (points, ndim + 1)."""
+    """The points of the elements themselves, each with a 1 behind it: shape (points, ndim + 1)."""
     axes = []
     for size in sizes:
         axis = np.linspace(-1, 1, size, dtype=dtype) if size > 1 else np.zeros(size, dtype)
         axes.append(axis if align_corners or size < 1 else axis * ((size - 1) / size))
     grids = np.meshgrid(*axes, indexing="ij")
-    places = [*reversed(grids), np.ones(sizes, dtype)]
-    return np.stack([place.reshape(-1) for place in places], -1).astype(dtype)
+    coordinates = [*reversed(grids), np.ones(sizes, dtype)]
+    return np.stack([coordinate.reshape(-1) for coordinate in coordinates], -1).astype(dtype)
 
 
 def _of_base(value: Any, size: tuple[int, ...], align_corners: bool) -> Any:
@@ -47,8 +47,8 @@ def _of_base(value: Any, size: tuple[int, ...], align_corners: bool) -> Any:
 
 
 def _affine_array(theta: Any, size: tuple[int, ...], align_corners: bool) -> Any:
-    places = bmm(_of_base(theta, size, align_corners), np.swapaxes(theta, 1, 2))
-    return places.reshape(size[0], *size[2:], len(size) - 2)
+    coordinates = bmm(_of_base(theta, size, align_corners), np.swapaxes(theta, 1, 2))
+    return coordinates.reshape(size[0], *size[2:], len(size) - 2)
 
 
 def _affine_rule(grad: Any, size: tuple[int, ...], align_corners: bool) -> Any:
@@ -88,14 +88,14 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     return affine_grid_generator.apply(theta, sizes, bool(align_corners))
 
 
-# --- reading at places --------------------------------------------------------------------------
+# --- reading at points --------------------------------------------------------------------------
 
 
-def _position(place: Any, size: int, align_corners: bool) -> tuple[Any, float]:
-    """Places from -1 to 1 as positions among the elements of a dimension, and the slope."""
+def _position(coordinate: Any, size: int, align_corners: bool) -> tuple[Any, float]:
+    """Points from -1 to 1 as positions among the elements of a dimension, and the slope."""
     if align_corners:
-        return (place + 1) / 2 * (size - 1), (size - 1) / 2
-    return ((place + 1) * size - 1) / 2, size / 2
+        return (coordinate + 1) / 2 * (size - 1), (size - 1) / 2
+    return ((coordinate + 1) * size - 1) / 2, size / 2
 
 
 def _mirrored(position: Any, low2: int, high2: int) -> tuple[Any, Any]:
@@ -146,12 +146,12 @@ def _cubic_weights(t: Any) -> tuple[list[Any], list[Any], list[Any]]:
 
 
 def _taps(
-    place: Any, size: int, mode: str, padding: str, align_corners: bool
+    coordinate: Any, size: int, mode: str, padding: str, align_corners: bool
 ) -> list[tuple[Any, Any, Any, Any]]:
     """The elements that are read along one dimension: index, whether it is inside, weight, and the
-    weight's slope in the place.
+    derivative of the weight by the point.
     """
-    position, scale = _position(place, size, align_corners)
+    position, scale = _position(coordinate, size, align_corners)
     if mode == "bicubic":
         start = np.floor(position)
         weights, slopes, _ = _cubic_weights(position - start)
@@ -178,15 +178,15 @@ def _taps(
 def _all_taps(input: Any, grid: Any, mode: str, padding: str, align_corners: bool) -> Any:
     """The taps of each dimension, first dimension first."""
     sizes = input.shape[2:]
-    places = [grid[..., len(sizes) - 1 - dim] for dim in range(len(sizes))]
+    coordinates = [grid[..., len(sizes) - 1 - dim] for dim in range(len(sizes))]
     return [
-        _taps(place, size, mode, padding, align_corners)
-        for place, size in zip(places, sizes, strict=True)
+        _taps(coordinate, size, mode, padding, align_corners)
+        for coordinate, size in zip(coordinates, sizes, strict=True)
     ]
 
 
 def _flat_index(taps: Any, sizes: tuple[int, ...]) -> tuple[Any, Any]:
-    """The place of an element among all of an image, and whether it is inside."""
+    """The flat position of an element in an image, and whether it is inside."""
     index, inside = taps[0][0], taps[0][1]
     for tap, size in zip(taps[1:], sizes[1:], strict=True):
         index, inside = index * size + tap[0], inside & tap[1]
@@ -235,18 +235,18 @@ def _sampled_backward(
 
 
 def _bent_taps(
-    place: Any, size: int, mode: str, padding: str, align_corners: bool
+    coordinate: Any, size: int, mode: str, padding: str, align_corners: bool
 ) -> list[tuple[Any, Any, Any, Any, Any]]:
-    """The taps along one dimension as functions of the place, an array or a tensor, with their
+    """The taps along one dimension as functions of the point, an array or a tensor, with their
     curvature.
     """
     position, scale = _position(
-        place.array if type(place) is Tensor else place, size, align_corners
+        coordinate.array if type(coordinate) is Tensor else coordinate, size, align_corners
     )
     found: list[tuple[Any, Any, Any, Any]] = []
     if mode == "bicubic":
         start = np.floor(position)
-        behind = straight(place, position - start, np.full_like(position, scale))
+        behind = straight(coordinate, position - start, np.full_like(position, scale))
         weights, slopes, curvatures = _cubic_weights(behind)
         for offset in range(4):
             index, _ = _kept_inside(start + (offset - 1), size, padding, align_corners)
@@ -255,8 +255,8 @@ def _bent_taps(
     else:
         position, inner = _kept_inside(position, size, padding, align_corners)
         start, inner = np.floor(position), inner * scale
-        behind = straight(place, position - start, inner)
-        slope = constant(inner, place)
+        behind = straight(coordinate, position - start, inner)
+        slope = constant(inner, coordinate)
         found = [(start, 1 - behind, -slope, None), (start + 1, behind, slope, None)]
     taps = []
     for index, weight, slope, curvature in found:
@@ -285,7 +285,11 @@ def _sampler(ndim: int) -> Op:
         if of_grid is None or mode == "nearest":
             return to_output, to_image, to_grid
         more_output, to_image, more_grid = of_slopes(
-            of_grid, grad_output, input, grid, lambda place, size: _bent_taps(place, size, *how)
+            of_grid,
+            grad_output,
+            input,
+            grid,
+            lambda coordinate, size: _bent_taps(coordinate, size, *how),
         )
         if of_input is None:
             return more_output, to_image, more_grid
@@ -340,15 +344,17 @@ def grid_sample(
         raise GradcliError("E204", f"grid_sample(): there is no padding mode {padding_mode!r}")
     check_floating("grid_sample", input)
     check_same_dtype("grid_sample", input, grid)
-    shape, places = input.array.shape, grid.array.shape
+    shape, grid_shape = input.array.shape, grid.array.shape
     ndim = len(shape) - 2
-    if ndim not in (2, 3) or len(places) != len(shape) or places[-1] != ndim:
+    if ndim not in (2, 3) or len(grid_shape) != len(shape) or grid_shape[-1] != ndim:
         raise GradcliError(
-            "E301", f"grid_sample(): a grid of shape {places} does not go with images of {shape}"
+            "E301",
+            f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
         )
-    if places[0] != shape[0] or 0 in shape[2:]:
+    if grid_shape[0] != shape[0] or 0 in shape[2:]:
         raise GradcliError(
-            "E301", f"grid_sample(): a grid of shape {places} does not go with images of {shape}"
+            "E301",
+            f"grid_sample(): a grid of shape {grid_shape} does not go with images of {shape}",
         )
     if mode == "bicubic" and ndim == 3:
         raise GradcliError(

@@ -141,8 +141,8 @@ def _circular(input: Tensor, pad: Sizes) -> Tensor:
         inner.append((dim, max(before, 0), shape[dim] - max(after, 0)))
     whole = Tensor(module_of(input.array).empty(shape, input.array.dtype))
 
-    def part(tensor: Tensor, places: Any) -> Tensor:
-        for dim, start, end in places:
+    def part(tensor: Tensor, bounds: Any) -> Tensor:
+        for dim, start, end in bounds:
             tensor = slice_.apply(tensor, dim, start, end, 1)
         return tensor
 

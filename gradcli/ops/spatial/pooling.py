@@ -1,5 +1,5 @@
-"""Pools: the largest or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to 3
-dimensions.
+"""Pooling: the maximum or the mean of every window, `max_pool2d avg_pool2d` and their like in 1 to
+3 dimensions.
 
 A pool of one dimension is one of two, over a tensor with a dimension of size 1 put in.
 """
@@ -33,8 +33,8 @@ from gradcli.state import active
 
 
 def _put_at(grad_output: Any, self: Any, indices: Any, ndim: int, apart: bool) -> Any:
-    """The gradient added where the indices, places in the last dimensions, point; `apart` where no
-    two point to the same place.
+    """The gradient added at the indices, flat positions in the last dimensions; `apart` where no
+    two of them are equal.
     """
     planes, size = prod(self.shape[:-ndim]), prod(self.shape[-ndim:])
     where = indices.reshape(planes, prod(indices.shape[-ndim:])) + np.arange(planes)[:, None] * size
@@ -50,13 +50,13 @@ def taken_at(value: Any, indices: Any, ndim: int) -> Any:
     """The elements of the last dimensions that the indices point at."""
     leading = tuple(value.shape[:-ndim])
     rows = reshape(value, (*leading, prod(value.shape[-ndim:])))
-    places = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
-    return reshape(gather(rows, len(leading), places), tuple(indices.shape))
+    positions = reshape(indices, (*leading, prod(indices.shape[-ndim:])))
+    return reshape(gather(rows, len(leading), positions), tuple(indices.shape))
 
 
 def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: bool = False) -> Op:
-    """An entry that picks an element of each window and tells where it was; `windowed` where its
-    argument `windows` says how they lie.
+    """An entry that picks an element of each window and returns its position; `windowed` where its
+    argument `windows` describes them.
     """
     backward: Op = op(
         f"{name}_backward",
@@ -166,9 +166,9 @@ def _avg_pool_backward_array(grad_output: Any, self: Any, averaging: Averaging) 
     ndim = len(windows.kernel)
     sizes, counts = self.shape[-ndim:], grad_output.shape[-ndim:]
     share = (wide(grad_output) / averaging.divisors(sizes, counts)).astype(grad_output.dtype)
-    leading, places = grad_output.shape[:-ndim], prod(counts)
+    leading, positions = grad_output.shape[:-ndim], prod(counts)
     columns = np.broadcast_to(
-        share.reshape(*leading, 1, places), (*leading, prod(windows.kernel), places)
+        share.reshape(*leading, 1, positions), (*leading, prod(windows.kernel), positions)
     )
     return in_format_of_images(windows.folded(columns, sizes, counts), self, ndim)
 

@@ -1,4 +1,4 @@
-"""Pools of powers: `lp_pool1d lp_pool2d lp_pool3d`, the norm of every window."""
+"""Power-average pooling: `lp_pool1d lp_pool2d lp_pool3d`, the norm of every window."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from gradcli.ops.spatial.adaptive_pooling import adaptive_average
 
 Sizes = tuple[int, ...]
 Taps = list[tuple[Any, Any]]
-"""For one dimension, which element each tap reads for every place of the output, and its weight
+"""For one dimension, which element each tap reads for every position of the output, and its weight
 (None for 1)."""
 
 # --- taps ---------------------------------------------------------------------------------------
@@ -31,12 +31,12 @@ Taps = list[tuple[Any, Any]]
 
 def _nearest(size: int, count: int, scale: float | None, exact: bool) -> Taps:
     step = size / count if scale is None else 1 / scale
-    places = (np.arange(count) + (0.5 if exact else 0)).astype(np.float32) * np.float32(step)
-    return [(np.minimum(np.floor(places).astype(np.int64), size - 1), None)]
+    positions = (np.arange(count) + (0.5 if exact else 0)).astype(np.float32) * np.float32(step)
+    return [(np.minimum(np.floor(positions).astype(np.int64), size - 1), None)]
 
 
 def _positions(size: int, count: int, scale: float | None, align_corners: bool) -> Any:
-    """Where the places of the output lie between the elements read."""
+    """The positions of the output between the elements read."""
     if align_corners:
         return np.arange(count) * ((size - 1) / (count - 1) if count > 1 else 0.0)
     step = size / count if scale is None else 1 / scale
@@ -44,16 +44,16 @@ def _positions(size: int, count: int, scale: float | None, align_corners: bool) 
 
 
 def _linear(size: int, count: int, scale: float | None, align_corners: bool) -> Taps:
-    places = np.maximum(_positions(size, count, scale, align_corners), 0)
-    first = np.minimum(places.astype(np.int64), size - 1)
-    part = np.clip(places - first, 0, 1)
+    positions = np.maximum(_positions(size, count, scale, align_corners), 0)
+    first = np.minimum(positions.astype(np.int64), size - 1)
+    part = np.clip(positions - first, 0, 1)
     return [(first, 1 - part), (np.minimum(first + 1, size - 1), part)]
 
 
 def _cubic(size: int, count: int, scale: float | None, align_corners: bool) -> Taps:
-    places = _positions(size, count, scale, align_corners)
-    first = np.floor(places).astype(np.int64)
-    part = places - first
+    positions = _positions(size, count, scale, align_corners)
+    first = np.floor(positions).astype(np.int64)
+    part = positions - first
     a = -0.75
 
     def near(x: Any) -> Any:
@@ -81,8 +81,8 @@ def _resampled(self: Any, taps: list[Taps]) -> Any:
     values = wide(self)
     for dim, along in enumerate(taps, self.ndim - len(taps)):
         total = None
-        for places, weight in along:
-            term = _weighted(np.take(values, places, dim), weight, dim)
+        for positions, weight in along:
+            term = _weighted(np.take(values, positions, dim), weight, dim)
             total = term if total is None else total + term
         values = total
     return values.astype(self.dtype, copy=False)
@@ -94,9 +94,9 @@ def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
     for dim, along in enumerate(taps, len(input_size) - len(taps)):
         shape = (*values.shape[:dim], input_size[dim], *values.shape[dim + 1 :])
         total = module_of(values).zeros(shape, values.dtype)
-        for places, weight in along:
+        for positions, weight in along:
             term = _weighted(values, weight, dim)
-            np.add.at(np.moveaxis(total, dim, 0), places, np.moveaxis(term, dim, 0))
+            np.add.at(np.moveaxis(total, dim, 0), positions, np.moveaxis(term, dim, 0))
         values = total
     return values.astype(grad_output.dtype, copy=False)
 

@@ -52,8 +52,8 @@ def _im2col_array(self: Any, windows: Windows) -> Any:
 
 def _col2im_array(self: Any, output_size: Sizes, windows: Windows) -> Any:
     elements = prod(windows.kernel)
-    rows, places = self.shape[-2:]
-    columns = self.reshape(*self.shape[:-2], rows // elements, elements, places)
+    rows, positions = self.shape[-2:]
+    columns = self.reshape(*self.shape[:-2], rows // elements, elements, positions)
     return windows.folded(columns, output_size, windows.counts(output_size))
 
 

@@ -1,5 +1,5 @@
-"""Pools turned round, and pools of windows at random places: `max_unpool2d fractional_max_pool2d`
-and their like.
+"""Max unpooling, and fractional pooling with windows at random positions: `max_unpool2d
+fractional_max_pool2d` and their like.
 """
 
 from __future__ import annotations
@@ -125,8 +125,8 @@ def _starts(sample: Any, size: int, count: int, window: int) -> Any:
     if count == 1:
         return module_of(sample).full((*sample.shape, 1), size - window)
     step = (size - window) / (count - 1)
-    places = np.arange(count - 1)
-    starts = np.trunc((places + sample[..., None]) * step) - np.trunc(sample[..., None] * step)
+    positions = np.arange(count - 1)
+    starts = np.trunc((positions + sample[..., None]) * step) - np.trunc(sample[..., None] * step)
     last = module_of(sample).full((*sample.shape, 1), size - window)
     return np.concatenate([starts.astype(np.int64), last], -1)
 
@@ -134,28 +134,28 @@ def _starts(sample: Any, size: int, count: int, window: int) -> Any:
 def _fractional_array(
     self: Any, kernel_size: Sizes, output_size: Sizes, samples: Any
 ) -> tuple[Any, Any]:
-    """The largest of each window and its place in row order; a nan is larger than anything."""
+    """The largest of each window and its position in row order; a nan is larger than anything."""
     ndim = len(kernel_size)
     sizes = self.shape[-ndim:]
     planes = self.reshape(-1, prod(sizes))
     samples = samples.reshape(len(planes), ndim)
-    places: Any = np.zeros((len(planes), *(1,) * (2 * ndim)), np.int64)
+    positions: Any = np.zeros((len(planes), *(1,) * (2 * ndim)), np.int64)
     for dim, (size, count, window) in enumerate(zip(sizes, output_size, kernel_size, strict=True)):
         # The samples are drawn for the last dimension first.
         starts = _starts(samples[:, ndim - 1 - dim], size, count, window)
         along = starts[:, :, None] + np.arange(window)
         aligned = [len(planes), *(1,) * (2 * ndim)]
         aligned[1 + dim], aligned[1 + ndim + dim] = count, window
-        places = places + along.reshape(aligned) * prod(sizes[dim + 1 :])
-    places = np.broadcast_to(places, (len(planes), *output_size, *kernel_size))
-    places = places.reshape(len(planes), prod(output_size), prod(kernel_size))
-    values = planes[np.arange(len(planes))[:, None, None], places]
+        positions = positions + along.reshape(aligned) * prod(sizes[dim + 1 :])
+    positions = np.broadcast_to(positions, (len(planes), *output_size, *kernel_size))
+    positions = positions.reshape(len(planes), prod(output_size), prod(kernel_size))
+    values = planes[np.arange(len(planes))[:, None, None], positions]
     ranked = np.where(np.isnan(values), np.inf, values)
     best = np.argmax(ranked, -1)[..., None]
     shape = (*self.shape[:-ndim], *output_size)
     return (
         np.take_along_axis(values, best, -1).reshape(shape),
-        np.take_along_axis(places, best, -1).reshape(shape),
+        np.take_along_axis(positions, best, -1).reshape(shape),
     )
 
 

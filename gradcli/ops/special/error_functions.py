@@ -117,7 +117,7 @@ def lgamma(x):
 
 def _digamma_array(self: Any) -> Any:
     digamma_of = by_scipy("psi")(self)
-    # At 0 it goes to the infinity on the side that the zero's sign tells.
+    # At 0 it goes to the infinity on the side of the zero's sign.
     pole = np.where(np.signbit(self), np.inf, -np.inf).astype(self.dtype)
     return np.where(self == 0, pole, digamma_of)[()]
 

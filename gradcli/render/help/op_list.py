@@ -5,7 +5,7 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from typing import Any
 
-from gradcli.ops.lookup import PLACES, Found, is_bound
+from gradcli.ops.lookup import NAMESPACES, Found, is_bound
 from gradcli.render.help.op_page import op_names, summary_of
 from gradcli.render.style import PLAIN, Style
 
@@ -73,9 +73,9 @@ def matching(pattern: str | None) -> dict[str, list[Found]]:
     families: dict[str, list[Found]] = {}
     functions: set[str] = set()
     for found in op_names():
-        if found.place == "Tensor" and found.name.removesuffix("_") in functions:
+        if found.namespace == "Tensor" and found.name.removesuffix("_") in functions:
             continue
-        if found.place in ("torch", "torch.nn.functional"):
+        if found.namespace in ("torch", "torch.nn.functional"):
             functions.add(found.name)
         if pattern is None or _matches(pattern, found):
             families.setdefault(_family(found), []).append(found)
@@ -91,8 +91,8 @@ def _matches(pattern: str, found: Found) -> bool:
 
 def _family(found: Found) -> str:
     """Where the catalogue has an op of torch, as "linalg: solve", else what the place holds."""
-    if found.place != "torch":
-        return _FAMILIES[found.place]
+    if found.namespace != "torch":
+        return _FAMILIES[found.namespace]
     named = [op for op in found.entries if op.name == found.name.removesuffix("_")]
     if named or (found.entries and is_bound(found.entries[0], found.function)):
         module = (named or found.entries)[0].forward.__module__
@@ -104,7 +104,7 @@ def _family(found: Found) -> str:
 
 def _rank(found: Found) -> tuple[int, str]:
     """Families of torch first, by name, then those of the other places."""
-    return list(PLACES).index(found.place), _family(found)
+    return list(NAMESPACES).index(found.namespace), _family(found)
 
 
 def _node(found: Found) -> str:

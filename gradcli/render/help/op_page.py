@@ -22,7 +22,7 @@ from gradcli.language.objects.repr import display
 from gradcli.ops.binding import catalogue
 from gradcli.ops.definition.op import Op, parameters_of
 from gradcli.ops.lookup import (
-    PLACES,
+    NAMESPACES,
     TENSOR,
     Found,
     doc_of,
@@ -76,9 +76,9 @@ def load(place: str) -> Mapping[str, Any]:
 
 def op_names() -> Iterator[Found]:
     """Every op that has a page, once for each name."""
-    for place in PLACES:
-        for name in names_in(place, load):
-            found = find(f"{place}.{name}", load)
+    for namespace in NAMESPACES:
+        for name in names_in(namespace, load):
+            found = find(f"{namespace}.{name}", load)
             if found is not None:
                 yield found
 
@@ -89,7 +89,7 @@ def op_names() -> Iterator[Found]:
 def signature(found: Found) -> str:
     """How the function is called."""
     parameters = _parameters(found)
-    if found.place == TENSOR and parameters:
+    if found.namespace == TENSOR and parameters:
         del parameters[0]
         if parameters[:1] == ["/"]:
             del parameters[0]
@@ -207,9 +207,9 @@ def _forms(found: Found) -> str:
     name = found.name.removesuffix("_") if found.inplace else found.name
     others = [(TENSOR, f"{name}_")] if f"{name}_" in catalogue.methods else []
     forms = [
-        f"{PLACES[place]}.{each}"
-        for place, each in dict.fromkeys([*same(found), *others])
-        if (place, each) != (found.place, found.name)
+        f"{NAMESPACES[namespace]}.{each}"
+        for namespace, each in dict.fromkeys([*same(found), *others])
+        if (namespace, each) != (found.namespace, found.name)
     ]
     if name in _OPERATORS and not found.inplace:
         forms.append(_OPERATORS[name])
@@ -239,7 +239,7 @@ def example_of(found: Found) -> str:
     """
     program = doc_of(found).example or _layer_example(found)
     called, _, rest = program.partition("(")
-    if found.place != TENSOR:
+    if found.namespace != TENSOR:
         return f"{found.full_name}({rest}" if re.fullmatch(r"\w+(\.\w+)+", called) else program
     if not called.startswith("torch."):
         return re.sub(r"\)\.\w+\(", f").{found.name}(", program, count=1)
