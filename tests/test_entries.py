@@ -15,6 +15,7 @@ from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.lookup import Found, doc_of, effects_of, named_by_numpy, numpy_of
 from gradcli.render.help.op_page import example_of, op_names
 from gradcli.session import Session
+from gradcli.trace.ir import Effect
 
 bring_all()
 FOUND = list(op_names())
@@ -183,3 +184,8 @@ def test_spelling_in_numpy(name: str, spelled: str) -> None:
 )
 def test_names_by_numpy(ufunc: Any, name: str) -> None:
     assert named_by_numpy(ufunc) == name
+
+
+def test_effects_are_those_of_the_trace() -> None:
+    """Entries name effects by strings, as the trace's own class would cost start-up time."""
+    assert set(EFFECTS) <= {effect.name for effect in Effect}

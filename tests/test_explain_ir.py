@@ -54,6 +54,19 @@ inputs: %0: f32[2] x
 effects: writes(%1)  grad(%0)
 """,
     ),
+    "a write through data": (
+        ["w = torch.tensor([1., 2.])\nv = w * 2\nw.data.mul_(3)\nz = w + v"],
+        """
+constants: %0: f32[2] w
+%1: f32[2] = mul(%0, 2)             # v = w * 2  program:2
+%2: f32[2] = alias(%0)              # w.data.mul_(3)  program:3
+%3: f32[2] = mul(%2, 3)             # w.data.mul_(3)  program:3
+%4: f32[2] = write(%2, %3)          # w.data.mul_(3)  program:3   writes(%2)
+%5: f32[2] = alias(%4)              # w + v  program:4
+%6: f32[2] = add(%5, %1, alpha=1)   # z = w + v  program:4
+effects: writes(%2)
+""",
+    ),
     "a random draw": (
         ["torch.manual_seed(0)\nn = torch.rand(2)\ny = F.dropout(n * 2, 0.5)"],
         """

@@ -40,8 +40,6 @@ class Effect(Enum):
     """It may raise, depending on values."""
     SHOWS = "shows"
     """There is output."""
-    ESCAPES = "escapes"
-    """The program can read the outputs afterwards."""
 
 
 class Value:

@@ -63,6 +63,7 @@ class TraceRecorder(Recorder):
         "_is_nested",
         "_is_recorded",
         "_of_pass",
+        "_rewritten",
         "_since_step",
         "arrays",
         "made",
@@ -84,6 +85,8 @@ class TraceRecorder(Recorder):
         self._by_tensor: dict[int, tuple[Value, int]] = {}
         self._by_array: dict[int, tuple[Value, int]] = {}
         self._by_edge: dict[Edge, Value] = {}
+        # The value after the last write to an array: `w.data.sub_(…)` leaves the version of `w`.
+        self._rewritten: dict[int, Value] = {}
         # The gradients of the last backward pass that are arrays, keyed by `id` too.
         self._of_pass: dict[int, tuple[Value, Any]] = {}
         # Gradients that have not arrived yet, by node and output number.
@@ -114,6 +117,11 @@ class TraceRecorder(Recorder):
         """
         version = _version(tensor)
         found = self._by_tensor.get(id(tensor))
+        latest = self._rewritten.get(id(tensor.array))
+        if found is not None and latest is not None and latest.number > found[0].number:
+            value = self._value(tensor)
+            self._add(ALIAS, [latest], [value])
+            return value
         if found is not None and found[1] == version:
             return found[0]
         same = self._by_array.get(id(tensor.array))
@@ -242,14 +250,14 @@ class TraceRecorder(Recorder):
         """A result was written over a tensor's value."""
         before = self._by_tensor.get(id(tensor))
         value = self.find(result)
-        after = self._value(tensor)
+        after = self._rewritten[id(tensor.array)] = self._value(tensor)
         known = None if before is None else before[0]
         self.trace.add(Write(tensor, result, known, value, after))
 
     def overwritten(self, tensor: Tensor, array: Any) -> None:
         """An array, or a number, that was written over a tensor's value."""
         found, written = self._by_tensor.get(id(tensor)), self._known(array)
-        after = self._value(tensor)
+        after = self._rewritten[id(tensor.array)] = self._value(tensor)
         inputs = [array if written is None else written]
         about = after if found is None else found[0]
         inputs = inputs if found is None else [about, *inputs]

@@ -251,7 +251,9 @@ class Reader:
             return value
         if value is None or type(value) is str:
             self.guard.values[place.key] = place.read, value
-            raise GraphBreak("B06", f"a place holds {described(value)} in some iterations only")
+            raise GraphBreak(
+                "B06", f"what is read is {described(value)} here and another value later"
+            )
         raise GraphBreak("B06", f"{described(value)} is another one in every iteration")
 
     def _give(
