@@ -182,10 +182,6 @@ class Session:
         """
         return self.execute(self.parse(text, name, first_line))
 
-    def run_stream(self, lines: Iterator[str], name: str) -> Iterator[StatementResult]:
-        """Run a program statement by statement as its lines arrive."""
-        return self.execute(self.parse_stream(lines, name))
-
     @staticmethod
     def parse(text: str, name: str, first_line: int = 1) -> list[Statement]:
         """The statements of a program; raises `SyntaxErrors` with all that is wrong with it."""

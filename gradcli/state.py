@@ -152,12 +152,12 @@ class _Active(threading.local):
 active = _Active()
 
 
-def charge(parts: int) -> None:
-    """Count an operation that makes so many objects, each a step; raises E605 where the steps are
-    used up, before any is made.
+def charge_steps(count: int) -> None:
+    """Count steps before they are made, such as the parts of a tensor that an operation is about to
+    make; raises E605 where the steps are used up.
     """
     steps = active.state.steps
-    steps.left -= parts
+    steps.left -= count
     if steps.left < 0:
         raise active.state.limits.too_many_steps()
 

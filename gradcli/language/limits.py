@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.state import active
+from gradcli.state import active, charge_steps
 
 if TYPE_CHECKING:
     from gradcli.limits import Steps
@@ -39,7 +39,7 @@ DEEPEST_HOST_CALL = 400
 Each `sorted(key=…)`, `map` or generator expression takes its share of the C stack.
 """
 
-_HOST_ROUNDS = 16
+_HOST_ITERATIONS = 16
 """Values that the host goes through in the time of one iteration of a loop of a program."""
 
 
@@ -57,10 +57,7 @@ def too_many_steps() -> GradcliError:
 
 def charge(values: int) -> None:
     """Count what the host goes through in one go as steps; raises E605 where they are used up."""
-    steps = active.state.steps
-    steps.left -= values // _HOST_ROUNDS
-    if steps.left < 0:
-        raise too_many_steps()
+    charge_steps(values // _HOST_ITERATIONS)
 
 
 def too_deep(what: str) -> GradcliError:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-
 from gradcli.arrays.dtypes import DTYPES, DType
 from gradcli.arrays.sizes import Device
 from gradcli.autograd.tensor import Tensor, meta_of
@@ -19,8 +17,6 @@ from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
 
 Self = TypeVar("Self", bound="Module")
-
-_EMPTY = np.empty(0, np.float32)
 
 
 class Module(Calling):
