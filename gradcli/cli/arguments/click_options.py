@@ -135,6 +135,13 @@ _FILES: list[Decorator] = [
         metavar="N",
         help="How many processes share the records of --inputs, or the files of `run`.",
     ),
+    click.option(
+        "--retries",
+        type=click.IntRange(0, 1000),
+        default=2,
+        metavar="N",
+        help="How often --jobs tries a record or file again whose process ended.",
+    ),
 ]
 
 _DEVICE: Decorator = click.option(

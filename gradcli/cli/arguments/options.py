@@ -77,6 +77,7 @@ class Options:
         full: whether large tensors are printed whole.
         inputs: the file of records that the program runs for, or None.
         jobs: how many processes work.
+        retries: how often a record or file is tried again whose process ended.
         output: the file that the result is written to, or None.
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
@@ -101,6 +102,7 @@ class Options:
         "output",
         "precision",
         "quiet",
+        "retries",
         "seed",
         "trace",
         "wrt",
@@ -120,6 +122,7 @@ class Options:
         full: bool = False,
         inputs: str | None = None,
         jobs: int = 1,
+        retries: int = 2,
         output: str | None = None,
         dtype: str | None = None,
         device: str | None = None,
@@ -139,6 +142,7 @@ class Options:
         self.full = full
         self.inputs = inputs
         self.jobs = jobs
+        self.retries = retries
         self.output = output
         self.dtype = None if dtype is None else DTYPES[dtype]
         self.device = None if device == "cpu" else device

@@ -20,7 +20,7 @@ from gradcli.cli.arguments.values import Argument, hold_stdin, read_argument
 from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.progress import Progress
 from gradcli.cli.process.terminal import Terminal
-from gradcli.cli.process.workers import results
+from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 from gradcli.files.data_file import STDIN, DataFile, unreadable
@@ -71,9 +71,10 @@ def run_records(
         program = Session.parse(read(), name)
         _warn_unused(terminal, program, arguments)
         hold_stdin(arguments, options.limits)
-        runner = _Runner(program, arguments, options)
+        runner = _Runner(program, arguments, options, terminal.error)
         tasks = _tasks(file, options.jobs)
-        with closing(results(tasks, runner.answers, options.jobs, runner.within_memory)) as answers:
+        work = Work(runner.answers, _pieces, _lost, options.retries, runner.within_memory)
+        with closing(results(tasks, work, options.jobs)) as answers:
             return _print(terminal, answers)
     except GradcliError as error:
         terminal.error(error)
@@ -139,6 +140,32 @@ def _tasks(file: DataFile, jobs: int) -> Iterator[bytes]:
             yield b"\n".join(parcel)
 
 
+def _pieces(parcel: bytes) -> list[bytes]:
+    return parcel.split(b"\n")
+
+
+def _lost(task: bytes, attempts: int) -> bytes:
+    """The answer for a record that no process got through."""
+    from gradcli.render.result_json import failed, marked, text  # lazy: start-up: NumPy
+
+    number = int(task.partition(b" ")[0])
+    error = lost_process(attempts)
+    line = text(marked(failed(error), number), compact=True)
+    return _answer(1, [(number, error)], 0, [line])
+
+
+def _answer(
+    done: int, failures: Sequence[tuple[int, GradcliError]], warnings: int, lines: Sequence[str]
+) -> bytes:
+    """Lines of results behind one that sums them up."""
+    summary: dict[str, Any] = {"done": done, "failed": len(failures), "first": {}}
+    if failures:
+        number, error = failures[0]
+        summary["first"] = {"record": number, "code": error.code, "exit_code": error.exit_code}
+    summary["warnings"] = warnings
+    return json.dumps(summary).encode() + b"\n" + "".join(lines).encode()
+
+
 def _opened(file: DataFile) -> IO[bytes]:
     if file.path == STDIN:
         return sys.stdin.buffer
@@ -191,8 +218,13 @@ class _Runner:
     """Runs a program for one record after the other."""
 
     def __init__(
-        self, program: Sequence[Statement], arguments: Sequence[Argument], options: Options
+        self,
+        program: Sequence[Statement],
+        arguments: Sequence[Argument],
+        options: Options,
+        report: Callable[[GradcliError], object],
     ) -> None:
+        self.report = report
         self.program = program
         self.used = {name for statement in program for name in name_uses(statement)}
         self.arguments = arguments
@@ -201,31 +233,24 @@ class _Runner:
     @contextmanager
     def within_memory(self) -> Iterator[None]:
         """Set up the limit of memory once: doing so takes longer than a small run."""
-        import numpy  # noqa: F401  its libraries and their threads are not the program's
-
-        with memory_ceiling(self.options.limits):
+        with memory_ceiling(self.options.limits, self.report):
             yield
 
     def answers(self, parcel: bytes) -> bytes:
         """The results of a parcel of records, one on a line, behind a line that sums them up."""
         terminal = Terminal(quiet=True)
-        summary: dict[str, Any] = {"done": 0, "failed": 0, "first": {}}
+        failures = []
         lines = []
-        for task in parcel.split(b"\n"):
+        for task in _pieces(parcel):
             number, line, kind, text = task.split(b" ", 3)
             try:
                 document, error = self._run(terminal, int(number), int(line), kind, text)
             except click.UsageError as wrong:
                 return json.dumps({"usage": wrong.message}).encode() + b"\n"
             lines.append(document)
-            summary["done"] += 1
             if error is not None:
-                summary["failed"] += 1
-                if not summary["first"]:
-                    found = {"code": error.code, "exit_code": error.exit_code}
-                    summary["first"] = {"record": int(number), **found}
-        summary["warnings"] = terminal.warnings
-        return json.dumps(summary).encode() + b"\n" + "".join(lines).encode()
+                failures.append((int(number), error))
+        return _answer(len(lines), failures, terminal.warnings, lines)
 
     def _run(
         self, terminal: Terminal, number: int, line: int, kind: bytes, text: bytes

@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.definition.dtype_support import check_dtype
 from gradcli.ops.definition.ref import ref
-from gradcli.state import active
+from gradcli.state import active, charge_tensors
 
 to = ref("to")
 
@@ -59,6 +59,7 @@ def listed(name: str, tensors: Any) -> list[Tensor]:
             f"{name}(): expected a list of tensors, not {type_name(tensors)}",
             help=f"put the tensors in brackets: `{name}([a, b])`",
         )
+    charge_tensors(len(tensors))
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor):
             raise GradcliError(
