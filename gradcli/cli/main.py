@@ -66,7 +66,9 @@ def _run(args: list[str]) -> int:
         output_lost,
     )
     from gradcli.errors import GradcliError, internal_error  # lazy: start-up: likewise
+    from gradcli.state import State, active  # lazy: start-up: likewise
 
+    before, active.state = active.state, State()
     try:
         code = _invoke(args)
         sys.stdout.flush()
@@ -80,6 +82,8 @@ def _run(args: list[str]) -> int:
             failure = output_lost(error)
         else:
             failure = internal_error(error)
+    finally:
+        active.state = before
     Terminal(error_format=error_format_of(args)).error(failure)
     return failure.exit_code
 

@@ -17,12 +17,13 @@ from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.functional.structure import leaves, rebuilt
+from gradcli.nn.attributes import kind_of
 from gradcli.ops.binding.catalogue import function
 from gradcli.ops.creation.random import generator_of
 from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.slicing import narrow, select_
-from gradcli.state import active
+from gradcli.state import active, charge_tensors
 
 Function = Callable[..., Any]
 
@@ -74,6 +75,7 @@ def vmap(
         plain = [id(leaf) for leaf in flat] == [id(value) for value in args]
         if rule is not None and plain and not kwargs:
             return _moved(*rule(VmapInfo(size, randomness), tuple(dims), *args), out_dims)
+        charge_tensors(size)
         results = []
         drawing, batch = _Drawing(randomness), Batch(empty=not size)
         for number in range(size or 1):
@@ -108,6 +110,9 @@ def _own_rule(func: Any) -> Callable[..., tuple[Any, Any]] | None:
                 "vmap(): the vmap staticmethod has to return an output and its out_dims",
                 raises="RuntimeError",
             )
+        for leaf in leaves(answer[0]):
+            if not isinstance(leaf, Tensor):
+                raise _wrong(f"the vmap staticmethod has to return tensors, not {kind_of(leaf)}")
         return answer
 
     return checked

@@ -106,7 +106,7 @@ def check_nesting(value: Any) -> None:
     """
     if type(value) not in _CONTAINERS:
         return
-    charge_copy(len(value))
+    charge(len(value))
     level = _inner(value)
     depth = 1
     visited = 0

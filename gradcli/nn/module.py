@@ -15,6 +15,7 @@ from gradcli.nn.state_dict import load, state_of
 from gradcli.ops.binding.catalogue import setters
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
+from gradcli.state import charge_tensors
 
 Self = TypeVar("Self", bound="Module")
 
@@ -209,6 +210,7 @@ class Module(Calling):
         return ""
 
     def __repr__(self) -> str:
+        charge_tensors(4)  # one module may stand in many places
         extra = self.extra_repr()
         lines = extra.split("\n") if extra else []
         inner = [f"({name}): {indented(repr(module))}" for name, module in self._modules.items()]

@@ -24,6 +24,7 @@ from gradcli.cli.process.workers import Work, lost_process, results
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
 from gradcli.files.data_file import STDIN, DataFile, unreadable
+from gradcli.files.gate import opened
 from gradcli.session import Session
 from gradcli.state import State, active
 
@@ -72,8 +73,8 @@ def run_records(
         _warn_unused(terminal, program, arguments)
         hold_stdin(arguments, options.limits)
         runner = _Runner(program, arguments, options, terminal.error)
-        tasks = _tasks(file, options.jobs)
         work = Work(runner.answers, _pieces, _lost, options.retries, runner.within_memory)
+        tasks = _tasks(file, _opened(file), options.jobs)
         with closing(results(tasks, work, options.jobs)) as answers:
             return _print(terminal, answers)
     except GradcliError as error:
@@ -124,11 +125,11 @@ def _print(terminal: Terminal, answers: Iterator[bytes]) -> int:
     return int(first.get("exit_code", 0))
 
 
-def _tasks(file: DataFile, jobs: int) -> Iterator[bytes]:
+def _tasks(file: DataFile, stream: IO[bytes], jobs: int) -> Iterator[bytes]:
     """The records in parcels, on a line each: its number, its line in the file, whether it is one,
     and its text.
     """
-    with _opened(file) as stream:
+    with stream:
         at_once = _AT_ONCE if jobs > 1 and file.path != STDIN else 1
         parcel: list[bytes] = []
         for number, (line, kind, text) in enumerate(_texts(file, stream), 1):
@@ -169,9 +170,8 @@ def _answer(
 def _opened(file: DataFile) -> IO[bytes]:
     if file.path == STDIN:
         return sys.stdin.buffer
-    active.state.limits.check_file(file.path)
     try:
-        return open(file.path, "rb")
+        return opened(file.path)
     except OSError as error:
         raise unreadable(file.path, error) from error
 
@@ -286,6 +286,7 @@ def _arguments(number: int, line: int, text: bytes, used: Container[str]) -> lis
     that is no JSON.
     """
     from gradcli.files.json import numbered, parse  # lazy: start-up: NumPy
+    from gradcli.files.reading import reads_stdin  # lazy: start-up: likewise
 
     place = f"record {number}"
     file = DataFile(f"{place} (line {line})")
@@ -308,6 +309,12 @@ def _arguments(number: int, line: int, text: bytes, used: Container[str]) -> lis
                 "E507",
                 f"{file.name}: {name!r} is no NAME or NAME:const",
                 help="`NAME:const` keeps a value's Python type",
+            )
+        if argument.file and reads_stdin(argument.file):
+            raise GradcliError(
+                "E507",
+                f"{file.name}: {name!r} names standard input, which one record would use up",
+                help=f"give it to all records: {name}=@- on the command line",
             )
         argument.source.name = place
         if not isinstance(each, str):

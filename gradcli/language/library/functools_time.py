@@ -78,3 +78,5 @@ TIME: dict[str, Callable[[], float]] = {
     "process_time": seconds_worked,
     "time": seconds_now,
 }
+for _name, _function in TIME.items():
+    _function.__name__ = _function.__qualname__ = _name

@@ -246,19 +246,19 @@ def detach(input: Tensor) -> Tensor:
 
 
 @function("detach_", method=True)
-def detach_in_place(self: Tensor) -> Tensor:
+def detach_in_place(input: Tensor) -> Tensor:
     """Take the tensor itself out of the graph: it becomes a leaf. Raises E405 for a view."""
-    if self.base is not None:
+    if input.base is not None:
         raise GradcliError("E405", "a view cannot be detached in place", help="use detach()")
-    storage_of(self)
-    if self.grad_fn is not None and self.grad_fn.extra is not None:
-        hooks = self.grad_fn.extra.tensor_hooks.get(self.output_nr)
+    storage_of(input)
+    if input.grad_fn is not None and input.grad_fn.extra is not None:
+        hooks = input.grad_fn.extra.tensor_hooks.get(input.output_nr)
         if hooks is not None:  # they stay the tensor's too
-            meta_of(self).hooks = hooks
-    self.grad_fn = None
-    self.output_nr = 0
-    self.requires_grad = False
-    return self
+            meta_of(input).hooks = hooks
+    input.grad_fn = None
+    input.output_nr = 0
+    input.requires_grad = False
+    return input
 
 
 # --- writing ------------------------------------------------------------------------------------
