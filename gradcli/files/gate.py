@@ -31,12 +31,15 @@ def opened(path: str, *, is_program: bool = False) -> IO[bytes]:
     if limits.timeout is None or not stat.S_ISFIFO(os.stat(path).st_mode):
         return open(path, "rb")
     file = open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb")  # noqa: SIM115
-    if not select.select([file], [], [], limits.timeout)[0]:
+    try:
+        if not select.select([file], [], [], limits.timeout)[0]:
+            error = limits.out_of_time()
+            error.span, error.stack = state.place, tuple(state.stack)
+            raise error
+        os.set_blocking(file.fileno(), True)
+    except BaseException:  # the end of the program's own time too
         file.close()
-        error = limits.out_of_time()
-        error.span, error.stack = state.place, tuple(state.stack)
-        raise error
-    os.set_blocking(file.fileno(), True)
+        raise
     return file
 
 
