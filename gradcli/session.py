@@ -33,9 +33,7 @@ class StatementResult:
     """The result of one top-level statement.
 
     Attributes:
-        statement: the statement.
         value: the value of an expression statement, None for others.
-        seconds: how long it ran.
     """
 
     __slots__ = ("seconds", "statement", "value")
@@ -172,11 +170,6 @@ class Session:
     def run(self, text: str, name: str, first_line: int = 1) -> Iterator[StatementResult]:
         """Run a program, its text checked whole before the first statement runs.
 
-        Args:
-            text: the program.
-            name: what diagnostics call it.
-            first_line: the number of its first line.
-
         Raises:
             GradcliError: `SyntaxErrors` for a text that is no program, whatever else ends it.
         """
@@ -235,9 +228,7 @@ class Session:
         self.values[name] = value
 
     def override(self, name: str, replace: Callable[[Any], Any] | None) -> None:
-        """Let the next top-level assignment to a name store `replace(value)`; None takes that
-        back.
-        """
+        """Let the next top-level assignment to a name store `replace(value)`; None for itself."""
         self.interpreter.overrides.pop(name, None)
         if replace is not None:
             self.interpreter.overrides[name] = replace

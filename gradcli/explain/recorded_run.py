@@ -21,14 +21,10 @@ class Recorded:
     """A run that was recorded whole.
 
     Attributes:
-        program: its statements.
-        values: what its names hold at its end.
         recorder: the trace of its calls, writes and backward passes.
         provenance: what its expressions gave.
         output: the tensor whose gradient is meant, None where there is none.
-        output_name: its variable.
         inputs: the tensors that arguments were bound to, by name.
-        flow: which values were made from which.
     """
 
     __slots__ = (

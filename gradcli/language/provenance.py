@@ -21,8 +21,6 @@ class Evaluation:
     """One evaluation of an expression.
 
     Attributes:
-        node: the expression.
-        value: its value.
         parts: the evaluations inside it, those of a called function's body too.
         grad_enabled: whether gradients were on.
     """
@@ -39,12 +37,7 @@ class Evaluation:
 
 
 class Provenance:
-    """What a run evaluated and assigned.
-
-    Attributes:
-        evaluations: every evaluation, in the order in which they ended.
-        assignments: every assignment, in order, with the evaluation of its value.
-    """
+    """What a run evaluated, in the order in which it ended, and assigned."""
 
     __slots__ = ("assignments", "evaluations", "latest", "open")
 

@@ -105,9 +105,7 @@ def blame(
 
 
 def _differentiated(run: Run, value: Any) -> Result | None:
-    """The result of a run; where several numbers came out and no seed is given, that of their
-    sum.
-    """
+    """The result of a run; of several numbers without a seed, that of their sum."""
     from gradcli.cli.program.report import find_output  # lazy: command: its body
 
     try:

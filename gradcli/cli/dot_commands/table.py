@@ -74,12 +74,7 @@ TABLE = {
 
 
 def carry_out(run: Run, command: Command) -> None:
-    """Do what a line says: a dot-command, or `name?`.
-
-    Raises:
-        GradcliError: E104 for an unknown command, E105 for words that it does not take, and
-            whatever it runs into.
-    """
+    """Do what a line says; raises E104 for an unknown command, E105 for wrong words."""
     line = Line(command.span, TABLE)
     if not line.words[0].text.startswith("."):
         explain(run, line, line.words[0].text.rstrip("? \t"))

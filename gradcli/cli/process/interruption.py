@@ -63,9 +63,7 @@ def leave_on_signals() -> None:
 
 @contextmanager
 def raising_on_signals() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block, for a session
-    that goes on after the first and has a terminal to put in order before the second.
-    """
+    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before_fd = signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -118,8 +116,6 @@ class _Clock:
     """The limit of time of the run at hand.
 
     Attributes:
-        state: the state of its session.
-        report: shows an error.
         answered: whether the run is over, or the main thread has noticed that its time is.
         running: the clock of this process, None while there is no limit.
     """
@@ -153,7 +149,6 @@ def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterat
     Only the main thread can be stopped so; where the host has no timers, the limit has no effect.
 
     Args:
-        state: the state of the session.
         report: shows the error where a long call must be ended with the whole process.
     """
     seconds = state.limits.timeout

@@ -37,9 +37,7 @@ def label_detachments(
     statements: Sequence[Statement],
     arguments: Sequence[Argument],
 ) -> None:
-    """Label the spans where the graph was cut: for the error of a tensor without a graph, and for
-    that of an operation on a `.grad` that is None.
-    """
+    """Label where the graph was cut, for errors of a missing graph or gradient."""
     if error.span is None:
         return
     missing = _missing_gradient(error)

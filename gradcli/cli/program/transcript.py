@@ -22,7 +22,6 @@ class Transcript:
     """The statements of a session in the order in which they succeeded.
 
     Attributes:
-        failed: how many failed or were interrupted since the session began.
         most: how many statements are kept, the oldest being forgotten first; None for all.
     """
 

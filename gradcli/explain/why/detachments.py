@@ -22,8 +22,6 @@ class Detachment:
 
     Attributes:
         place: the source text, None where the run has none.
-        text: what happens there.
-        help: the fix, None where there is none.
         labels: further places that belong to it.
     """
 

@@ -27,9 +27,7 @@ class Why:
 
     Attributes:
         question: such as `x.grad`.
-        value: the value asked about.
         kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
-        reason: why it is so, in a sentence.
         detachments: the operations that show it: where a gradient ends, above all.
         path: the nodes that carry the gradient, from the output to the tensor.
     """

@@ -60,9 +60,7 @@ def _is_super(node: tree.Call, scope: Scope) -> bool:
 
 
 def _fail(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> NoReturn:
-    """Raise what a program sees of the failure of a call with positional arguments, the operands
-    labelled.
-    """
+    """Raise what a program sees of a call's failure, the operands labelled."""
     values = tuple(values)
     failure = call_failed(error, called, values, {})
     if isinstance(failure, GradcliError):
@@ -210,9 +208,7 @@ def _label_keyword(error: GradcliError, node: tree.Call) -> None:
 def _operands(
     node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
 ) -> list[tuple[tree.Expression, Any]]:
-    """The syntax and value of each argument, before them what a method is called on; none where
-    `*values` hides which is which.
-    """
+    """The syntax and value of each argument, the receiver first; none behind `*values`."""
     found: list[tuple[tree.Expression, Any]] = []
     if type(called) is Method and isinstance(node.function, tree.Attribute):
         found.append((node.function.value, called.receiver))

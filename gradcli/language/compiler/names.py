@@ -43,9 +43,7 @@ def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
 
 
 def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
-    """Whether an expression is a name that the running code's own variables hold, if it has a
-    value.
-    """
+    """Whether an expression is a name among the running code's own variables."""
     if type(node) is not tree.Name:
         return False
     distance = scope.distance(node.name)

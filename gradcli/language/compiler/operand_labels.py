@@ -35,8 +35,6 @@ def label_operands(
 
     Args:
         error: it is left alone if it has a span: it was raised by an inner operation.
-        operands: the syntax and the value of each operand.
-        operation: the operator, or the text of the function that was called.
     """
     if error.span is not None or error.labels or error.code not in _TENSORS | _ALL:
         return

@@ -24,12 +24,7 @@ def numbered(values: Sequence[Any]) -> Variables:
 
 
 class Frame:
-    """Code that runs: the loop's own, or that of a function or comprehension.
-
-    Attributes:
-        scope: which names are its own.
-        variables: their values.
-    """
+    """Code that runs: the loop's own, or that of a function or comprehension."""
 
     __slots__ = ("scope", "variables")
 
@@ -42,7 +37,6 @@ class Drawn:
     """What a generator expression gave.
 
     Attributes:
-        values: with symbols, so far.
         wanted: whether whoever draws from it asks for them here.
     """
 

@@ -14,9 +14,6 @@ class LoopPlan(NamedTuple):
     """What the syntax of a loop tells of its iterations.
 
     Attributes:
-        targets: the names that the loop itself binds.
-        bound: those that its body binds.
-        tested: those that decide whether there is another iteration.
         leaves: whether the program may look at what an iteration left that is not the last one:
             where it does not always run to its end, or nobody knows which one is the last.
         anew: the names that every iteration binds anew before it may end, so that nobody looks at

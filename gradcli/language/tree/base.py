@@ -29,9 +29,7 @@ class Statement(Syntax):
 
 
 def nodes_of(tree: Any) -> Iterator[Syntax]:
-    """Every node of a tree, or of trees in lists, outer ones first; trees are deeper than the host
-    would let us recurse.
-    """
+    """Every node of a tree or of trees in lists, outer ones first, without recursion."""
     waiting = [tree]
     while waiting:
         each = waiting.pop()

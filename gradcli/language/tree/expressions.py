@@ -37,9 +37,7 @@ class FormattedString(Expression):
 
 
 class Replacement(Expression):
-    """One `{value!conversion:format}` field of an f-string; `debug` is the text before `=` in
-    `{x=}`.
-    """
+    """One `{value!conversion:format}` of an f-string; `debug` is the text before `=`."""
 
     __slots__ = ("conversion", "debug", "format", "value")
 
@@ -299,9 +297,7 @@ class Parameters(Expression):
 
 
 class Parameter(Expression):
-    """One parameter; `kind` is `''`, `'*'` (rest, or a bare star when `name` is empty), `'**'` or
-    `'keyword'`.
-    """
+    """One parameter; `kind` is `''`, `'*'` (rest, or a bare star), `'**'` or `'keyword'`."""
 
     __slots__ = ("default", "kind", "name")
 

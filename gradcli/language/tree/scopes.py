@@ -27,11 +27,7 @@ class Scope:
     program.
 
     Attributes:
-        parent: the enclosing scope, None for the program's.
-        bound: the names that are its own.
-        global_names: the names that it declares global.
         comprehension: whether `:=` binds outside of it.
-        is_class: whether it is the body of a class, whose names the functions in it do not see.
         first_parameter: the name by which a method calls its receiver, "" for none.
     """
 
@@ -101,9 +97,7 @@ def class_scope(parent: Scope, body: list[tree.Statement]) -> Scope:
 def _bindings(
     parent: Scope, bound: set[str], body: list[tree.Statement]
 ) -> tuple[set[str], set[str]]:
-    """The names that a body binds for itself, beside those that are bound already, and those that
-    it declares global.
-    """
+    """The names that a body binds for itself beside `bound`, and those it declares global."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
     for node in _own_nodes(body):

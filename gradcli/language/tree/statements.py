@@ -8,10 +8,7 @@ from gradcli.language.tree.expressions import Parameters
 
 
 class Command(Statement):
-    """A line for the session rather than for the program: `.vars`, `exp?`; its text is its span's.
-
-    What it does is up to whoever runs the session.
-    """
+    """A line for whoever runs the session: `.vars`, `exp?`; its text is its span's."""
 
     __slots__ = ()
 

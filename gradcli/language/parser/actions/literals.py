@@ -136,11 +136,7 @@ def adjacent_strings(
 
 
 def unescape(content: str, span: Span, offset: int | None) -> str:
-    """A string's content with its escapes replaced.
-
-    `offset` is the position of the content in the token, None where that is not known. Raises E001
-    for an escape that names no character.
-    """
+    """A string's content with its escapes replaced; raises E001 at `offset` in the token."""
     pieces: list[str] = []
     done = 0
     while (at := content.find("\\", done)) >= 0:
