@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Source, Span, internal_error
 from gradcli.language.parser.parser import parse_program, statements_of
-from gradcli.language.tree import Command
+from gradcli.language.tree.syntax import Command
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gradcli.language.compiler.base import Compiler, HotLoop
     from gradcli.language.functions.control_flow import Run
     from gradcli.language.interpreter import Interpreter
-    from gradcli.language.tree import For, Statement, While
     from gradcli.language.tree.scopes import Scope
+    from gradcli.language.tree.syntax import For, Statement, While
     from gradcli.limits import Limits
 
 

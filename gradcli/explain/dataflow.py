@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import Call

@@ -10,7 +10,7 @@ from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.recording.trace_recorder import TraceRecorder
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.dataflow import Dataflow
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.errors import Span

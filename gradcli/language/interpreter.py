@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
 from gradcli.errors import GradcliError, Source
-from gradcli.language import tree
 from gradcli.language.compiler import (  # noqa: F401  each handler registers itself
     access,
     assignment,
@@ -28,6 +27,7 @@ from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 

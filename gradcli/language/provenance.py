@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from gradcli.language.library.namespace import table_of
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
     from gradcli.session import Session
 
 _MOST_NAMES = 10

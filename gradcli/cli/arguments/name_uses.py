@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import target_names
 
 READ = "read"
@@ -86,7 +86,7 @@ def _parts(node: tree.Syntax) -> list[Any]:
         return [NameUse(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
     if isinstance(node, tree.FromImport):
         return [NameUse(BOUND, alias or name) for name, alias in node.names]
-    return [getattr(node, slot) for slot in type(node).__slots__]
+    return [getattr(node, name) for name in node.fields]
 
 
 def _named(line: str) -> list[NameUse]:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Label, Source, Span
-from gradcli.language import tree as syntax
 from gradcli.language.parser.parser import parse_expression
+from gradcli.language.tree import syntax
 from gradcli.session import Session
 
 if TYPE_CHECKING:

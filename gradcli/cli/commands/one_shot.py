@@ -27,10 +27,10 @@ from gradcli.cli.program.error_notes import (
 )
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError
-from gradcli.language.tree import Assign, Name
+from gradcli.language.tree.syntax import Assign, Name
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def _help(ctx: click.Context, _parameter: click.Parameter, wanted: bool) -> None:

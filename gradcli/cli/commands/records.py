@@ -28,7 +28,7 @@ from gradcli.session import Session
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 _AT_ONCE = 16
 """Records that a process of `--jobs` gets at a time from a file; one at a time from a stream."""

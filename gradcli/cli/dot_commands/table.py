@@ -26,7 +26,7 @@ from gradcli.language.hints.spelling import closest
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
     from gradcli.errors import GradcliError
-    from gradcli.language.tree import Command
+    from gradcli.language.tree.syntax import Command
 
 TABLE = {
     command.name: command

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.source import Program
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def answer_from_run(

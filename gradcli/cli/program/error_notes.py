@@ -17,7 +17,7 @@ from gradcli.language.hints.spelling import ADVICE, SPELLINGS
 if TYPE_CHECKING:
     from gradcli.cli.arguments.values import Argument
     from gradcli.cli.program.run import Run
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def note_missing_values(

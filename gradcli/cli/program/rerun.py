@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 Arrays = Mapping[str, Any]
 

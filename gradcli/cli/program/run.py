@@ -14,7 +14,7 @@ from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.transcript import Transcript
 from gradcli.language.events import Printed
-from gradcli.language.tree import Command
+from gradcli.language.tree.syntax import Command
 from gradcli.render.style import escaped
 from gradcli.session import Session
 from gradcli.state import active
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gradcli.cli.arguments.bindings import Bindings
     from gradcli.explain.recorded_run import Recorded
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
     from gradcli.session import StatementResult
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
 from gradcli.explain.why.detachments import holds
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 Expression = tree.Expression
 

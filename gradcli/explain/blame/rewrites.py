@@ -22,7 +22,7 @@ from gradcli.explain.blame.patterns import (
     operand,
 )
 from gradcli.explain.blame.stable_forms import shifted, stable
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 
 def rewrites(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.explain.dataflow import Flow

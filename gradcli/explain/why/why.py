@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
 from gradcli.explain.why.detachments import Detachment, detachment_of
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.errors import Span

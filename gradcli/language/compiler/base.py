@@ -16,8 +16,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from gradcli.language import tree
 from gradcli.language.functions.control_flow import Run, control_flow
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed
@@ -17,6 +16,7 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.types import type_name
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.instances import Super, define_class
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope
 
 

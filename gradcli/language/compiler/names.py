@@ -7,10 +7,10 @@ from typing import Any, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library import namespace
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 Store = Callable[[Variables, Any], None]

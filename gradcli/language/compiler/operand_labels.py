@@ -10,10 +10,10 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language import tree
 from gradcli.language.hints.shapes import Operand, broadcast_note, shape_fix
 from gradcli.language.objects.attributes import Method
 from gradcli.language.objects.types import type_name
+from gradcli.language.tree import syntax as tree
 
 _TENSORS = frozenset({"E203", "E204", "E301", "E302", "E401", "E406", "E408"})
 """The codes whose errors the shapes and dtypes of the tensors explain."""

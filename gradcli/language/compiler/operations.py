@@ -7,7 +7,6 @@ from typing import Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import is_direct
 from gradcli.language.objects.operators import (
@@ -22,6 +21,7 @@ from gradcli.language.objects.operators import (
 )
 from gradcli.language.objects.operators import binary as apply_binary
 from gradcli.language.objects.operators import unary as apply_unary
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.state import State
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 

@@ -17,8 +17,8 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name
-from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.syntax import Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
 from gradcli.state import State

@@ -15,7 +15,6 @@ from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import unpacked
 from gradcli.language.compiler.names import name_store
 from gradcli.language.loops.compiled import SideExit
@@ -29,7 +28,8 @@ from gradcli.language.objects.attributes import set_attribute
 from gradcli.language.objects.descriptors import Property
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.objects.subscripts import set_item
-from gradcli.language.tree.base import Expression, Statement
+from gradcli.language.tree import syntax as tree
+from gradcli.language.tree.syntax import Expression, Statement
 from gradcli.nn.module import Module
 from gradcli.nn.traversal import Walk as ModuleWalk
 from gradcli.trace.ir import Inline, Value

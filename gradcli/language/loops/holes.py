@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.language import tree
-from gradcli.language.tree.base import Expression
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.language.tree.syntax import Expression
 
 HOLES = Scope(Scope(), [str(number) for number in range(64)])
 """The scope of an expression whose operands have been found: they are called by numbers."""

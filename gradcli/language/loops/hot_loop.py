@@ -5,7 +5,6 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.loops import Iterations, Length
 from gradcli.language.functions.control_flow import CONTINUE, Run
 from gradcli.language.loops.capture import Capture
@@ -15,6 +14,7 @@ from gradcli.language.loops.guards import is_unobserved
 from gradcli.language.loops.locations import Item
 from gradcli.language.loops.loop_carried import analysed
 from gradcli.language.loops.verify import Effects, same_effects
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.trace.graph_break import GraphBreak
 

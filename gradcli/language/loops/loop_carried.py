@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from gradcli.language import tree
-from gradcli.language.tree.base import Statement
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import bound_names, target_names
+from gradcli.language.tree.syntax import Statement
 
 
 class LoopPlan(NamedTuple):

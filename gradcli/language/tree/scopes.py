@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 Variables = dict[str, Any]
 
@@ -181,4 +181,4 @@ def _own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
             elif isinstance(node, tree.Class):
                 pending += [node.bases, node.decorators]
             else:
-                pending.extend(getattr(node, slot) for slot in type(node).__slots__)
+                pending.extend(getattr(node, name) for name in node.fields)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from gradcli.language import tree
 from gradcli.language.functions.calls import Function
 from gradcli.language.objects.descriptors import Property
+from gradcli.language.tree import syntax as tree
 
 
 class Callee(NamedTuple):

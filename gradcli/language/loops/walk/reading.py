@@ -31,8 +31,8 @@ from gradcli.language.objects.attributes import Module as Namespace
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.syntax import Statement
 from gradcli.nn.module import Module
 from gradcli.optim.optimizer import Optimizer
 from gradcli.trace.graph_break import GraphBreak
