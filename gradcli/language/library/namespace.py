@@ -33,9 +33,7 @@ def _torch_modules() -> dict[str, Module]:
 
 
 def _install_classes() -> None:
-    """Put the classes of torch that programs name into its module; what the catalogue has there
-    makes their instances.
-    """
+    """Put the classes of torch that programs name into its module."""
     table = catalogue.modules["torch"]
     for made in (
         TENSOR,
