@@ -23,6 +23,7 @@ from gradcli.errors import GradcliError
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
+    from gradcli.autograd.inplace.views import ViewReplay
     from gradcli.autograd.node import Hooks, Node
 
 
@@ -52,6 +53,7 @@ class TensorMeta:
         loose: whether a view without grad_fn requires grad only because its base does: operations
             on it are recorded, and no gradient flows to it.
         retains_grad: whether the gradient of a non-leaf is kept.
+        replay: how a view is made again, where that is not as its layout says; see `keep_replay`.
         persistent: for an `nn.Buffer`, whether a module's state_dict has it; None for other
             tensors.
     """
@@ -68,6 +70,7 @@ class TensorMeta:
         "loose",
         "name",
         "persistent",
+        "replay",
         "retains_grad",
     )
 
@@ -80,6 +83,7 @@ class TensorMeta:
         self.attr_version = 0
         self.loose = False
         self.retains_grad = False
+        self.replay: ViewReplay | None = None
         self.is_parameter = False
         self.persistent: bool | None = None
         self.hooks: Hooks = {}

@@ -227,7 +227,7 @@ def grad(
     )
     return tuple(
         [
-            _without_path(number, tensor, allow_unused, materialize_grads)
+            _without_path(number, tensor, allow_unused, materialize_grads, create_graph)
             if gradient is None
             else gradient
             if create_graph
@@ -244,11 +244,15 @@ def _taken(gradient: Any, identity_map: IdentityMap) -> Tensor:
 
 
 def _without_path(
-    number: int, tensor: Tensor, allow_unused: bool | None, materialize_grads: bool
+    number: int,
+    tensor: Tensor,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+    create_graph: bool,
 ) -> Tensor | None:
     """None or zeros for an input that is not in the graph, as asked; else raises E407."""
     if materialize_grads:
-        return Tensor(np.zeros_like(tensor.array)[()])
+        return Tensor(np.zeros_like(tensor.array)[()], requires_grad=create_graph)
     if allow_unused:
         return None
     name = f" (`{tensor.name}`)" if tensor.name else ""

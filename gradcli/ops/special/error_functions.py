@@ -213,9 +213,10 @@ def _sinc_array(self: Any) -> Any:
 
 def _sinc_rule(grad: Any, self: Any) -> Any:
     angle = self * math.pi
-    slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
-    # At 0 it is 0, the limit.
-    return where(self == 0, 0.0, grad * conj(slope))
+    square = self * self * math.pi
+    slope = (angle * cos(angle) - sin(angle)) / square
+    # At 0 it is 0, the limit, and so near it that the square is 0.
+    return where(square == 0, 0.0, grad * conj(slope))
 
 
 sinc = pointwise(
