@@ -214,6 +214,11 @@ class Tensor:
     # --- Python's protocols -------------------------------------------------------------------
 
     def __repr__(self) -> str:
+        transforms = active.state.transforms
+        return transforms[-1].described(self) if transforms else self.text()
+
+    def text(self) -> str:
+        """How it is printed outside of transforms."""
         text = format_tensor(forced(self.array), self._suffixes())
         return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
 
@@ -317,13 +322,8 @@ class Tensor:
 def refuse_batched(what: str, *tensors: Any) -> None:
     """Raise E204 where a function needs one example's values inside `vmap`."""
     batch = active.state.batch
-    if batch is not None and batch.holds(tensors):
-        raise GradcliError(
-            "E204",
-            f"{what}() inside vmap(): the values of one example are not at hand",
-            raises="RuntimeError",
-            help="choose between values with torch.where()",
-        )
+    if batch is not None:
+        batch.refuse(what, tensors)
 
 
 def meta_of(tensor: Tensor) -> TensorMeta:
@@ -346,7 +346,8 @@ def storage_of(tensor: Tensor) -> Storage:
 
 def mark_inference(tensor: Tensor) -> None:
     """Make it an inference tensor, which no graph can save."""
-    tensor.array = np.asarray(forced(tensor.array))
+    array = forced(tensor.array)
+    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
     tensor.storage = InferenceStorage()
 
 
