@@ -116,7 +116,7 @@ class Function:
         stack = state.stack
         place = state.place
         if len(stack) >= DEEPEST_CALL:
-            raise _too_many_calls(self.name)
+            raise too_many_calls(self.name)
         stack.append((self.name, place))
         try:
             ended = self.body(variables)
@@ -124,7 +124,7 @@ class Function:
             locate(error, state)
             raise
         except RecursionError as error:
-            raise locate(_too_many_calls(self.name), state) from error
+            raise locate(too_many_calls(self.name), state) from error
         finally:
             stack.pop()
             state.place = place
@@ -167,7 +167,9 @@ class Function:
             variables[signature.rest] = tuple(args[len(positional) :])
         more: dict[str, Any] = {}
         for name, value in kwargs.items():
-            if name in positional or name in signature.keyword_only:
+            if (name in positional and name not in signature.by_position) or (
+                name in signature.keyword_only
+            ):
                 if name in variables:
                     raise self._misfit(f"got the argument {name!r} twice")
                 variables[name] = value
@@ -199,7 +201,8 @@ def _count(number: int) -> str:
     return "1 argument" if number == 1 else f"{number or 'no'} arguments"
 
 
-def _too_many_calls(name: str) -> GradcliError:
+def too_many_calls(name: str) -> GradcliError:
+    """The error of calls that are nested too deeply."""
     return GradcliError("E601", f"{name}() was called {DEEPEST_CALL} calls deep")
 
 

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import suggestion
 from gradcli.language.objects.descriptors import MISSING
-from gradcli.language.objects.exceptions import arguments_of
+from gradcli.language.objects.exceptions import exception_attribute
 from gradcli.language.objects.instances import (
     UserClass,
     class_attribute,
@@ -163,7 +163,10 @@ def _declared_attribute(value: Any, kind: type, name: str) -> Any:
     if name == "__class__" and getattr(kind, "language_base", False):
         return type_of(value)
     if isinstance(value, GradcliError):
-        return arguments_of(value) if name == "args" else MISSING
+        try:
+            return exception_attribute(value, name)
+        except AttributeError:
+            return MISSING
     if isinstance(value, tuple):  # Size and the named results
         function = METHODS[tuple].get(name)
         return MISSING if function is None else Method(value, name, function)

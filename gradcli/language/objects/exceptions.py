@@ -43,6 +43,19 @@ def arguments_of(error: GradcliError) -> tuple[Any, ...]:
     return error.arguments if isinstance(error, Raised) else (error.message,)
 
 
+def exception_attribute(error: GradcliError, name: str) -> Any:
+    """An attribute that exceptions of the host's have; raises AttributeError."""
+    if name == "args":
+        return arguments_of(error)
+    wanted = {"StopIteration": "value", "SystemExit": "code", "ImportError": "msg"}
+    arguments = arguments_of(error) if isinstance(error, Raised) else ()
+    if wanted.get(error.raises) == name:
+        return arguments[0] if arguments else None
+    if name == "__cause__":
+        return error.cause
+    raise AttributeError(name)
+
+
 # What the host may raise on a program's values, derived classes before their bases: the code and
 # the class to raise.
 _CONVERSIONS: tuple[tuple[type[Exception], str, str | None], ...] = (

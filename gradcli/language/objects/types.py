@@ -174,6 +174,8 @@ def type_of(value: Any) -> LanguageType:
     found = _by_host.get(host)
     if found is None:
         found = getattr(host, "language_class", None)  # the program's own
+        if hasattr(host, "language_type"):
+            found = value.language_type()
         if found is None and isinstance(value, GradcliError):
             return exception_type(value.raises)
         if found is None and isinstance(value, (LanguageType, type)):

@@ -310,3 +310,24 @@ class Parameter(Expression):
         self.name = name
         self.kind = kind
         self.default = default
+
+
+class Yield(Expression):
+    """`yield value`, or `yield from value` where it delegates."""
+
+    __slots__ = ("delegates", "value")
+
+    def __init__(self, span: Span, value: Expression | None, delegates: bool) -> None:
+        self.span = span
+        self.value = value
+        self.delegates = delegates
+
+
+class Await(Expression):
+    """`await value`, which is read and never runs."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, span: Span, value: Expression) -> None:
+        self.span = span
+        self.value = value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradcli.errors import Span
 from gradcli.language.tree.base import Expression, Statement
-from gradcli.language.tree.expressions import Parameters
+from gradcli.language.tree.expressions import Argument, Parameters
 
 
 class Command(Statement):
@@ -30,14 +30,28 @@ class ExpressionStatement(Statement):
 
 
 class Assign(Statement):
-    """`target = target = value`."""
+    """`target = target = value`; `annotation` is the text of `target: annotation = value`."""
 
-    __slots__ = ("targets", "value")
+    __slots__ = ("annotation", "targets", "value")
 
-    def __init__(self, span: Span, targets: list[Expression], value: Expression) -> None:
+    def __init__(
+        self, span: Span, targets: list[Expression], value: Expression, annotation: str = ""
+    ) -> None:
         self.span = span
         self.targets = targets
         self.value = value
+        self.annotation = annotation
+
+
+class Declare(Statement):
+    """`name: annotation` without a value; `name` is "" for an attribute or an item."""
+
+    __slots__ = ("annotation", "name")
+
+    def __init__(self, span: Span, name: str, annotation: str) -> None:
+        self.span = span
+        self.name = name
+        self.annotation = annotation
 
 
 class AugmentedAssign(Statement):
@@ -150,21 +164,23 @@ class Def(Statement):
 
 
 class Class(Statement):
-    """`class name(bases): body`."""
+    """`class name(bases, metaclass=keyword): body`."""
 
-    __slots__ = ("bases", "body", "decorators", "name")
+    __slots__ = ("bases", "body", "decorators", "keywords", "name")
 
     def __init__(
         self,
         span: Span,
         name: str,
         bases: list[Expression],
+        keywords: list[Argument],
         body: list[Statement],
         decorators: list[Expression],
     ) -> None:
         self.span = span
         self.name = name
         self.bases = bases
+        self.keywords = keywords
         self.body = body
         self.decorators = decorators
 
@@ -269,7 +285,9 @@ class Import(Statement):
 
 
 class FromImport(Statement):
-    """`from module import name as alias, …`; a name `*` imports all."""
+    """`from module import name as alias, …`; a name `*` imports all. A relative module begins with
+    its dots.
+    """
 
     __slots__ = ("module", "names")
 
@@ -288,3 +306,44 @@ class Global(Statement):
         self.span = span
         self.keyword = keyword
         self.names = names
+
+
+class Match(Statement):
+    """`match subject:` with its cases."""
+
+    __slots__ = ("cases", "subject")
+
+    def __init__(self, span: Span, subject: Expression, cases: list[Case]) -> None:
+        self.span = span
+        self.subject = subject
+        self.cases = cases
+
+
+class Case(Statement):
+    """`case pattern as name if guard: body`; `name` is "" where there is none."""
+
+    __slots__ = ("body", "guard", "name", "pattern")
+
+    def __init__(
+        self,
+        span: Span,
+        pattern: Expression,
+        name: str,
+        guard: Expression | None,
+        body: list[Statement],
+    ) -> None:
+        self.span = span
+        self.pattern = pattern
+        self.name = name
+        self.guard = guard
+        self.body = body
+
+
+class Async(Statement):
+    """`async def`, `async for` or `async with`, which is read and never runs."""
+
+    __slots__ = ("body",)
+
+    def __init__(self, span: Span, body: Statement) -> None:
+        self.span = span
+        self.body = body

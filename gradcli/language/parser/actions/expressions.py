@@ -11,6 +11,7 @@ from gradcli.language.parser.actions.targets import check_target
 from gradcli.language.tree import (
     Argument,
     Attribute,
+    Await,
     Binary,
     Call,
     Comparison,
@@ -33,6 +34,7 @@ from gradcli.language.tree import (
     Subscript,
     Tuple,
     Unary,
+    Yield,
 )
 
 # Operators of one level form one flat chain.
@@ -353,6 +355,26 @@ def keywords_parameter(span: Span, text: str, _annotation: Expression | None = N
     return Parameter(span, text, "**", None)
 
 
+def positional_marker(span: Span) -> Parameter:
+    """`/` among parameters."""
+    return Parameter(span, "", "/", None)
+
+
+def yield_expression(span: Span, value: Expression | None) -> Yield:
+    """`yield value`."""
+    return Yield(span, value, False)
+
+
+def yield_from(span: Span, value: Expression) -> Yield:
+    """`yield from value`."""
+    return Yield(span, value, True)
+
+
+def await_expression(span: Span, _word: str, value: Expression) -> Await:
+    """`await value`."""
+    return Await(span, value)
+
+
 def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Parameters:
     """The parameters of a function, those after `*` marked as keyword-only.
 
@@ -364,7 +386,8 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
     star: Parameter | None = None
     default: Parameter | None = None
     previous: Parameter | None = None
-    for parameter in parameters:
+    for number, parameter in enumerate(parameters):
+        before = parameters[:number]
         if parameter.name in seen:
             raise GradcliError(
                 "E006",
@@ -376,7 +399,10 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
             seen[parameter.name] = parameter
         if previous is not None and previous.kind == "**":
             raise GradcliError("E006", "a parameter stands after `**`", span=parameter.span)
-        if parameter.kind == "*":
+        if parameter.kind == "/":
+            if star is not None or previous is None or any(p.kind == "/" for p in before):
+                raise GradcliError("E006", "`/` stands once, before `*`", span=parameter.span)
+        elif parameter.kind == "*":
             if star is not None:
                 raise GradcliError("E006", "`*` stands twice", span=parameter.span)
             star = parameter

@@ -16,11 +16,14 @@ from gradcli.language.tree import (
     Argument,
     Assert,
     Assign,
+    Async,
     AugmentedAssign,
     Break,
+    Case,
     Class,
     Command,
     Continue,
+    Declare,
     Def,
     Del,
     Expression,
@@ -31,6 +34,8 @@ from gradcli.language.tree import (
     Handler,
     If,
     Import,
+    Match,
+    Name,
     Parameter,
     Pass,
     Raise,
@@ -84,11 +89,14 @@ def augmented_assignment(
 
 
 def annotated_assignment(
-    span: Span, target: Expression, _annotation: Expression, value: Expression | None
+    span: Span, target: Expression, annotation: Expression, value: Expression | None
 ) -> Statement:
-    """`target: annotation = value`, which is an assignment; without a value, nothing."""
+    """`target: annotation = value`, which is an assignment; without a value, a declaration."""
     check_single_target(target, "be annotated")
-    return Pass(span) if value is None else Assign(span, [target], value)
+    written = annotation.span.text
+    if value is not None:
+        return Assign(span, [target], value, written)
+    return Declare(span, target.name if isinstance(target, Name) else "", written)
 
 
 def pass_statement(span: Span) -> Pass:
@@ -161,6 +169,23 @@ def import_statement(span: Span, names: list[tuple[str, str | None]]) -> Import:
 def from_import(span: Span, module: str, names: list[tuple[str, str | None]]) -> FromImport:
     """`from module import name as alias`."""
     return FromImport(span, module, names)
+
+
+def dots(_span: Span, parts: list[str]) -> str:
+    """The dots of a relative import."""
+    return "".join(parts)
+
+
+def dot(_span: Span, text: str) -> str:
+    """One dot, or three."""
+    return text
+
+
+def relative_import(
+    span: Span, dots: str, module: str | None, names: list[tuple[str, str | None]]
+) -> FromImport:
+    """`from .module import name as alias`."""
+    return FromImport(span, dots + (module or ""), names)
 
 
 def global_statement(span: Span, names: list[str]) -> Global:
@@ -277,14 +302,27 @@ def class_statement(
     arguments: list[Argument] | None,
     body: Body,
 ) -> Class:
-    """`class name(bases): body`; E007 for keywords and unpacking among the bases."""
-    for given in arguments or ():
-        if given.name is not None or given.kind:
-            what = f"`{given.name}=`" if given.name else f"`{given.kind}`"
-            raise GradcliError(
-                "E007", f"{what} among the bases is outside the language", span=given.span
-            )
-    return Class(span, text, [given.value for given in arguments or ()], body, decorators or [])
+    """`class name(bases, keyword=value): body`."""
+    bases = [given.value for given in arguments or () if not given.name and not given.kind]
+    keywords = [given for given in arguments or () if given.name or given.kind]
+    return Class(span, text, bases, keywords, body, decorators or [])
+
+
+def match_statement(span: Span, subject: Expression, cases: list[Case]) -> Match:
+    """`match subject:` with its cases."""
+    return Match(span, subject, cases)
+
+
+def case_clause(
+    span: Span, pattern: Expression, text: str | None, guard: Expression | None, body: Body
+) -> Case:
+    """`case pattern as name if guard: body`."""
+    return Case(span, pattern, text or "", guard, body)
+
+
+def async_statement(span: Span, body: Statement) -> Async:
+    """`async def name(…): body` and its relatives."""
+    return Async(span, body)
 
 
 def parameter(
