@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from gradcli.language import tree as syntax
+from gradcli.language.tree import syntax
 
 OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "//": ast.FloorDiv(),
@@ -253,7 +253,11 @@ def _Declare(t: syntax.Declare) -> ast.AST:
 
 
 def _Yield(t: syntax.Yield) -> ast.AST:
-    return (ast.YieldFrom if t.delegates else ast.Yield)(convert(t.value))
+    return ast.Yield(convert(t.value))
+
+
+def _YieldFrom(t: syntax.YieldFrom) -> ast.AST:
+    return ast.YieldFrom(convert(t.value))
 
 
 def _Pass(t: syntax.Pass) -> ast.AST:

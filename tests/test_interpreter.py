@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from gradcli.errors import GradcliError, Source
-from gradcli.language import tree
 from gradcli.language.compiler.base import HANDLERS
 from gradcli.language.events import Traced
+from gradcli.language.tree import syntax as tree
 from gradcli.session import Session
 from tests.running import run
 

@@ -19,6 +19,15 @@ class Printed:
         self.text = text
 
 
+class Reported:
+    """Text that a program put on standard error."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 class Traced:
     """A tensor whose graph `trace` asked to show, in the style `tree`, `next` or `steps`."""
 
@@ -33,7 +42,6 @@ class Explained:
     """A tensor whose gradients `explain` or `derive` asked to show.
 
     Attributes:
-        tensor: the tensor.
         derived: whether their formulas are wanted, not the ledger of the backward pass.
     """
 
@@ -48,7 +56,6 @@ class Asked:
     """A question about the run so far: `why`, `blame` or `check`.
 
     Attributes:
-        command: the command that answers it.
         question: what `why` is asked, "" for the others.
     """
 

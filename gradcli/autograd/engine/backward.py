@@ -36,9 +36,7 @@ def _several(value: Any, what: str) -> list[Any]:
 
 
 def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
-    """The gradient that an output's backward pass starts from, in the output's dtype; a tensor
-    under `create_graph`, else an array, whose tensor the identity map then knows.
-    """
+    """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
         if array.size != 1:
@@ -248,9 +246,7 @@ def _taken(gradient: Any, identity_map: IdentityMap) -> Tensor:
 def _without_path(
     number: int, tensor: Tensor, allow_unused: bool | None, materialize_grads: bool
 ) -> Tensor | None:
-    """The gradient of an input that is not in the graph: None or zeros, as the arguments ask;
-    raises E407 where neither is allowed.
-    """
+    """None or zeros for an input that is not in the graph, as asked; else raises E407."""
     if materialize_grads:
         return Tensor(np.zeros_like(tensor.array)[()])
     if allow_unused:

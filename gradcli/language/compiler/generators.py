@@ -12,7 +12,6 @@ from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.handling import Context, clause_of, matching
@@ -23,6 +22,7 @@ from gradcli.language.functions.generators import Running
 from gradcli.language.limits import too_many_steps
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.objects.iteration import Iterator, iterate
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, is_generator
 
 Resume = Callable[[Variables], Generator[Any, Any, Any]]
@@ -62,8 +62,8 @@ def await_expression(c: Compiler, node: tree.Await, scope: Scope) -> Evaluate:
     raise GradcliError("E007", "`await` outside a function that is `async`", span=node.span)
 
 
-@compiles(tree.Yield)
-def yield_elsewhere(c: Compiler, node: tree.Yield, scope: Scope) -> Evaluate:
+@compiles(tree.Yield, tree.YieldFrom)
+def yield_elsewhere(c: Compiler, node: tree.Expression, scope: Scope) -> Evaluate:
     """`yield` where no function can wait; E006."""
     raise GradcliError("E006", "`yield` outside a function", span=node.span)
 
@@ -140,7 +140,7 @@ class _Hoist:
     """
 
     def __init__(self) -> None:
-        self.found: list[tuple[str, tree.Yield]] = []
+        self.found: list[tuple[str, tree.Yield | tree.YieldFrom]] = []
         self.passed = False
 
     def of(self, part: Any) -> Any:
@@ -149,8 +149,8 @@ class _Hoist:
         if not isinstance(part, tree.Syntax) or not _yields(part):
             self.passed = self.passed or not _is_plain(part)
             return part
-        if isinstance(part, tree.Yield):
-            if self.passed or (part.value is not None and _yields(part.value)):
+        if isinstance(part, (tree.Yield, tree.YieldFrom)):
+            if self.passed or _yields(part.value):
                 raise _misplaced(part)
             # No program has a variable of this name.
             name = f"yield {part.span.start}"
@@ -158,17 +158,12 @@ class _Hoist:
             return tree.Name(part.span, name)
         if isinstance(part, _UNDECIDED):
             raise _misplaced(part)
-        made = object.__new__(type(part))
-        made.span = part.span
-        slots = list(type(part).__slots__)
+        parts: dict[str, Any] = {name: getattr(part, name) for name in part.fields}
+        order = sorted(parts, key=lambda name: _start(parts[name]))
         if isinstance(part, (tree.Assign, tree.AugmentedAssign)):
-            slots = ["value"]  # which is evaluated first, but for a name that nobody else sees
-            for name in ("annotation", "operator", "target", "targets"):
-                if hasattr(part, name):
-                    setattr(made, name, getattr(part, name))
-        for slot in sorted(slots, key=lambda slot: _start(getattr(part, slot))):
-            setattr(made, slot, self.of(getattr(part, slot)))
-        return made
+            order = ["value"]  # which is evaluated first, but for a name that nobody else sees
+        parts.update((name, self.of(parts[name])) for name in order)
+        return type(part)(*parts.values())
 
 
 _UNDECIDED = (tree.Logical, tree.Conditional, tree.Comparison, tree.Comprehension, tree.Lambda)
@@ -202,7 +197,7 @@ def _is_plain(part: Any) -> bool:
     return not isinstance(part, tree.Expression) or isinstance(part, (tree.Name, tree.Constant))
 
 
-def _yield(c: Compiler, node: tree.Yield, scope: Scope) -> Resume:
+def _yield(c: Compiler, node: tree.Yield | tree.YieldFrom, scope: Scope) -> Resume:
     """`yield value` and `yield from value`; the result is what the expression gives."""
     state, span = c.state, node.span
     evaluate = (lambda variables: None) if node.value is None else c.expression(node.value, scope)
@@ -218,7 +213,7 @@ def _yield(c: Compiler, node: tree.Yield, scope: Scope) -> Resume:
         yield from iterate(values)
         return None
 
-    return delegate if node.delegates else resume
+    return delegate if isinstance(node, tree.YieldFrom) else resume
 
 
 # --- compound statements --------------------------------------------------------------------------

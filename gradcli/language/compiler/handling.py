@@ -6,7 +6,6 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
@@ -16,6 +15,7 @@ from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.exceptions import Raised, caught, handles
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library.builtins import BUILTINS
 from gradcli.language.objects.iteration import iterate
 from gradcli.language.objects.operators import binary
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, captured_names
 
 Bound = dict[str, Any]

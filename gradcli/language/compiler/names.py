@@ -8,10 +8,10 @@ from typing import Any, TypeGuard
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Span
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library import namespace
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
 Store = Callable[[Variables, Any], None]
@@ -44,9 +44,7 @@ def _class_name(name: str, own: Evaluate, outer: Evaluate) -> Evaluate:
 
 
 def is_direct(node: tree.Expression, scope: Scope) -> TypeGuard[tree.Name]:
-    """Whether an expression is a name that the running code's own variables hold, if it has a
-    value.
-    """
+    """Whether an expression is a name among the running code's own variables."""
     if type(node) is not tree.Name:
         return False
     distance = scope.distance(node.name)

@@ -14,7 +14,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Explained, Printed, Traced
-from gradcli.language.functions.calls import offer_op
+from gradcli.language.functions.calls import call, offer_op
 from gradcli.language.library.iterators import ITERATORS
 from gradcli.language.library.load_save import FILES
 from gradcli.language.limits import LARGEST_FORMAT, check_integer, check_nesting
@@ -83,12 +83,26 @@ def _class(full_name: str, *hosts: type) -> Callable[[Callable[..., Any]], Calla
 
 
 @_builtin
-def print_(*values: Any, sep: Any = " ", end: Any = "\n", flush: Any = False) -> None:
+def print_(
+    *values: Any, sep: Any = " ", end: Any = "\n", file: Any = None, flush: Any = False
+) -> None:
     separator = _text_or(sep, " ", "sep")
     line_end = _text_or(end, "\n", "end")
     if active.state.recorder is not None:
         active.state.recorder.shown(values)
-    active.state.emit(Printed(separator.join([text(value) for value in values]) + line_end))
+    written = separator.join([text(value) for value in values]) + line_end
+    if file is None:
+        active.state.emit(Printed(written))
+    else:
+        call(get_attribute(file, "write"), (written,), {})
+
+
+@_builtin
+def exit_(code: Any = None, /) -> None:
+    raise EXCEPTIONS["SystemExit"](*(() if code is None else (code,)))
+
+
+BUILTINS["quit"] = exit_
 
 
 def _text_or(value: Any, default: str, name: str) -> str:
@@ -432,7 +446,9 @@ def _slice(*limits: Any) -> slice:
 
 def _exception(name: str) -> Callable[..., Raised]:
     def make(*arguments: Any) -> Raised:
-        if len(arguments) == 1:
+        if name == "SystemExit" and arguments and isinstance(arguments[0], (int, type(None))):
+            message = ""  # a number is the exit code, all else is shown
+        elif len(arguments) == 1:
             # A KeyError shows its key as it was written, so that a blank one is seen.
             message = display(arguments[0]) if name == "KeyError" else text(arguments[0])
         else:

@@ -51,7 +51,6 @@ class _Copying:
     """One deep copy.
 
     Attributes:
-        copies: what was copied, by the `id` of the original.
         originals: the originals, which must not go away meanwhile.
     """
 

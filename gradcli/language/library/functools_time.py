@@ -15,7 +15,6 @@ class Partial:
     """`functools.partial(func, …)`: a function with some of its arguments given.
 
     Attributes:
-        func: the function.
         args, keywords: the arguments; a call's own come after them, and replace keywords.
     """
 

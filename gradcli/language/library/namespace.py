@@ -33,9 +33,7 @@ def _torch_modules() -> dict[str, Module]:
 
 
 def _install_classes() -> None:
-    """Put the classes of torch that programs name into its module; what the catalogue has there
-    makes their instances.
-    """
+    """Put the classes of torch that programs name into its module."""
     table = catalogue.modules["torch"]
     for made in (
         TENSOR,
@@ -170,13 +168,11 @@ UNSUPPORTED = {
     "dir": "the host's objects cannot be looked into",
     "eval": "a program cannot run text as code",
     "exec": "a program cannot run text as code",
-    "exit": "a program ends with its last statement",
     "globals": "the host's objects cannot be looked into",
     "id": "`a is b` tells whether two values are the same",
     "input": "values come in as `NAME=VALUE`",
     "locals": "the host's objects cannot be looked into",
     "open": "files come in as `NAME=@FILE`",
-    "quit": "a program ends with its last statement",
     "vars": "the host's objects cannot be looked into",
 }
 """Names of Python that are not supported, and why."""

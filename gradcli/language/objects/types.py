@@ -18,9 +18,7 @@ class LanguageType:
     """A class as a value.
 
     Attributes:
-        name: what `__name__` gives.
         full_name: with the module, as it is printed.
-        hosts: the host classes whose instances are its instances.
         construct: makes an instance, None where programs cannot.
     """
 
@@ -54,10 +52,13 @@ class LanguageType:
 _BASES = {
     "BaseException": "",
     "Exception": "BaseException",
+    "GeneratorExit": "BaseException",
     "KeyboardInterrupt": "BaseException",
+    "SystemExit": "BaseException",
     "ArithmeticError": "Exception",
     "AssertionError": "Exception",
     "AttributeError": "Exception",
+    "EOFError": "Exception",
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",
@@ -76,6 +77,13 @@ _BASES = {
     "RecursionError": "RuntimeError",
     "RuntimeError": "Exception",
     "StopIteration": "Exception",
+    "Warning": "Exception",
+    "UserWarning": "Warning",
+    "DeprecationWarning": "Warning",
+    "FutureWarning": "Warning",
+    "RuntimeWarning": "Warning",
+    "ResourceWarning": "Warning",
+    "SyntaxWarning": "Warning",
     "SyntaxError": "Exception",
     "TimeoutError": "OSError",
     "TypeError": "Exception",
@@ -89,9 +97,7 @@ _BASES = {
 
 
 class ExceptionType(LanguageType):
-    """A class of exceptions; `ancestors` holds its own name and those of all that it derives
-    from.
-    """
+    """A class of exceptions; `ancestors` has its own name and those of all its bases."""
 
     __slots__ = ("ancestors",)
 

@@ -36,16 +36,15 @@ from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, sin
 from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.packages import imported
 
 
 def by_scipy(name: str) -> Function:
     """A function of `scipy.special` that keeps the dtype."""
 
     def forward(self: Any) -> Any:
-        import scipy.special
-
         _refuse_complex(self)
-        return in_single(getattr(scipy.special, name), self)
+        return in_single(getattr(imported("scipy.special"), name), self)
 
     return forward
 
@@ -151,14 +150,12 @@ def _trigamma_array(self: Any) -> Any:
 
 
 def _polygamma_array(self: Any, n: int) -> Any:
-    import scipy.special
-
     if n == 0:
         return _digamma_array(self)
     if n == 1:
         return in_single(_trigamma_array, self)
     # Its factors in SciPy are float64.
-    return on_the_host(scipy.special.polygamma)(n, self).astype(self.dtype)[()]
+    return on_the_host(imported("scipy.special").polygamma)(n, self).astype(self.dtype)[()]
 
 
 polygamma: Op = pointwise(

@@ -12,34 +12,23 @@ from gradcli.language.parser.actions.targets import (
     check_single_target,
     check_target,
 )
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Argument,
-    Assert,
     Assign,
-    Async,
     AugmentedAssign,
-    Break,
-    Case,
     Class,
     Command,
-    Continue,
     Declare,
     Def,
     Del,
     Expression,
-    ExpressionStatement,
     For,
     FromImport,
     Global,
     Handler,
     If,
-    Import,
-    Match,
     Name,
     Parameter,
-    Pass,
-    Raise,
-    Return,
     Starred,
     Statement,
     Try,
@@ -58,11 +47,6 @@ WithItem = tuple[Expression, Expression | None]
 def command(span: Span, _text: str) -> Command:
     """A line for the session."""
     return Command(span)
-
-
-def expression_statement(span: Span, value: Expression) -> ExpressionStatement:
-    """An expression on its own."""
-    return ExpressionStatement(span, value)
 
 
 def assignment(span: Span, target: Expression, value: Expression) -> Assign:
@@ -99,36 +83,6 @@ def annotated_assignment(
     return Declare(span, target.name if isinstance(target, Name) else "", written)
 
 
-def pass_statement(span: Span) -> Pass:
-    """`pass`."""
-    return Pass(span)
-
-
-def break_statement(span: Span) -> Break:
-    """`break`."""
-    return Break(span)
-
-
-def continue_statement(span: Span) -> Continue:
-    """`continue`."""
-    return Continue(span)
-
-
-def return_statement(span: Span, value: Expression | None) -> Return:
-    """`return value`."""
-    return Return(span, value)
-
-
-def raise_statement(span: Span, exception: Expression | None, cause: Expression | None) -> Raise:
-    """`raise exception from cause`."""
-    return Raise(span, exception, cause)
-
-
-def assert_statement(span: Span, test: Expression, message: Expression | None) -> Assert:
-    """`assert test, message`."""
-    return Assert(span, test, message)
-
-
 def del_statement(span: Span, targets: list[Expression]) -> Del:
     """`del targets`."""
     for target in targets:
@@ -136,23 +90,13 @@ def del_statement(span: Span, targets: list[Expression]) -> Del:
     return Del(span, targets)
 
 
-def dotted_name(_span: Span, text: str) -> str:
-    """The name of a module."""
-    return text
-
-
 def longer_dotted_name(_span: Span, dotted: str, text: str) -> str:
     """The name of a module inside another."""
     return f"{dotted}.{text}"
 
 
-def imported_module(_span: Span, dotted: str, alias: str | None) -> tuple[str, str | None]:
-    """`module as alias`."""
-    return dotted, alias
-
-
-def imported_name(_span: Span, text: str, alias: str | None) -> tuple[str, str | None]:
-    """`name as alias` after `import`."""
+def imported(_span: Span, text: str, alias: str | None) -> tuple[str, str | None]:
+    """`name as alias` or `module as alias`."""
     return text, alias
 
 
@@ -161,24 +105,9 @@ def import_all(_span: Span) -> tuple[str, str | None]:
     return "*", None
 
 
-def import_statement(span: Span, names: list[tuple[str, str | None]]) -> Import:
-    """`import module as alias`."""
-    return Import(span, names)
-
-
-def from_import(span: Span, module: str, names: list[tuple[str, str | None]]) -> FromImport:
-    """`from module import name as alias`."""
-    return FromImport(span, module, names)
-
-
 def dots(_span: Span, parts: list[str]) -> str:
     """The dots of a relative import."""
     return "".join(parts)
-
-
-def dot(_span: Span, text: str) -> str:
-    """One dot, or three."""
-    return text
 
 
 def relative_import(
@@ -257,11 +186,6 @@ def with_statement(span: Span, items: list[WithItem | Expression], body: Body) -
     return With(span, pairs, body)
 
 
-def handler(span: Span, exception: Expression | None, text: str | None, body: Body) -> Handler:
-    """`except exception as name: body`."""
-    return Handler(span, exception, text, body)
-
-
 def try_statement(
     span: Span, body: Body, handlers: list[Handler], orelse: Body | None, final: Body | None
 ) -> Try:
@@ -276,11 +200,6 @@ def try_statement(
 def try_finally(span: Span, body: Body, final: Body) -> Try:
     """`try: body finally: final`."""
     return Try(span, body, [], [], final)
-
-
-def decorator(_span: Span, value: Expression) -> Expression:
-    """`@value`."""
-    return value
 
 
 def def_statement(
@@ -306,23 +225,6 @@ def class_statement(
     bases = [given.value for given in arguments or () if not given.name and not given.kind]
     keywords = [given for given in arguments or () if given.name or given.kind]
     return Class(span, text, bases, keywords, body, decorators or [])
-
-
-def match_statement(span: Span, subject: Expression, cases: list[Case]) -> Match:
-    """`match subject:` with its cases."""
-    return Match(span, subject, cases)
-
-
-def case_clause(
-    span: Span, pattern: Expression, text: str | None, guard: Expression | None, body: Body
-) -> Case:
-    """`case pattern as name if guard: body`."""
-    return Case(span, pattern, text or "", guard, body)
-
-
-def async_statement(span: Span, body: Statement) -> Async:
-    """`async def name(…): body` and its relatives."""
-    return Async(span, body)
 
 
 def parameter(
