@@ -18,7 +18,7 @@ from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
-from gradcli.language.tree.syntax import Statement
+from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
 from gradcli.state import State
@@ -45,7 +45,10 @@ class Function:
         "state",
         "statements",
         "steps",
+        "wrapped",
     )
+
+    wrapped: Any
 
     def __init__(
         self,
@@ -75,6 +78,12 @@ class Function:
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def language_doc(self) -> str | None:
+        """The text at the top of its body, or of the function that it wraps."""
+        wrapped = getattr(self, "wrapped", None)
+        return docstring(self.statements) if wrapped is None else wrapped.language_doc
 
     def language_get(self, instance: Any, owner: LanguageType) -> Any:
         """What a class's function is when it is read from an instance, or (None) from the class."""
@@ -188,6 +197,14 @@ class Function:
 
 
 define("function", Function)
+
+
+def docstring(body: list[Statement]) -> str | None:
+    """The text at the top of a body, None where there is none."""
+    first = body[0] if body else None
+    value = first.value if isinstance(first, ExpressionStatement) else None
+    text = value.value if isinstance(value, Constant) else None
+    return text if isinstance(text, str) else None
 
 
 def _count(number: int) -> str:

@@ -103,8 +103,14 @@ def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
 
 
 _SEQUENCES = frozenset({list, tuple, str, range})
-_CHANGING = frozenset({dict, set, type({}.keys()), type({}.values()), type({}.items())})
-_SIZED = _SEQUENCES | _CHANGING
+_CHANGING = {dict, set, frozenset, type({}.keys()), type({}.values()), type({}.items())}
+_SIZED = {*_SEQUENCES, *_CHANGING, bytes}
+
+
+def sized(*kinds: type) -> None:
+    """Know more collections of the host's that tell their length and may change in a loop."""
+    _CHANGING.update(kinds)
+    _SIZED.update(kinds)
 
 
 def iterate(values: Any) -> HostIterator[Any]:

@@ -62,8 +62,10 @@ _BASES = {
     "FileNotFoundError": "OSError",
     "GradcheckError": "RuntimeError",
     "FloatingPointError": "ArithmeticError",
+    "FrozenInstanceError": "AttributeError",
     "ImportError": "Exception",
     "IndexError": "LookupError",
+    "JSONDecodeError": "ValueError",
     "IsADirectoryError": "OSError",
     "KeyError": "LookupError",
     "LookupError": "Exception",
@@ -92,6 +94,7 @@ _BASES = {
     "ValueError": "Exception",
     "ZeroDivisionError": "ArithmeticError",
     "_LinAlgError": "RuntimeError",
+    "error": "Exception",
 }
 """Each class of exceptions with the one that it derives from."""
 
