@@ -19,6 +19,15 @@ class Printed:
         self.text = text
 
 
+class Reported:
+    """Text that a program put on standard error."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
 class Traced:
     """A tensor whose graph `trace` asked to show, in the style `tree`, `next` or `steps`."""
 

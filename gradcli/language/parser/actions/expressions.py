@@ -315,6 +315,11 @@ def keywords_parameter(span: Span, text: str, _annotation: Expression | None = N
     return Parameter(span, text, "**", None)
 
 
+def positional_marker(span: Span) -> Parameter:
+    """`/` among parameters."""
+    return Parameter(span, "", "/", None)
+
+
 def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Parameters:
     """The parameters of a function, those after `*` marked as keyword-only.
 
@@ -326,7 +331,8 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
     star: Parameter | None = None
     default: Parameter | None = None
     previous: Parameter | None = None
-    for parameter in parameters:
+    for number, parameter in enumerate(parameters):
+        before = parameters[:number]
         if parameter.name in seen:
             raise GradcliError(
                 "E006",
@@ -338,7 +344,10 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
             seen[parameter.name] = parameter
         if previous is not None and previous.kind == "**":
             raise GradcliError("E006", "a parameter stands after `**`", span=parameter.span)
-        if parameter.kind == "*":
+        if parameter.kind == "/":
+            if star is not None or previous is None or any(p.kind == "/" for p in before):
+                raise GradcliError("E006", "`/` stands once, before `*`", span=parameter.span)
+        elif parameter.kind == "*":
             if star is not None:
                 raise GradcliError("E006", "`*` stands twice", span=parameter.span)
             star = parameter
