@@ -120,7 +120,7 @@ def test_loaded_tables_are_the_built_ones(cache: Path, built: tables.Tables) -> 
     tables.load()
     loaded = tables.load()
     assert loaded is not built
-    for name in tables.Tables.__slots__:
+    for name in tables.Tables.fields:
         assert getattr(loaded, name) == getattr(built, name)
 
 

@@ -15,12 +15,13 @@ from weakref import WeakKeyDictionary, WeakSet
 from gradcli.arrays.storage import own
 from gradcli.autograd.node import freed
 from gradcli.autograd.tensor import Tensor
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.node import AccumulateGrad, Node
 
 
-class Step:
+class Step(Record):
     """One node that a backward pass ran.
 
     Attributes:
@@ -30,39 +31,28 @@ class Step:
         fitted: the same after they were summed to the inputs' shapes and cast to their dtypes.
     """
 
-    __slots__ = ("fitted", "gradients", "grads", "node")
-
-    def __init__(
-        self, node: Node, grads: list[Any], gradients: list[Any], fitted: list[Any]
-    ) -> None:
-        self.node = node
-        self.grads = grads
-        self.gradients = gradients
-        self.fitted = fitted
+    node: Node
+    grads: list[Any]
+    gradients: list[Any]
+    fitted: list[Any]
 
 
-class Accumulation:
+class Accumulation(Record):
     """Two gradients that met at a node before it ran: `old + incoming = total`, as arrays."""
 
-    __slots__ = ("incoming", "node", "old", "total")
-
-    def __init__(self, node: Node, old: Any, incoming: Any, total: Any) -> None:
-        self.node = node
-        self.old = old
-        self.incoming = incoming
-        self.total = total
+    node: Node
+    old: Any
+    incoming: Any
+    total: Any
 
 
-class Arrival:
+class Arrival(Record):
     """A gradient that reached a leaf: `old + incoming = new`; `old` is None for the first."""
 
-    __slots__ = ("incoming", "new", "node", "old")
-
-    def __init__(self, node: AccumulateGrad, old: Any, incoming: Any, new: Any) -> None:
-        self.node = node
-        self.old = old
-        self.incoming = incoming
-        self.new = new
+    node: AccumulateGrad
+    old: Any
+    incoming: Any
+    new: Any
 
 
 Event = Step | Accumulation | Arrival

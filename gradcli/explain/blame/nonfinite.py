@@ -14,6 +14,7 @@ from gradcli.arrays.backend import to_host
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.tensor import Tensor
+from gradcli.record import Record
 from gradcli.state import active
 
 if TYPE_CHECKING:
@@ -26,21 +27,18 @@ DATA = "data"
 SEED = "seed"
 
 
-class Operand:
+class Operand(Record):
     """An operand of the operation at the element in question.
 
     Attributes:
         value: its number there, None where no single element belongs to it.
     """
 
-    __slots__ = ("high", "low", "name", "parameter", "value")
-
-    def __init__(self, parameter: str, name: str, value: Any, low: Any, high: Any) -> None:
-        self.parameter = parameter
-        self.name = name
-        self.value = value
-        self.low = low
-        self.high = high
+    parameter: str
+    name: str
+    value: Any
+    low: Any
+    high: Any
 
 
 class FirstNonFinite:
