@@ -73,6 +73,8 @@ class Dataflow:
             self._call(call)
         for write in recorder.writes:
             tensor, result = write.tensor, write.result
+            if result is None:
+                continue
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))

@@ -290,13 +290,13 @@ class Batch(Listener):
             return True
         return self._outer is not None and self._outer.holds(values)
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         """An op: what it computes from the examples is part of them."""
-        if self.holds(list(given.values())):
+        if self.holds(list(operands.values())):
             if self.empty:
-                self._check_promotion(op, given, out)
-            self.add(out if isinstance(out, tuple) else (out,))
-        super().operation(op, given, out)
+                self._check_promotion(op, operands, output)
+            self.add(output if isinstance(output, tuple) else (output,))
+        super().operation(op, operands, output)
 
     def _check_promotion(self, op: Any, given: dict[str, Any], out: Any) -> None:
         """Raise E302 where one number of each example meets what is no such number: PyTorch looks
@@ -314,16 +314,16 @@ class Batch(Listener):
         if examples in ([True, False], [False, True]):
             raise GradcliError("E302", f"vmap(): {op.name}() of one number of no examples")
 
-    def write(self, tensor: Any, result: Any) -> None:
+    def write(self, tensor: Any, new: Any) -> None:
         """Raise for a write of one example's values to a tensor that all examples share."""
         whole = tensor if tensor.base is None else tensor.base
-        if id(whole) in self.shared and self.holds(result):
+        if id(whole) in self.shared and self.holds(new):
             raise GradcliError(
                 "E405",
                 "vmap(): a tensor that all examples share cannot hold the values of one",
                 help="make a tensor for each: `torch.zeros_like(example)`",
             )
-        super().write(tensor, result)
+        super().write(tensor, new)
 
 
 _WITH_NUMBERS = frozenset({"add", "sub", "mul", "div", "floor_divide"})

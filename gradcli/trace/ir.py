@@ -101,6 +101,12 @@ class Inline(Record):
         return "{out0}" in self.text
 
 
+ALIAS = Inline("{0}", "alias")
+"""A tensor that shows another one's memory and was not made by an op: `.data`, an unpacked saved
+tensor.
+"""
+
+
 class Instruction:
     """One operation on values.
 
