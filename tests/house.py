@@ -30,7 +30,7 @@ ROOMS = (
     "trace | kernels | files",
     "arrays",
     "state",
-    "limits",
+    "limits | packages",
     "errors",
     "codes | record",
 )

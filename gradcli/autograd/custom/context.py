@@ -11,7 +11,15 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
+from gradcli.autograd.tensor import (
+    Tensor,
+    alias,
+    gradient_edge,
+    meta_of,
+    refresh,
+    storage_of,
+    with_history,
+)
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.state import active
 
@@ -270,11 +278,20 @@ class FunctionNode(Node):
             and not any(value is given for given in self.non_differentiable)
         )
         if not differentiable:
-            if value.requires_grad:  # an input, or made under `enable_grad`
-                return alias(value)
-            return _shown(value) if is_input and not is_dirty else value
+            if value.storage is not None:
+                refresh(value)
+            if not value.requires_grad:
+                return _shown(value) if is_input and not is_dirty else value
+            # A view of an input stays one, as one that is made under no_grad.
+            return alias(value) if is_input or value.base is None else value
         if is_dirty:
             check_inplace(value)
+            if value.base is not None and self.multiple:
+                raise GradcliError(
+                    "E405",
+                    f"{self.function.__name__} changed a view in place, and returned more than it",
+                    help="return the view alone, or clone() it in forward",
+                )
             rebase(value, self, number)
         else:
             if is_input:

@@ -57,9 +57,10 @@ class Compiler:
 
     Attributes:
         loop: the outermost loop around what is being compiled.
+        in_try: whether a `try` around it has an `except`.
     """
 
-    __slots__ = ("interpreter", "loop", "state", "steps", "values")
+    __slots__ = ("in_try", "interpreter", "loop", "state", "steps", "values")
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -67,6 +68,7 @@ class Compiler:
         self.steps = interpreter.steps
         self.values = interpreter.values
         self.loop: tree.Statement | None = None
+        self.in_try = False
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         """The closure of an expression."""

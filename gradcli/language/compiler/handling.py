@@ -35,7 +35,9 @@ class _Handler(Record):
 @compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
+    outer, c.in_try = c.in_try, c.in_try or bool(node.handlers)
     run = c.block(node.body, scope)
+    c.in_try = outer
     if node.handlers:
         run = _handled(c, run, node, scope)
     return _finally(c, run, c.block(node.final, scope)) if node.final else run

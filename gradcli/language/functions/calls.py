@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -204,13 +205,31 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         function = function.function
         if type(function) is Function:
             return function.invoke(args, kwargs)
+        called = function
+    elif "out" in kwargs:
+        called, kwargs = _with_out(function, kwargs)
+    else:
+        called = function
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
     try:
-        return function(*args, **kwargs)
+        return called(*args, **kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A function that writes to the tensors given as `out`, and the other keywords; for one without
+    `out=` the function itself, and all of them.
+    """
+    from gradcli.ops.binding.out import WITH_OUT, written  # lazy: start-up
+
+    name = _name(function).removeprefix("special_").removeprefix("linalg_")
+    if name not in WITH_OUT or not _is_catalogue(function):
+        return function, kwargs
+    others = {key: value for key, value in kwargs.items() if key != "out"}
+    return partial(written, name, function, kwargs["out"]), others
 
 
 _FLAGS = frozenset(
@@ -334,10 +353,8 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     written = ", ".join(_written(parameter) for parameter in shown)
     known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
-    for keyword, value in kwargs.items():
+    for keyword in kwargs:
         if keyword not in known and not takes_all:
-            if keyword == "out" and _is_catalogue(function):
-                catalogue.refuse_out(_name(function), value, *args)
             return unknown_keyword(_name(function), keyword, known, f"({written})")
     return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
 

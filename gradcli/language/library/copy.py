@@ -154,3 +154,7 @@ def _instance(instance: Instance, of: Any, keep: Any = _nothing) -> Instance:
     keep(instance, made)
     made.values.update({key: of(value) for key, value in instance.values.items()})
     return made
+
+
+COPY: dict[str, Any] = {"copy": copy, "deepcopy": deepcopy}
+"""What the module `copy` holds."""

@@ -77,3 +77,7 @@ TIME: dict[str, Callable[[], float]] = {
     "process_time": seconds_worked,
     "time": seconds_now,
 }
+"""What `time` holds."""
+
+FUNCTOOLS: dict[str, Any] = {"partial": Partial, "reduce": reduce}
+"""What `functools` holds."""

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
+from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.descriptors import MISSING, Property, StaticMethod, bound
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
@@ -297,6 +298,8 @@ def _host_of(base: Any) -> type:
         from gradcli.language.objects.exception_instances import exception_base  # lazy: start-up
 
         return exception_base(base)
+    if type(base) is Absent:
+        base.refuse()
     if not isinstance(base, (LanguageType, type)):
         raise GradcliError("E202", f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object
