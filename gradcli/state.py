@@ -184,4 +184,4 @@ def look(check: Any, *operands: Any) -> None:
     """
     recorder = active.state.recorder
     if recorder is not None:
-        recorder.looked(check, operands)
+        recorder.read_value(check, operands)

@@ -96,6 +96,7 @@ def test_every_builder_is_named_by_the_grammar() -> None:
 
     named = {name for _, _, _, name, _ in tables.load().rules if name}
     others = {"checked_parameters", "unescape"}
+    assert expressions.NODES.keys() | statements.NODES.keys() <= named
     for room in (expressions, literals, statements):
         own = {
             name
@@ -121,7 +122,7 @@ def test_loaded_tables_are_the_built_ones(cache: Path, built: tables.Tables) -> 
     tables.load()
     loaded = tables.load()
     assert loaded is not built
-    for name in tables.Tables.__slots__:
+    for name in tables.Tables.fields:
         assert getattr(loaded, name) == getattr(built, name)
 
 

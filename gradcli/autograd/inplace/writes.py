@@ -229,7 +229,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
         ) from None
     storage.count_write()
     if active.state.recorder is not None:
-        active.state.recorder.overwritten(tensor, array)
+        active.state.recorder.write(tensor, array)
 
 
 def write(tensor: Tensor, result: Tensor) -> None:

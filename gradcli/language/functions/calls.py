@@ -22,10 +22,11 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 from gradcli.state import State
 
 
-class Function:
+class Function(Record):
     """A function of the program: `def` or `lambda`, with the variables around it.
 
     It is called by `invoke` from compiled code and by the host's own call from everywhere else
@@ -35,44 +36,17 @@ class Function:
         statements: its body as it is written; `body` is the same, compiled.
     """
 
-    __slots__ = (
-        "body",
-        "defaults",
-        "name",
-        "number",
-        "parent",
-        "scope",
-        "signature",
-        "state",
-        "statements",
-        "steps",
-        "wrapped",
-    )
-
-    wrapped: Any
-
-    def __init__(
-        self,
-        name: str,
-        signature: Signature,
-        defaults: dict[str, Any],
-        statements: list[Statement],
-        scope: Scope,
-        body: Run,
-        parent: Variables,
-        state: State,
-        steps: Steps,
-    ) -> None:
-        self.name = name
-        self.signature = signature
-        self.defaults = defaults
-        self.statements = statements
-        self.scope = scope
-        self.body = body
-        self.parent = parent
-        self.state = state
-        self.steps = steps
-        self.number = 0
+    name: str
+    signature: Signature
+    defaults: dict[str, Any]
+    statements: list[Statement]
+    scope: Scope
+    body: Run
+    parent: Variables
+    state: State
+    steps: Steps
+    number: int = 0
+    wrapped: Any = None
 
     language_attributes = frozenset({"__name__"})
 
