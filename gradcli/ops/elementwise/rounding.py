@@ -27,8 +27,8 @@ def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
 
     return pointwise(
         name,
-        node_name,
         forward,
+        node=node_name,
         self=lambda grad: zeros_like(grad),
         doc=doc,
         example=f"torch.{name}(tensor([-1.5, 0., 2.5]))",
@@ -56,7 +56,6 @@ def _frac_array(self: Any) -> Any:
 
 frac = pointwise(
     "frac",
-    "FracBackward0",
     _frac_array,
     self=lambda grad: grad,
     doc="The input's fraction, with its sign.",
@@ -79,8 +78,8 @@ def _round_decimals(self: Any, decimals: int) -> Any:
 
 round_to_decimals = pointwise(
     "round",
-    "RoundBackward1",
     _round_decimals,
+    node="RoundBackward1",
     self=lambda grad: zeros_like(grad),
 )
 
@@ -143,7 +142,6 @@ def _nan_to_num_array(
 
 nan_to_num = pointwise(
     "nan_to_num",
-    "NanToNumBackward0",
     _nan_to_num_array,
     # What was replaced is constant.
     self=lambda grad, self: grad * isfinite(self),
@@ -154,10 +152,7 @@ nan_to_num = pointwise(
 
 @function("positive", method=True)
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself. Raises E203 for bools.
-
-    Example: torch.positive(tensor([0.5, 1., 2.]))
-    """
+    """The tensor itself. Raises E203 for bools."""
     check_tensors("positive", input=input)
     if input.dtype.category == "bool":
         raise GradcliError("E203", "positive() is not defined for bool tensors")

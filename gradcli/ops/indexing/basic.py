@@ -85,7 +85,6 @@ def _picked(self: Any, indices: Key) -> Any:
 
 index: Op = op(
     "index",
-    "IndexBackward0",
     lambda self, indices: _picked(self, indices),
     keeps_layout=True,
     keeps=("indices",),
@@ -137,8 +136,8 @@ def _put_at(whole: Any, values: Any, indices: Key, accumulate: bool) -> None:
 def _index_put(name: str, node_name: str, forward: Function) -> Op:
     return op(
         name,
-        node_name,
         forward,
+        node=node_name,
         keeps_layout=True,
         keeps=("indices",),
         # Where a position is written twice the last value stays, yet each value gets the gradient.

@@ -149,7 +149,6 @@ def _gathered(self: Any, dim: int, index: Any) -> Any:
 
 gather: Op = op(
     "gather",
-    "GatherBackward0",
     _gathered,
     constant=("index",),
     # PyTorch keeps the input, though only its shape is needed: so do the rules below that read a
@@ -228,7 +227,6 @@ def _scattered(self: Any, dim: int, index: Any, src: Any) -> Any:
 
 scatter_tensor: Op = op(
     "scatter",
-    "ScatterBackward0",
     _scattered,
     constant=("index",),
     # Where several elements go to one position the last one stays, yet each gets the gradient.
@@ -246,8 +244,8 @@ def _scattered_number(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 scatter_number: Op = op(
     "scatter",
-    "ScatterBackward1",
     _scattered_number,
+    node="ScatterBackward1",
     constant=("index",),
     self=lambda grad, dim, index: scatter_number(grad, dim, index, 0),
     effects=(CHECKS,),
@@ -269,8 +267,8 @@ def _scattered_into(self: Any, dim: int, index: Any, src: Any, reduce: str) -> A
 
 scatter_into_by_tensor: Op = op(
     "scatter.reduce",
-    "NotImplemented",
     lambda self, dim, index, src, reduce: _scattered_into(self, dim, index, src, reduce),
+    node="NotImplemented",
     constant=("index",),
     self=_no_reduced,
     src=_no_reduced,
@@ -279,8 +277,8 @@ scatter_into_by_tensor: Op = op(
 
 scatter_into_by_number: Op = op(
     "scatter.value_reduce",
-    "NotImplemented",
     lambda self, dim, index, value, reduce: _scattered_into(self, dim, index, value, reduce),
+    node="NotImplemented",
     constant=("index",),
     self=_no_reduced,
     effects=(CHECKS,),
@@ -351,7 +349,6 @@ def _scatter_added(self: Any, dim: int, index: Any, src: Any) -> Any:
 
 scatter_add: Op = op(
     "scatter_add",
-    "ScatterAddBackward0",
     _scatter_added,
     constant=("index",),
     self=lambda grad: grad,

@@ -54,7 +54,6 @@ def _select_parts(self: Any, dim: int, index: Any) -> Any:
 
 index_select: Op = op(
     "index_select",
-    "IndexSelectBackward0",
     lambda self, dim, index: _select_parts(self, dim, index),
     constant=("index",),
     self=lambda grad, self_sizes, dim, index: index_add(zeros(grad, self_sizes), dim, index, grad),
@@ -80,7 +79,6 @@ def _added_rule(grad: Any, dim: int, index: Any, source: Any, alpha: Any) -> Any
 
 index_add: Op = op(
     "index_add",
-    "IndexAddBackward0",
     _add_parts,
     constant=("index",),
     self=lambda grad: grad,
@@ -100,7 +98,6 @@ def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
 
 index_copy: Op = op(
     "index_copy",
-    "IndexCopyBackward0",
     _copy_parts,
     constant=("index",),
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),
@@ -120,7 +117,6 @@ def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
 
 index_fill_number: Op = op(
     "index_fill",
-    "IndexFillBackward0",
     _fill_parts,
     constant=("index",),
     keeps_layout=True,
@@ -137,8 +133,8 @@ def _unique(index: Any) -> Any:
 
 index_fill_tensor: Op = op(
     "index_fill",
-    "IndexFillBackward1",
     _fill_parts,
+    node="IndexFillBackward1",
     constant=("index",),
     keeps_layout=True,
     self=lambda grad, dim, index: index_fill_number(grad, dim, index, 0),

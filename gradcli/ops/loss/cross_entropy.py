@@ -121,8 +121,8 @@ def _nll(name: str, node_name: str) -> Op:
     """
     backward = op(
         f"{name}_backward",
-        f"{node_name}Backward0",
         _nll_backward_array,
+        node=f"{node_name}Backward0",
         constant=("target", "weight"),
         grad_output=lambda grad, target, weight, reduction, ignore_index: loss(
             grad, target, weight, reduction, ignore_index
@@ -130,10 +130,10 @@ def _nll(name: str, node_name: str) -> Op:
         # It does not depend on the input, only on its shape.
         self=lambda grad, self: zeros_like(self),
     )
-    loss = op(
+    loss: Op = op(
         name,
-        f"{node_name}0",
         _nll_array,
+        node=f"{node_name}0",
         constant=("target", "weight"),
         reads_lazy=True,
         unread=("self",),

@@ -266,8 +266,8 @@ def normalising(
 
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         normalised_backward,
+        node=f"{node_name.removesuffix('0')}Backward0",
         outputs=("result0", "result1", "result2"),
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
@@ -304,8 +304,8 @@ def normalising(
 
     return op(
         name,
-        node_name,
         forward,
+        node=node_name,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),

@@ -80,7 +80,7 @@ def _extreme_of_all(name: str, node_name: str, ufunc: Any) -> Op:
         check_not_empty(name, self)
         return fold(ufunc, self, None)
 
-    return op(name, node_name, forward, self=shared_evenly, unsupported=COMPLEX)
+    return op(name, forward, node=node_name, self=shared_evenly, unsupported=COMPLEX)
 
 
 max_all = _extreme_of_all("max", "MaxBackward1", np.maximum)
@@ -106,8 +106,8 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
 
     return op(
         name,
-        node_name,
         forward,
+        node=node_name,
         outputs=("values", "indices"),
         differentiable=(0,),
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
@@ -162,8 +162,8 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
 
     entry = op(
         name,
-        node_name,
         forward,
+        node=node_name,
         self=_shared_by_count,
         unsupported=COMPLEX,
         numpy=f".{name[1:]}(axis, keepdims)",
@@ -210,7 +210,6 @@ def _aminmax_rule(
 
 aminmax = op(
     "aminmax",
-    "AminmaxBackward0",
     _aminmax_array,
     outputs=("min", "max"),
     self=_aminmax_rule,
@@ -223,8 +222,6 @@ _AMINMAX = return_type("aminmax", ("min", "max"))
 def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The minimum and the maximum, of all elements or along a dimension; ties share the
     gradient.
-
-    Example: torch.aminmax(tensor([0.5, 1., 2.]))
     """
     check_reduced("aminmax", input, keepdim)
     ndim = input.array.ndim
@@ -246,7 +243,6 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
 
     entry = op(
         name,
-        "",
         forward,
         constant=("self",),
         unsupported=dtype_names("bool", "complex", raises="RuntimeError"),

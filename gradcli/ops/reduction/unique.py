@@ -52,8 +52,8 @@ def _entry(name: str, node_name: str, forward: Function) -> Op:
     refused = no_derivative(name, "detach the tensor", "NotImplementedError")
     return op(
         name,
-        node_name,
         lambda self, dim: forward(self, dim),
+        node=node_name,
         outputs=("values", "inverse", "counts"),
         differentiable=(0,),
         self=lambda grads: refused(grads[0]),

@@ -52,7 +52,6 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
 
 cat: Op = op(
     "cat",
-    "CatBackward0",
     _cat_array,
     lists=("tensors",),
     tensors=_cut_cat,
@@ -71,7 +70,6 @@ def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
 
 stack: Op = op(
     "stack",
-    "StackBackward0",
     _stack_array,
     lists=("tensors",),
     tensors=lambda grad, tensors_sizes, dim: [
@@ -211,9 +209,7 @@ def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any
     return parts
 
 
-block_diagonal: Op = op(
-    "block_diag", "BlockDiagBackward0", _block_diagonal, lists=("tensors",), tensors=_cut_blocks
-)
+block_diagonal: Op = op("block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks)
 
 
 @function("block_diag")

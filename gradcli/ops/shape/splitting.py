@@ -52,8 +52,8 @@ def _split_entry(name: str, node_name: str, is_view: bool) -> Op:
     """An entry that cuts a tensor into parts of the given sizes along a dimension."""
     return op(
         name,
-        node_name,
         _cut,
+        node=node_name,
         view=is_view,
         outputs=("*",),
         self=lambda grads, self_sizes, sizes, dim: _rejoined(
@@ -68,7 +68,6 @@ unsafe_split = _split_entry("unsafe_split", "UnsafeSplitBackward0", False)
 
 unbind: Op = op(
     "unbind",
-    "UnbindBackward0",
     lambda self, dim: [self[along(self.ndim, dim, i)] for i in range(self.shape[dim])],
     view=True,
     outputs=("*",),

@@ -76,8 +76,8 @@ def _complex_to_complex(self: Any, dim: Dims, normalization: str, inverse: bool)
 
 complex_to_complex: Op = op(
     "_fft_c2c",
-    "FftC2CBackward0",
     _complex_to_complex,
+    node="FftC2CBackward0",
     keeps_layout=True,
     self=lambda grad, dim, normalization, inverse: complex_to_complex(
         grad, dim, normalization, not inverse
@@ -116,7 +116,7 @@ def _to_real_sizes(
 
 
 real_to_complex: Op = op(
-    "_fft_r2c", "FftR2CBackward0", _real_to_complex, keeps_layout=True, self=_to_real_sizes
+    "_fft_r2c", _real_to_complex, node="FftR2CBackward0", keeps_layout=True, self=_to_real_sizes
 )
 
 
@@ -146,5 +146,5 @@ def _to_half_sizes(grad: Any, dim: Dims, normalization: str) -> Any:
 
 
 complex_to_real: Op = op(
-    "_fft_c2r", "FftC2RBackward0", _complex_to_real, keeps_layout=True, self=_to_half_sizes
+    "_fft_c2r", _complex_to_real, node="FftC2RBackward0", keeps_layout=True, self=_to_half_sizes
 )

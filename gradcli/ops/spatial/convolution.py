@@ -160,7 +160,6 @@ def _convolution_double_backward(
 
 convolution_backward: Op = op(
     "convolution_backward",
-    "ConvolutionBackwardBackward0",
     _convolution_backward_array,
     keeps_layout=True,
     outputs=("result0", "result1", "result2"),
@@ -176,7 +175,6 @@ def _convolution_rule(grad: Any, input: Any, weight: Any, geometry: Any, needs: 
 
 convolution: Op = op(
     "convolution",
-    "ConvolutionBackward0",
     _convolution_array,
     keeps_layout=True,
     inputs=("input", "weight", "bias"),

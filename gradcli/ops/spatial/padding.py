@@ -44,7 +44,6 @@ def _padded(self: Any, pad: Sequence[int], value: Any) -> Any:
 # A negative pad cuts; the gradient is cut where the value was padded, and padded where it was cut.
 constant_pad_nd: Op = op(
     "constant_pad_nd",
-    "ConstantPadNdBackward0",
     _padded,
     self=lambda grad, pad: constant_pad_nd(grad, tuple(-size for size in pad), 0),
 )
@@ -105,15 +104,15 @@ def _by_source(name: str, node_name: str, source: Any) -> Op:
 
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         unpad_array,
+        node=f"{node_name.removesuffix('0')}Backward0",
         grad_output=lambda grad, pad: padded(grad, pad),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
     padded: Op = op(
         name,
-        node_name,
         pad_array,
+        node=node_name,
         self=lambda grad, self, pad: backward(grad, self, pad),
         unsupported=dtype_names("bool"),
     )

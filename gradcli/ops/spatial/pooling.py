@@ -60,10 +60,10 @@ def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: b
     """
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         lambda grad_output, self, indices, apart: in_format_of_images(
             _put_at(grad_output, self, indices, ndim, apart), self, ndim
         ),
+        node=f"{node_name.removesuffix('0')}Backward0",
         keeps_layout=True,
         constant=("indices",),
         grad_output=lambda grad, indices: taken_at(grad, indices, ndim),
@@ -78,8 +78,8 @@ def picking(name: str, node_name: str, ndim: int, forward: Function, windowed: b
 
     return op(
         name,
-        node_name,
         forward,
+        node=node_name,
         keeps_layout=True,
         outputs=("result0", "result1"),
         differentiable=(0,),
@@ -100,7 +100,6 @@ _MAX = {
 
 _MAX_OF_LINE: Op = op(
     "max_pool1d",
-    "",
     lambda self, windows, ceil_mode: largest_of_windows(self, windows, ceil_mode)[0],
     constant=("self",),
 )
@@ -183,16 +182,16 @@ def linear_pool(
     """An entry that is linear in its input, with its transpose; both take one argument more."""
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name.removesuffix('0')}Backward0",
         lambda grad_output, self, argument: transposed(grad_output, self, argument),
+        node=f"{node_name.removesuffix('0')}Backward0",
         keeps_layout=True,
         grad_output=lambda grad, argument: pool(grad, argument),
         self=lambda grad, self_sizes: zeros(grad, self_sizes),
     )
     pool: Op = op(
         name,
-        node_name,
         lambda self, argument: forward(self, argument),
+        node=node_name,
         keeps_layout=True,
         self=lambda grad, self, argument: backward(grad, self, argument),
         unsupported=unsupported,

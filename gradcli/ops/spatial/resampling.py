@@ -104,14 +104,14 @@ def _transposed(grad_output: Any, input_size: Sizes, taps: list[Taps]) -> Any:
 def _resampling(name: str, node_name: str) -> Op:
     backward: Op = op(
         f"{name}_backward",
-        f"{node_name}BackwardBackward0",
         _transposed,
+        node=f"{node_name}BackwardBackward0",
         grad_output=lambda grad, taps: resample(grad, taps),
     )
     resample: Op = op(
         name,
-        f"{node_name}Backward0",
         _resampled,
+        node=f"{node_name}Backward0",
         self=lambda grad, self_sizes, taps: backward(grad, self_sizes, taps),
     )
     return resample
@@ -238,13 +238,11 @@ def _unshuffled(self: Any, factor: int) -> Any:
 
 pixel_shuffle_: Op = op(
     "pixel_shuffle",
-    "PixelShuffleBackward0",
     _shuffled,
     self=lambda grad, factor: pixel_unshuffle_(grad, factor),
 )
 pixel_unshuffle_: Op = op(
     "pixel_unshuffle",
-    "PixelUnshuffleBackward0",
     _unshuffled,
     self=lambda grad, factor: pixel_shuffle_(grad, factor),
 )
@@ -258,8 +256,8 @@ def _regrouped(self: Any, groups: int) -> Any:
 
 channel_shuffle_: Op = op(
     "native_channel_shuffle",
-    "ChannelShuffleBackward0",
     _regrouped,
+    node="ChannelShuffleBackward0",
     self=lambda grad, self_sizes, groups: channel_shuffle_(grad, self_sizes[1] // groups),
 )
 

@@ -59,16 +59,16 @@ def _col2im_array(self: Any, output_size: Sizes, windows: Windows) -> Any:
 
 im2col: Op = op(
     "im2col",
-    "Im2ColBackward0",
     _im2col_array,
+    node="Im2ColBackward0",
     self=lambda grad, self_sizes, windows: col2im(grad, self_sizes[-2:], windows),
     unsupported=dtype_names("int"),
 )
 
 col2im: Op = op(
     "col2im",
-    "Col2ImBackward0",
     _col2im_array,
+    node="Col2ImBackward0",
     self=lambda grad, windows: im2col(grad, windows),
     unsupported=dtype_names("int"),
 )

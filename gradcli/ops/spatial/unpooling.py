@@ -42,8 +42,8 @@ def _unpooled(self: Any, indices: Any, output_size: Sizes) -> Any:
 def _unpool(ndim: int) -> Op:
     return op(
         f"max_unpool{ndim}d",
-        f"MaxUnpool{ndim}DBackward0",
         _unpooled,
+        node=f"MaxUnpool{ndim}DBackward0",
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
         effects=(CHECKS,),

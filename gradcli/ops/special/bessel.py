@@ -27,7 +27,6 @@ from gradcli.ops.special.error_functions import by_scipy
 
 i0: Op = pointwise(
     "i0",
-    "I0Backward0",
     by_scipy("i0"),
     floating=True,
     self=lambda grad, self: grad * i1(self),
@@ -66,7 +65,6 @@ def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
 
 i1: Op = pointwise(
     "special_i1",
-    "SpecialI1Backward0",
     by_scipy("i1"),
     floating=True,
     self=_i1_rule,
@@ -76,8 +74,8 @@ i1: Op = pointwise(
 
 i0e: Op = pointwise(
     "special_i0e",
-    "SpecialI0EBackward0",
     by_scipy("i0e"),
+    node="SpecialI0EBackward0",
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
     doc="The modified Bessel function `i0` times `exp(-abs(input))`.",
@@ -86,8 +84,8 @@ i0e: Op = pointwise(
 
 i1e: Op = pointwise(
     "special_i1e",
-    "SpecialI1EBackward0",
     by_scipy("i1e"),
+    node="SpecialI1EBackward0",
     floating=True,
     self=_i1e_rule,
     doc="The modified Bessel function `i1` times `exp(-abs(input))`.",
@@ -167,7 +165,6 @@ def _of_one(name: str) -> Function:
 for _name, (_scipy_name, _doc) in _OF_ONE.items():
     _entry = pointwise(
         f"special_{_name}",
-        "",
         _of_one(_scipy_name),
         floating=True,
         unsupported=_NOT_SINGLE,
@@ -190,7 +187,6 @@ def _spherical_bessel_j0(self: Any) -> Any:
 
 spherical_bessel_j0 = pointwise(
     "special_spherical_bessel_j0",
-    "",
     _spherical_bessel_j0,
     floating=True,
     unsupported=_NOT_SINGLE,
@@ -232,7 +228,7 @@ def _polynomial(name: str, scipy_name: str) -> Function:
     def forward(input: Any, n: Any) -> Any:
         return values_of(input, n)
 
-    entry = pointwise(f"special_{name}", "", forward, floating=True)
+    entry = pointwise(f"special_{name}", forward, floating=True)
 
     def polynomial(input: Any, n: Any) -> Tensor:
         return entry.apply(input, n)

@@ -58,7 +58,6 @@ def _refuse_complex(self: Any) -> None:
 
 erf = pointwise(
     "erf",
-    "ErfBackward0",
     by_scipy("erf"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (2 / math.sqrt(math.pi)) * grad,
@@ -72,7 +71,6 @@ def erf(x):
 
 erfc = pointwise(
     "erfc",
-    "ErfcBackward0",
     by_scipy("erfc"),
     floating=True,
     self=lambda grad, self: exp(-(self**2)) * (-2 / math.sqrt(math.pi)) * grad,
@@ -82,7 +80,6 @@ erfc = pointwise(
 
 erfinv: Op = pointwise(
     "erfinv",
-    "ErfinvBackward0",
     lambda self: np.copysign(by_scipy("erfinv")(self), self),
     floating=True,
     self=lambda grad, self: exp(erfinv(self) ** 2) * (math.sqrt(math.pi) / 2) * grad,
@@ -100,13 +97,11 @@ def _lgamma_array(self: Any) -> Any:
 
 lgamma = pointwise(
     "lgamma",
-    "LgammaBackward0",
     _lgamma_array,
     floating=True,
     unsupported=COMPLEX,
     self=lambda grad, self: grad * digamma(self),
     doc="The logarithm of the gamma function's magnitude.",
-    example="torch.lgamma(tensor([0.5, 1., 2.]))",
     numpy="""\
 def lgamma(x):
     return np.vectorize(math.lgamma, otypes=[x.dtype])(x)
@@ -123,12 +118,10 @@ def _digamma_array(self: Any) -> Any:
 
 digamma: Op = pointwise(
     "digamma",
-    "DigammaBackward0",
     _digamma_array,
     floating=True,
     self=lambda grad, self: grad * polygamma(self, 1),
     doc="The derivative of `lgamma`.",
-    example="torch.digamma(tensor([0.5, 1., 2.]))",
 )
 
 
@@ -162,7 +155,6 @@ def _polygamma_array(self: Any, n: int) -> Any:
 
 polygamma: Op = pointwise(
     "polygamma",
-    "PolygammaBackward0",
     _polygamma_array,
     floating=True,
     unsupported=COMPLEX,
@@ -196,8 +188,8 @@ def polygamma_method(self: Tensor, n: int) -> Tensor:
 
 polygamma_written = pointwise(
     "polygamma_",
-    "PolygammaBackward1",
     polygamma.forward,
+    node="PolygammaBackward1",
     floating=True,
     unsupported=polygamma.unsupported,
     self=polygamma.rules["self"],
@@ -223,12 +215,10 @@ def _sinc_rule(grad: Any, self: Any) -> Any:
 
 sinc = pointwise(
     "sinc",
-    "SincBackward0",
     lambda self: in_single(_sinc_array, self),
     floating=True,
     self=_sinc_rule,
     doc="`sin(pi * input) / (pi * input)`, 1 at 0.",
-    example="torch.sinc(tensor([0.5, 1., 2.]))",
     conventions="At 0 the gradient is 0.",
     numpy="sinc",
 )
@@ -251,12 +241,10 @@ def _logit_rule(grad: Any, self: Any, eps: float | None) -> Any:
 
 logit = pointwise(
     "logit",
-    "LogitBackward0",
     _logit_array,  # half precision is rounded at each step
     floating=True,
     self=_logit_rule,
     doc="The logarithm of the odds: `log(input / (1 - input))`.",
-    example="torch.logit(tensor([0.5, 1., 2.]))",
     hazard=Hazard(
         values=(
             (
@@ -294,7 +282,6 @@ _XLOGY = Hazard(
 
 xlogy: Op = pointwise(
     "xlogy",
-    "XlogyBackward0",
     _xlogy_array,
     floating=True,
     self=lambda grad, self, other: masked_fill_number(
@@ -311,8 +298,8 @@ def xlogy(x, y):
 
 xlogy_of_number = pointwise(
     "xlogy",
-    "XlogyBackward1",
     lambda other, self: _xlogy_array(self, other),
+    node="XlogyBackward1",
     floating=True,
     other=lambda grad, other, self: grad * self / other,
     hazard=_XLOGY,
@@ -321,8 +308,8 @@ xlogy_of_number = pointwise(
 
 xlogy_by_number: Op = pointwise(
     "xlogy",
-    "XlogyBackward2",
     _xlogy_array,
+    node="XlogyBackward2",
     floating=True,
     self=lambda grad, self, other: (
         xlogy_by_number(grad, other)
@@ -340,8 +327,6 @@ def xlogy_(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
 
     Conventions: Where the input is 0, so is the result, unless `other` is nan.
-
-    Example: torch.xlogy(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
     check_no_complex_number("xlogy", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
@@ -367,8 +352,8 @@ def _xlog1py_array(self: Any, other: Any) -> Any:
 
 xlog1py: Op = pointwise(
     "special_xlog1py",
-    "SpecialXlog1PyBackward0",
     _xlog1py_array,
+    node="SpecialXlog1PyBackward0",
     floating=True,
     self=lambda grad, self, other: masked_fill_number(
         xlog1py(grad, other), logical_and(self == 0, other <= -1), 0
@@ -378,16 +363,16 @@ xlog1py: Op = pointwise(
 
 xlog1py_of_number = pointwise(
     "special_xlog1py",
-    "SpecialXlog1PyBackward1",
     lambda other, self: _xlog1py_array(self, other),
+    node="SpecialXlog1PyBackward1",
     floating=True,
     other=lambda grad, other, self: grad * self / (other + 1),
 )
 
 xlog1py_by_number: Op = pointwise(
     "special_xlog1py",
-    "SpecialXlog1PyBackward2",
     _xlog1py_array,
+    node="SpecialXlog1PyBackward2",
     floating=True,
     self=lambda grad, self, other: (
         xlog1py_by_number(grad, other)
@@ -399,10 +384,7 @@ xlog1py_by_number: Op = pointwise(
 
 @function("xlog1py", module="torch.special")
 def xlog1py_(input: Any, other: Any) -> Tensor:
-    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number.
-
-    Example: torch.special.xlog1py(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number."""
     check_no_complex_number("xlog1py", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlog1py_by_number.apply(input, float(other))
