@@ -12,11 +12,12 @@ from gradcli.optim.optimizer import (
     Group,
     Optimizer,
     State,
-    check_range,
+    check_not_negative,
     decayed,
     number,
     register,
     scalar,
+    settings_of,
     stepped,
     zeros_like,
 )
@@ -47,25 +48,10 @@ class SGD(Optimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_range("lr", number(lr))
-        check_range("momentum", momentum)
-        check_range("weight_decay", weight_decay)
+        check_not_negative(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise GradcliError("E204", "nesterov=True needs momentum, and no dampening")
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "momentum": momentum,
-                "dampening": dampening,
-                "weight_decay": weight_decay,
-                "nesterov": nesterov,
-                "maximize": maximize,
-                "foreach": foreach,
-                "differentiable": differentiable,
-                "fused": fused,
-            },
-        )
+        super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         weight_decay, momentum = group["weight_decay"], group["momentum"]
@@ -110,22 +96,8 @@ class ASGD(Optimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_range("lr", number(lr))
-        check_range("weight_decay", weight_decay)
-        super().__init__(
-            params,
-            {
-                "lr": lr,
-                "lambd": lambd,
-                "alpha": alpha,
-                "t0": t0,
-                "weight_decay": weight_decay,
-                "foreach": foreach,
-                "maximize": maximize,
-                "differentiable": differentiable,
-                "capturable": capturable,
-            },
-        )
+        check_not_negative(lr=lr, weight_decay=weight_decay)
+        super().__init__(params, settings_of(locals()))
 
     def update(self, array: Any, gradient: Any, state: State, group: Group) -> int:
         lr, lambd = number(group["lr"]), group["lambd"]
