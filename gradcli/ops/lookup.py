@@ -211,8 +211,8 @@ def doc_of(found: Found) -> OpDoc:
 
 
 def _usual_example(name: str, body: Any) -> str:
-    """The example of a function of one or two tensors that has none of its own: the operands that
-    are usual in its family; "" for any other function.
+    """The example of a function of one or two tensors, or of a list, that has none of its own: a
+    call on the operands that are usual in its family. "" for any other function.
     """
     body = unwrap(body)
     home = str(getattr(body, "__module__", "")).split(".")
@@ -225,7 +225,7 @@ def _usual_example(name: str, body: Any) -> str:
         return f"torch.{name}({first})"
     if needed in (("input", "other"), ("self", "other"), ("A", "B"), ("input", "target")):
         return f"torch.{name}({first}, {second})"
-    return ""
+    return f"torch.{name}([{', '.join(_VECTORS)}])" if needed == ("tensors",) else ""
 
 
 _VECTORS = ("tensor([0.5, 1., 2.])", "tensor([2., 1., 3.])")

@@ -62,8 +62,6 @@ class Adam(Optimizer):
     Example: torch.optim.Adam([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -113,8 +111,6 @@ class AdamW(Adam):
     Example: torch.optim.AdamW([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -153,8 +149,6 @@ class Adamax(Optimizer):
     Example: torch.optim.Adamax([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -191,8 +185,6 @@ class NAdam(Optimizer):
 
     Example: torch.optim.NAdam([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -245,8 +237,6 @@ class RAdam(Optimizer):
 
     Example: torch.optim.RAdam([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,

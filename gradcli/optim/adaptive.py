@@ -41,8 +41,6 @@ class RMSprop(Optimizer):
     Example: torch.optim.RMSprop([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -102,8 +100,6 @@ class Adagrad(Optimizer):
     Example: torch.optim.Adagrad([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -153,8 +149,6 @@ class Adadelta(Optimizer):
     Example: torch.optim.Adadelta([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -199,8 +193,6 @@ class Rprop(Optimizer):
 
     Example: torch.optim.Rprop([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible
+from gradcli.nn.extensible import Extensible, Slotted
 from gradcli.nn.module import clear_grad
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
@@ -75,7 +75,7 @@ def settings_of(arguments: Group, **before: str) -> Group:
     return {name: arguments[name] for name in names}
 
 
-class Optimizer(Extensible):
+class Optimizer(Extensible, metaclass=Slotted):
     """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
 
     Attributes:

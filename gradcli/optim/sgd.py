@@ -32,8 +32,6 @@ class SGD(Optimizer):
     Example: torch.optim.SGD([tensor(1., requires_grad=True)], lr=0.1)
     """
 
-    __slots__ = ()
-
     def __init__(
         self,
         params: Any,
@@ -80,8 +78,6 @@ class ASGD(Optimizer):
 
     Example: torch.optim.ASGD([tensor(1., requires_grad=True)], lr=0.1)
     """
-
-    __slots__ = ()
 
     def __init__(
         self,
