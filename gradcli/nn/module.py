@@ -12,7 +12,7 @@ from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
 from gradcli.nn.extensible import Slotted
-from gradcli.nn.state_dict import load, state_of
+from gradcli.nn.state_dict import get_extra_state, load, set_extra_state, state_of
 from gradcli.ops.binding.catalogue import setters
 from gradcli.ops.codegen.runtime import type_name
 from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_device, wanted, zero_
@@ -50,6 +50,7 @@ class Module(Calling, metaclass=Slotted):
             "float",
             "forward",
             "get_buffer",
+            "get_extra_state",
             "get_parameter",
             "get_submodule",
             "half",
@@ -69,6 +70,7 @@ class Module(Calling, metaclass=Slotted):
             "register_module",
             "register_parameter",
             "requires_grad_",
+            "set_extra_state",
             "reset_parameters",
             "reset_running_stats",
             "state_dict",
@@ -107,6 +109,9 @@ class Module(Calling, metaclass=Slotted):
         unexpected.
         """
         return load(self, state_dict, strict, assign)
+
+    get_extra_state = get_extra_state
+    set_extra_state = set_extra_state
 
     def train(self: Self, mode: bool = True) -> Self:
         """Switch the module and all below it to training, or to evaluation with `mode` False."""

@@ -19,6 +19,7 @@ from gradcli.ops.linalg.linear_systems import adjoint_of, check_matrices, column
 from gradcli.ops.linalg.solve import solve_ex
 from gradcli.ops.shape.partial_writes import assign, fill, matrix_diagonal_of
 from gradcli.ops.shape.views import unsqueeze
+from gradcli.packages import imported
 
 
 def _eig_array(A: Any) -> tuple[Any, Any]:
@@ -29,8 +30,7 @@ def _eig_array(A: Any) -> tuple[Any, Any]:
 def _eig_on_host(A: Any) -> tuple[Any, Any]:
     # LAPACK in the matrix's own precision, which the signs of the vectors depend on: NumPy's is
     # that of double precision.
-    import scipy.linalg
-
+    scipy_eig = imported("scipy.linalg").eig
     dtype = np.result_type(A.dtype, np.complex64)
     values, vectors = np.zeros(A.shape[:-1], dtype), np.zeros(A.shape, dtype)
     if not np.isfinite(A).all():
@@ -39,7 +39,7 @@ def _eig_on_host(A: Any) -> tuple[Any, Any]:
         )
     for position in np.ndindex(A.shape[:-2] if A.size else (0,)):
         values[position], vectors[position] = converged(
-            "eig", scipy.linalg.eig, A[position], check_finite=False
+            "eig", scipy_eig, A[position], check_finite=False
         )
     return values, column_major(vectors)
 

@@ -20,6 +20,7 @@ from gradcli.ops.definition.op import Op, op
 from gradcli.ops.elementwise.complex import real_part
 from gradcli.ops.shape.slicing import along, slice_
 from gradcli.ops.shape.views import inverse_permutation
+from gradcli.packages import imported
 
 Dims = tuple[int, ...]
 
@@ -35,9 +36,7 @@ def _library(array: Any) -> Any:
     """
     if module_of(array) is not np:
         return np.fft
-    import scipy.fft
-
-    return scipy.fft
+    return imported("scipy.fft")
 
 
 # --- how results lie in memory ------------------------------------------------------------------

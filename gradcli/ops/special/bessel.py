@@ -22,6 +22,7 @@ from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.elementwise.unary import abs_, sgn
 from gradcli.ops.special.error_functions import by_scipy
+from gradcli.packages import imported
 
 # --- modified Bessel functions of the first kind --------------------------------------------------
 
@@ -155,9 +156,8 @@ def _of_one(name: str) -> Function:
         return by_scipy(name)
 
     def forward(self: Any) -> Any:
-        import scipy.special
-
-        return in_single(lambda array: scipy.special.airy(array)[0], self)
+        airy = imported("scipy.special").airy
+        return in_single(lambda array: airy(array)[0], self)
 
     return forward
 
@@ -176,9 +176,7 @@ for _name, (_scipy_name, _doc) in _OF_ONE.items():
 
 @on_the_host
 def _spherical_j0(array: Any) -> Any:
-    import scipy.special
-
-    return scipy.special.spherical_jn(0, array).astype(array.dtype)
+    return imported("scipy.special").spherical_jn(0, array).astype(array.dtype)
 
 
 def _spherical_bessel_j0(self: Any) -> Any:
@@ -214,13 +212,13 @@ _LARGEST_DEGREE = 10**6
 def _polynomial(name: str, scipy_name: str) -> Function:
     @on_the_host
     def values_of(input: Any, n: Any) -> Any:
-        import scipy.special
-
         dtype = np.asarray(n if type(input) is float else input).dtype
         # SciPy takes a step for each degree: nan and what lies beyond the largest have no value.
         degree = np.nan_to_num(np.trunc(np.asarray(n, np.float64)), nan=-1.0)
         steps = np.clip(degree, 0, _LARGEST_DEGREE).astype(np.int64)
-        values = getattr(scipy.special, scipy_name)(steps, np.asarray(input, np.float64))
+        values = getattr(imported("scipy.special"), scipy_name)(
+            steps, np.asarray(input, np.float64)
+        )
         values = np.where(degree > _LARGEST_DEGREE, np.nan, values)
         # A degree below 0 gives 0.
         return np.where(degree < 0, 0.0, values).astype(dtype)[()]

@@ -35,16 +35,15 @@ from gradcli.ops.definition.op import Function, Op, pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
 from gradcli.ops.elementwise.unary import cos, exp, sin
 from gradcli.ops.indexing.masks import masked_fill_number
+from gradcli.packages import imported
 
 
 def by_scipy(name: str) -> Function:
     """A function of `scipy.special` that keeps the dtype."""
 
     def forward(self: Any) -> Any:
-        import scipy.special
-
         _refuse_complex(self)
-        return in_single(getattr(scipy.special, name), self)
+        return in_single(getattr(imported("scipy.special"), name), self)
 
     return forward
 
@@ -143,14 +142,12 @@ def _trigamma_array(self: Any) -> Any:
 
 
 def _polygamma_array(self: Any, n: int) -> Any:
-    import scipy.special
-
     if n == 0:
         return _digamma_array(self)
     if n == 1:
         return in_single(_trigamma_array, self)
     # Its factors in SciPy are float64.
-    return on_the_host(scipy.special.polygamma)(n, self).astype(self.dtype)[()]
+    return on_the_host(imported("scipy.special").polygamma)(n, self).astype(self.dtype)[()]
 
 
 polygamma: Op = pointwise(
@@ -208,9 +205,10 @@ def _sinc_array(self: Any) -> Any:
 
 def _sinc_rule(grad: Any, self: Any) -> Any:
     angle = self * math.pi
-    slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
-    # At 0 it is 0, the limit.
-    return where(self == 0, 0.0, grad * conj(slope))
+    square = self * self * math.pi
+    slope = (angle * cos(angle) - sin(angle)) / square
+    # At 0 it is 0, the limit, and so near it that the square is 0.
+    return where(square == 0, 0.0, grad * conj(slope))
 
 
 sinc = pointwise(

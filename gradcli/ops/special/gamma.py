@@ -20,15 +20,14 @@ from gradcli.ops.elementwise.unary import exp, log
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.views import unsqueeze
 from gradcli.ops.special.error_functions import digamma, lgamma
+from gradcli.packages import imported
 
 # --- the incomplete gamma functions -------------------------------------------------------------
 
 
 def _incomplete(name: str) -> Any:
     def forward(self: Any, other: Any) -> Any:
-        import scipy.special
-
-        return getattr(scipy.special, name)(self, other).astype(self.dtype)[()]
+        return getattr(imported("scipy.special"), name)(self, other).astype(self.dtype)[()]
 
     return forward
 
@@ -130,10 +129,8 @@ def mvlgamma(input: Tensor, p: int) -> Tensor:
 
 
 def _zeta_array(self: Any, other: Any) -> Any:
-    import scipy.special
-
     dtype = (other if type(self) is float else self).dtype
-    return on_the_host(scipy.special.zeta)(self, other).astype(dtype)[()]
+    return on_the_host(imported("scipy.special").zeta)(self, other).astype(dtype)[()]
 
 
 _no_exponent = no_derivative("zeta by its exponent", "detach it", "NotImplementedError")
