@@ -52,6 +52,8 @@ def in_index_shape(array: Any, index: Any) -> Any:
     shape."""
     if not index.size:
         return np.zeros(index.shape, array.dtype)
+    if array.ndim != index.ndim:  # one of them is 0-dim
+        return array.reshape(-1)[: index.size].reshape(index.shape)
     return array[tuple(slice(0, size) for size in index.shape)]
 
 
@@ -193,6 +195,8 @@ def take_along_dim(input: Tensor, indices: Any, dim: int | None = None) -> Tenso
         at = checked_dim("take_along_dim", input, 0, flat)
         return gather.apply(input, at, flat)
     at = normal_dim("take_along_dim", dim, input.array.ndim)
+    if not input.array.ndim and not indices.array.ndim:
+        raise GradcliError("E302", f"Dimension specified as {dim} but tensor has no dimensions")
     if input.array.ndim != indices.array.ndim:
         raise GradcliError(
             "E301",

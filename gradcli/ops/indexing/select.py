@@ -41,6 +41,8 @@ Sizes = tuple[int, ...]
 
 def part_positions(shape: tuple[int, ...], dim: int, index: Any) -> Any:
     """The flat positions of whole parts of an array along a dimension."""
+    if not shape:
+        return index.reshape(-1)
     sizes = [1] * len(shape)
     sizes[dim] = index.size
     index_shape = list(shape)
@@ -92,7 +94,7 @@ def _copy_parts(self: Any, dim: int, index: Any, source: Any) -> Any:
     if whole.ndim:
         whole.reshape(-1)[part_positions(whole.shape, dim, index)] = source
     else:
-        whole[...] = source.reshape(())
+        whole[...] = source.reshape(-1)[-1]
     return whole
 
 
@@ -107,7 +109,7 @@ index_copy: Op = op(
 
 
 def _fill_parts(self: Any, dim: int, index: Any, value: Any) -> Any:
-    whole = copied_in_order(self)
+    whole = copied_in_order(self) if self.ndim else module_of(self).array(self)
     if whole.ndim:
         np.moveaxis(whole, dim, 0)[index.reshape(-1)] = value
     elif index.size:
