@@ -394,7 +394,6 @@ def _by_operand(name: str, number: Op, tensor: Op, of_number: Op | None = None) 
             raise wrong_operand(tensor, "self", input)
         return tensor.apply(input, other)
 
-    overloaded.__name__ = overloaded.__qualname__ = name
     return function(name, method=True, inplace=True)(overloaded)
 
 

@@ -162,7 +162,6 @@ def _cast_method(name: str) -> None:
     def convert(self: Tensor) -> Tensor:
         return self if self.dtype is target else cast_to(self, target)
 
-    convert.__name__ = convert.__qualname__ = name
     describe(
         convert,
         f"The tensor as {target}; itself where it is one already.",

@@ -252,8 +252,8 @@ def takes_tensors(function: Function) -> Function:
 
 
 def node_name_of(name: str) -> str:
-    """The name of the node of an op's first derivative: `log_softmax` has `LogSoftmaxBackward0`."""
-    return "".join(word[:1].upper() + word[1:] for word in name.split("_")) + "Backward0"
+    """The name of the node of an op's first derivative: `avg_pool2d` has `AvgPool2DBackward0`."""
+    return f"{name.title().replace('_', '')}Backward0"
 
 
 def op(name: str, forward: Function, **facts: Any) -> Op:

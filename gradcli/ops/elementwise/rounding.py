@@ -20,7 +20,7 @@ from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import isfinite
 
 
-def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
+def _steps(name: str, ufunc: Any, doc: str = "") -> Op:
     def forward(self: Any) -> Any:
         check_real(name, self)
         return self.copy() if self.dtype.kind in "iu" else ufunc(self)
@@ -28,7 +28,6 @@ def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
     return pointwise(
         name,
         forward,
-        node=node_name,
         self=lambda grad: zeros_like(grad),
         doc=doc,
         example=f"torch.{name}(tensor([-1.5, 0., 2.5]))",
@@ -37,11 +36,9 @@ def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
     )
 
 
-floor = _steps(
-    "floor", "FloorBackward0", np.floor, "The largest integer that is not above the input."
-)
-ceil = _steps("ceil", "CeilBackward0", np.ceil, "The smallest integer that is not below the input.")
-trunc = _steps("trunc", "TruncBackward0", np.trunc, "The input without its fraction.")
+floor = _steps("floor", np.floor, "The largest integer that is not above the input.")
+ceil = _steps("ceil", np.ceil, "The smallest integer that is not below the input.")
+trunc = _steps("trunc", np.trunc, "The input without its fraction.")
 
 
 def _frac_array(self: Any) -> Any:
@@ -65,7 +62,7 @@ frac = pointwise(
 # --- round --------------------------------------------------------------------------------------
 
 # A half goes to the even neighbour.
-round_to_integer = _steps("round", "RoundBackward0", np.rint)
+round_to_integer = _steps("round", np.rint)
 
 
 def _round_decimals(self: Any, decimals: int) -> Any:

@@ -94,7 +94,6 @@ log10 = pointwise(
 log1p = pointwise(
     "log1p",
     lambda self: vector_math.log1p(self),
-    node="Log1PBackward0",
     floating=True,
     self=lambda grad, self: grad / conj(self + 1),
     doc="`log(1 + input)`, exact near 0.",
@@ -206,7 +205,6 @@ atan = pointwise(
 deg2rad = pointwise(
     "deg2rad",
     lambda self: in_single(np.multiply, self, math.pi / 180),
-    node="Deg2RadBackward0",
     floating=True,
     self=lambda grad: grad * (math.pi / 180),
     unsupported=dtype_names("complex", raises="RuntimeError"),
@@ -216,7 +214,6 @@ deg2rad = pointwise(
 rad2deg = pointwise(
     "rad2deg",
     lambda self: in_single(np.multiply, self, 180 / math.pi),
-    node="Rad2DegBackward0",
     floating=True,
     self=lambda grad: grad * (180 / math.pi),
     unsupported=dtype_names("complex", raises="RuntimeError"),

@@ -212,11 +212,10 @@ def _cholesky_rule(grads: Any, L: Any, upper: bool) -> Any:
     return solve_triangular(L, inner, False, False, False)
 
 
-def _cholesky(name: str, node_name: str) -> Op:
+def _cholesky(name: str) -> Op:
     return op(
         name,
         _cholesky_array,
-        node=node_name,
         outputs=("L", "info"),
         differentiable=(0,),
         keeps_layout=True,
@@ -224,8 +223,8 @@ def _cholesky(name: str, node_name: str) -> Op:
     )
 
 
-cholesky_ex = _cholesky("linalg_cholesky_ex", "LinalgCholeskyExBackward0")
-cholesky = _cholesky("cholesky", "CholeskyBackward0")
+cholesky_ex = _cholesky("linalg_cholesky_ex")
+cholesky = _cholesky("cholesky")
 
 
 def _check_positive(name: str, info: Tensor) -> None:

@@ -303,8 +303,6 @@ def _expose(entry: Op) -> None:
         check_tensors(entry.name, input=input)
         return along(entry, input, implicit_dim(entry.name, input) if dim is None else dim, dtype)
 
-    for body in (of_torch, of_functional):
-        body.__name__ = body.__qualname__ = entry.name
     function(entry.name, method=True)(of_torch)
     function(entry.name, module="torch.special")(of_torch)
     function(entry.name, module="torch.nn.functional")(of_functional)

@@ -249,7 +249,6 @@ def _plus(total: Any, term: Any) -> Any:
 
 def normalising(
     name: str,
-    node_name: str,
     operands: tuple[str, ...],
     forward: Function = normalised,
     effects: tuple[str, ...] = (),
@@ -267,7 +266,6 @@ def normalising(
     backward: Op = op(
         f"{name}_backward",
         normalised_backward,
-        node=f"{node_name.removesuffix('0')}Backward0",
         outputs=("result0", "result1", "result2"),
         inputs=operands,
         constant=() if "bias" in operands else ("bias",),
@@ -305,7 +303,6 @@ def normalising(
     return op(
         name,
         forward,
-        node=node_name,
         outputs=("result0", "result1", "result2"),
         differentiable=(0,),
         inputs=("input", "weight", "bias"),
@@ -317,7 +314,6 @@ def normalising(
 _OPERANDS = ("grad_out", "input", "weight", "mean", "rstd")
 native_batch_norm = normalising(
     "native_batch_norm",
-    "NativeBatchNormBackward0",
     _OPERANDS,
     normalised_by_channel,
     (WRITES,),  # the running statistics

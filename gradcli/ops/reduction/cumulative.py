@@ -190,7 +190,7 @@ _expose_running(cumprod, "product")
 # --- cummax and cummin --------------------------------------------------------------------------
 
 
-def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
+def _running_extreme(name: str, ufunc: Any) -> Function:
     def forward(self: Any, dim: int) -> tuple[Any, Any]:
         if not self.ndim:
             return self[()], np.int64(0)
@@ -211,7 +211,6 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
     entry = op(
         name,
         forward,
-        node=node_name,
         outputs=("values", "indices"),
         differentiable=(0,),
         self=rule,
@@ -232,8 +231,8 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
     return running
 
 
-cummax = _running_extreme("cummax", "CummaxBackward0", np.maximum)
-cummin = _running_extreme("cummin", "CumminBackward0", np.minimum)
+cummax = _running_extreme("cummax", np.maximum)
+cummin = _running_extreme("cummin", np.minimum)
 
 # --- logcumsumexp -------------------------------------------------------------------------------
 

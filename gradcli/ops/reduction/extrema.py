@@ -97,7 +97,7 @@ def picked(self: Any, indices: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
     return np.squeeze(values, dim)[()], np.squeeze(indices, dim)[()]
 
 
-def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
+def _extreme_along(name: str, argument: Function) -> Op:
     def forward(self: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
         if not self.ndim:
             return self[()], np.int64(0)
@@ -107,7 +107,6 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
     return op(
         name,
         forward,
-        node=node_name,
         outputs=("values", "indices"),
         differentiable=(0,),
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(
@@ -117,8 +116,8 @@ def _extreme_along(name: str, node_name: str, argument: Function) -> Op:
     )
 
 
-max_dim = _extreme_along("max", "MaxBackward0", np.argmax)
-min_dim = _extreme_along("min", "MinBackward0", np.argmin)
+max_dim = _extreme_along("max", np.argmax)
+min_dim = _extreme_along("min", np.argmin)
 
 
 def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
@@ -155,7 +154,7 @@ min_ = _extreme("min", minimum, min_all, min_dim)
 # --- over dimensions ----------------------------------------------------------------------------
 
 
-def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
+def _extreme_over(name: str, ufunc: Any) -> tuple[Op, Function]:
     def forward(self: Any, dims: tuple[int, ...], keepdim: bool) -> Any:
         check_not_empty(name, self, dims)
         return fold(ufunc, self, dims, keepdim)
@@ -163,7 +162,6 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
     entry = op(
         name,
         forward,
-        node=node_name,
         self=_shared_by_count,
         unsupported=COMPLEX,
         numpy=f".{name[1:]}(axis, keepdims)",
@@ -185,8 +183,8 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
     return entry, extreme
 
 
-amax, amax_ = _extreme_over("amax", "AmaxBackward0", np.maximum)
-amin, amin_ = _extreme_over("amin", "AminBackward0", np.minimum)
+amax, amax_ = _extreme_over("amax", np.maximum)
+amin, amin_ = _extreme_over("amin", np.minimum)
 
 
 def _aminmax_array(self: Any, dims: tuple[int, ...], keepdim: bool) -> tuple[Any, Any]:

@@ -215,11 +215,10 @@ def tile(input: Tensor, *counts: Any, dims: Any = None) -> Tensor:
 # --- triangles ----------------------------------------------------------------------------------
 
 
-def _triangle(name: str, node_name: str, forward: Any) -> Op:
+def _triangle(name: str, forward: Any) -> Op:
     entry: Op = op(
         name,
         forward,
-        node=node_name,
         self=lambda grad, diagonal: entry(grad, diagonal),
         numpy=name,
     )
@@ -229,7 +228,6 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
         _check_dims(name, input, 2)
         return entry.apply(input, plain_integer(name, "diagonal", diagonal))
 
-    triangle.__name__ = triangle.__qualname__ = name
     side = "lower" if name == "tril" else "upper"
     describe(
         triangle,
@@ -239,8 +237,8 @@ def _triangle(name: str, node_name: str, forward: Any) -> Op:
     return entry
 
 
-tril = _triangle("tril", "TrilBackward0", lambda self, diagonal: np.tril(self, diagonal))
-triu = _triangle("triu", "TriuBackward0", lambda self, diagonal: np.triu(self, diagonal))
+tril = _triangle("tril", lambda self, diagonal: np.tril(self, diagonal))
+triu = _triangle("triu", lambda self, diagonal: np.triu(self, diagonal))
 
 # --- diagonals ----------------------------------------------------------------------------------
 

@@ -318,7 +318,6 @@ def _expose_convolution(ndim: int) -> None:
             )
         return _convolved(input, weight, bias, Geometry(windows, groups, False), pad)
 
-    conv.__name__ = conv.__qualname__ = name
     describe(
         conv,
         f"The convolution of (N, C, *sizes) or (C, *sizes), over the last {ndim}, with weights"
@@ -374,7 +373,6 @@ def _expose_transposed(ndim: int) -> None:
             raise GradcliError("E301", f"{name}(): the output would have the sizes {sizes}")
         return _convolved(input, weight, bias, Geometry(windows, groups, True, sizes))
 
-    conv_transpose.__name__ = conv_transpose.__qualname__ = name
     describe(
         conv_transpose,
         f"The transpose of a convolution over the last {ndim} dimensions, with weights"

@@ -296,7 +296,6 @@ def _sampler(ndim: int) -> Op:
     backward = op(
         f"grid_sampler_{ndim}d_backward",
         _sampled_backward,
-        node=f"GridSampler{ndim}DBackwardBackward0",
         outputs=("of_input", "of_grid"),
         inputs=("grad_output", "input", "grid"),
         joint=second,
@@ -304,7 +303,6 @@ def _sampler(ndim: int) -> Op:
     sampler = op(
         f"grid_sampler_{ndim}d",
         _sampled,
-        node=f"GridSampler{ndim}DBackward0",
         joint=lambda grad, input, grid, mode, padding, align_corners: backward(
             grad, input, grid, mode, padding, align_corners
         ),

@@ -60,7 +60,6 @@ def _col2im_array(self: Any, output_size: Sizes, windows: Windows) -> Any:
 im2col: Op = op(
     "im2col",
     _im2col_array,
-    node="Im2ColBackward0",
     self=lambda grad, self_sizes, windows: col2im(grad, self_sizes[-2:], windows),
     unsupported=dtype_names("int"),
 )
@@ -68,7 +67,6 @@ im2col: Op = op(
 col2im: Op = op(
     "col2im",
     _col2im_array,
-    node="Col2ImBackward0",
     self=lambda grad, windows: im2col(grad, windows),
     unsupported=dtype_names("int"),
 )

@@ -43,7 +43,6 @@ def _unpool(ndim: int) -> Op:
     return op(
         f"max_unpool{ndim}d",
         _unpooled,
-        node=f"MaxUnpool{ndim}DBackward0",
         constant=("indices",),
         self=lambda grad, indices: taken_at(grad, indices, ndim),
         effects=(CHECKS,),
@@ -160,10 +159,7 @@ def _fractional_array(
 
 
 _FRACTIONAL = {
-    ndim: picking(
-        f"fractional_max_pool{ndim}d", f"FractionalMaxPool{ndim}DBackward0", ndim, _fractional_array
-    )
-    for ndim in (2, 3)
+    ndim: picking(f"fractional_max_pool{ndim}d", ndim, _fractional_array) for ndim in (2, 3)
 }
 
 

@@ -76,7 +76,6 @@ i1: Op = pointwise(
 i0e: Op = pointwise(
     "special_i0e",
     by_scipy("i0e"),
-    node="SpecialI0EBackward0",
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
     doc="The modified Bessel function `i0` times `exp(-abs(input))`.",
@@ -86,7 +85,6 @@ i0e: Op = pointwise(
 i1e: Op = pointwise(
     "special_i1e",
     by_scipy("i1e"),
-    node="SpecialI1EBackward0",
     floating=True,
     self=_i1e_rule,
     doc="The modified Bessel function `i1` times `exp(-abs(input))`.",

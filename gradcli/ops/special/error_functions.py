@@ -351,7 +351,6 @@ def _xlog1py_array(self: Any, other: Any) -> Any:
 xlog1py: Op = pointwise(
     "special_xlog1py",
     _xlog1py_array,
-    node="SpecialXlog1PyBackward0",
     floating=True,
     self=lambda grad, self, other: masked_fill_number(
         xlog1py(grad, other), logical_and(self == 0, other <= -1), 0
