@@ -48,7 +48,8 @@ class State:
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
         backward_pass: the running backward pass, None outside of one.
-        batch: knows which tensors belong to the example of a running `vmap`; None outside.
+        batch: the running `vmap`, the innermost one, which computes ops on batched values; None
+            outside.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         lazy_from: pointwise ops on arrays of so many elements are lazy.
@@ -63,7 +64,8 @@ class State:
             plans read, by the `id` of its array; None before the first.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
-        transforms: how many transforms of `torch.func` are running their function.
+        transforms: the transforms of `torch.func` that are running their function, outermost
+            first.
         unfinished: the temporary files that are being written, by whatever session of the process.
         warned: the warnings that were emitted, by code and span.
     """
@@ -120,7 +122,7 @@ class State:
         self.generators: dict[str, Any] = {}
         self.limits = limits or Limits()
         self.steps = Steps(self.limits.steps)
-        self.transforms = 0
+        self.transforms: list[Any] = []
         self.warned: set[tuple[Any, ...]] = set()
 
     def warn(

@@ -6,7 +6,7 @@ import ast
 import re
 from typing import Any
 
-from gradcli.language import tree as syntax
+from gradcli.language.tree import syntax
 
 OPERATORS: dict[str, Any] = {
     "+": ast.Add(), "-": ast.Sub(), "*": ast.Mult(), "/": ast.Div(), "//": ast.FloorDiv(),

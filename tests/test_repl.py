@@ -207,7 +207,7 @@ def completed(completer: EntryCompleter, typed: str) -> dict[str, str]:
         ("torch.nn.functional.softs", "softsign", "(input)"),
         ("xenon.requires_grad", "requires_grad_", "(requires_grad=True)"),
         ("xenon.grad", "grad_fn", ""),
-        ("xenon.exp().", "sum", "(dim=None, keepdim=False, *, dtype=None, out=None)"),
+        ("xenon.exp().", "sum", "(dim=None, keepdim=False, *, dtype=None)"),
         ("text.up", "upper", ""),
         ("'abc'.up", "upper", ""),
         ("scale(", "factor=", "=…"),

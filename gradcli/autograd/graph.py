@@ -18,8 +18,6 @@ class Edge:
     """Where the gradient of one input of an operation flows.
 
     Attributes:
-        node: the node that made the input, None where no gradient is wanted.
-        output_nr: which output of that node it was.
         constant: the operand where there is no node, if a recorder kept it; None otherwise.
     """
 
@@ -36,8 +34,6 @@ class GraphNode:
 
     Attributes:
         id: its number in the graph, from 1, in depth-first order along the edges.
-        node: the node itself.
-        edges: for each input, where its gradient flows.
     """
 
     __slots__ = ("edges", "id", "node")
@@ -77,9 +73,6 @@ class Graph:
     """The graph of a tensor: the nodes that it was computed by.
 
     Attributes:
-        tensor: the tensor.
-        root: the node that made it, None for a tensor without history.
-        output_nr: which output of that node it is.
         nodes: all nodes, by their numbers.
     """
 

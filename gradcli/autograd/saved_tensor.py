@@ -15,9 +15,7 @@ Unpack = Callable[[Any], Tensor]
 
 
 class Packed:
-    """A saved tensor in a node after a pack hook: the packed value, and the function that unpacks
-    it.
-    """
+    """A saved tensor after a pack hook: the packed value, and the function that unpacks it."""
 
     __slots__ = ("unpack", "value")
 
@@ -40,8 +38,6 @@ class SavedTensor:
 
     Attributes:
         kept: returns the tensor; None where the node saved none, `FREED` where a pass freed it.
-        has_hooks: whether it was packed.
-        pack: packs it.
     """
 
     __slots__ = ("has_hooks", "kept", "pack")

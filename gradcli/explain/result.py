@@ -15,10 +15,7 @@ class Result:
 
     Attributes:
         name: the output's variable, None for the value of an expression.
-        output: the output.
         seed: the gradient that backward started from, None where it was not given.
-        gradients: the gradient of each input.
-        graph: what the output was computed from.
         events: the events of the backward pass in order; empty if they were not recorded.
     """
 

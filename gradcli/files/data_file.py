@@ -29,13 +29,7 @@ _BLOCK = 1 << 20
 
 
 class DataFile:
-    """A file of data, or standard input.
-
-    Attributes:
-        path: the file's path, `-` for standard input.
-        key: the part of it that is meant, "" for all.
-        format: its format, "" where the content determines it.
-    """
+    """A file of data, or standard input."""
 
     __slots__ = ("format", "key", "path")
 
@@ -46,10 +40,7 @@ class DataFile:
 
     @classmethod
     def named(cls, text: str) -> DataFile:
-        """The file that `[FORMAT:]FILE[:KEY]` names.
-
-        Raises E606 where files are out of bounds, E502 where no file is named.
-        """
+        """The file that `[FORMAT:]FILE[:KEY]` names; raises E606 out of bounds, E502 for none."""
         format = ""
         head, colon, rest = text.partition(":")
         prefixed = bool(colon) and head in FORMATS
@@ -103,8 +94,6 @@ class DataFile:
 
         Args:
             place: the position, as `line 3` or `byte 10`; "" for the whole file.
-            message: what is wrong there.
-            help: the fix.
         """
         where = f"{self.name}: {place}: " if place else f"{self.name}: "
         return GradcliError("E504", where + message, help=help)
@@ -120,7 +109,6 @@ class DataFile:
         Args:
             what: what keys stand for in it: `array`, `column`.
             key: the key, "" where none was given and one is needed.
-            names: the keys that it has.
         """
         known = list(names)
         listed = _listed(known)

@@ -50,9 +50,7 @@ def read(file: DataFile) -> Any:
 
 
 def read_one(file: DataFile) -> Any:
-    """The one array or value of a file; raises E506 where it holds several and none is named,
-    besides what `read` does.
-    """
+    """The one array or value of a file; raises E506 where several are, and as `read` does."""
     found = read(file)
     if isinstance(found, Mapping) and file.format not in _TEXTS:
         if len(found) != 1:

@@ -33,7 +33,6 @@ class Explained:
     """A tensor whose gradients `explain` or `derive` asked to show.
 
     Attributes:
-        tensor: the tensor.
         derived: whether their formulas are wanted, not the ledger of the backward pass.
     """
 
@@ -48,7 +47,6 @@ class Asked:
     """A question about the run so far: `why`, `blame` or `check`.
 
     Attributes:
-        command: the command that answers it.
         question: what `why` is asked, "" for the others.
     """
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ class Evaluation:
     """One evaluation of an expression.
 
     Attributes:
-        node: the expression.
-        value: its value.
         parts: the evaluations inside it, those of a called function's body too.
         grad_enabled: whether gradients were on.
     """
@@ -39,12 +37,7 @@ class Evaluation:
 
 
 class Provenance:
-    """What a run evaluated and assigned.
-
-    Attributes:
-        evaluations: every evaluation, in the order in which they ended.
-        assignments: every assignment, in order, with the evaluation of its value.
-    """
+    """What a run evaluated, in the order in which it ended, and assigned."""
 
     __slots__ = ("assignments", "evaluations", "latest", "open")
 

@@ -27,7 +27,6 @@ class Style:
     """Where a text goes.
 
     Attributes:
-        color: whether it may be coloured.
         width: the columns of the terminal, None where it is no terminal.
     """
 
@@ -62,9 +61,7 @@ _ESCAPES_BUT_LINES = {code: text for code, text in _ESCAPES.items() if code not 
 
 
 def escaped(text: str) -> str:
-    """A text from a program or a file with its control characters spelled out; lines and tabs
-    stay.
-    """
+    """A foreign text with its control characters spelled out, but for lines and tabs."""
     if text.isascii() and text.isprintable():
         return text
     text = text.translate(_ESCAPES_BUT_LINES)

@@ -33,11 +33,8 @@ class Guard:
     """A condition that must hold as it did when the trace was recorded.
 
     Attributes:
-        kind: its kind; objects are compared by identity, all else by equality.
         read: what reads it: a function, or a piece of Python for generated code.
         inputs: the arguments of the function, or the operands of the piece.
-        expected: what was read when the trace was recorded.
-        span: the source text that relies on it, None where there is none.
     """
 
     __slots__ = ("expected", "inputs", "kind", "read", "span")

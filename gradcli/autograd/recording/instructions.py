@@ -25,10 +25,7 @@ class Call(Instruction):
     """An instruction that calls an op or a custom function.
 
     Attributes:
-        arguments: its operands and arguments by parameter, as the program gave them.
         output: the tensor that came out, or the tuple of them.
-        node: the node that it made, None if it was not recorded in the graph.
-        grad_enabled: whether gradients were on.
     """
 
     __slots__ = ("arguments", "grad_enabled", "node", "output")
@@ -93,7 +90,6 @@ class BackwardPass(Instruction):
     """The beginning of a backward pass; its outputs are the gradients that it begins with.
 
     Attributes:
-        roots: the nodes and output numbers that it starts from.
         accumulate: whether it writes to `.grad`, which `torch.autograd.grad` does not.
     """
 

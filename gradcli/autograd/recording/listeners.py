@@ -36,9 +36,7 @@ class Listener:
         self.former, state.recorder = state.recorder, self
 
     def remove(self) -> None:
-        """Take it out of the chain of listeners, wherever it stands; nothing happens if it is not
-        there.
-        """
+        """Take it out of the chain of listeners, if it is there."""
         state = active.state
         if state.recorder is self:
             state.recorder = self.former

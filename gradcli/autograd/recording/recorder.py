@@ -24,7 +24,6 @@ class Step:
     """One node that a backward pass ran.
 
     Attributes:
-        node: the node.
         grads: the gradient of each output, None where none arrived.
         gradients: the result of the rule of each input, None where no gradient is wanted or
             defined.
@@ -55,9 +54,7 @@ class Accumulation:
 
 
 class Arrival:
-    """A gradient that reached a leaf: `old + incoming = new`, as arrays; `old` is None for the
-    first.
-    """
+    """A gradient that reached a leaf: `old + incoming = new`; `old` is None for the first."""
 
     __slots__ = ("incoming", "new", "node", "old")
 

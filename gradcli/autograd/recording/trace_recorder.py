@@ -48,7 +48,6 @@ class TraceRecorder(Recorder):
     """Keeps a trace of a run.
 
     Attributes:
-        trace: what ran.
         tensors: for each value its tensor, None for a gradient that is an array.
         made: the call that made each node.
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
@@ -327,9 +326,7 @@ class TraceRecorder(Recorder):
         return self._by_edge.get((node, output_nr))
 
     def step(self, node: Node, grads: Any, gradients: Any, fitted: Any) -> None:
-        """A node that ran: its incoming gradient(s), the results of its rules, and the gradients
-        passed on.
-        """
+        """A node that ran."""
         super().step(node, grads, gradients, fitted)
         arrived = grads if isinstance(grads, list) else [grads]
         if all(each is None for each in arrived):
@@ -348,9 +345,7 @@ class TraceRecorder(Recorder):
                 self._arriving.setdefault(edge, []).append((value, fitted[number]))
 
     def _mark_ops(self, node: Node) -> bool:
-        """Attribute the ops since the last step to this node, which ran on tensors; returns whether
-        there are any.
-        """
+        """Attribute the ops since the last step to this node; returns whether there are any."""
         inside = self.trace.instructions[self._since_step :]
         for instruction in inside:
             instruction.stack = (*instruction.stack, (node.node_name, node.place))
@@ -380,9 +375,7 @@ class TraceRecorder(Recorder):
     def _fit(
         self, values: Sequence[Value | None], gradients: Any, fitted: Any
     ) -> list[Value | None]:
-        """Add the instructions that sum gradients to the sizes of their inputs; returns the
-        gradients that are passed on.
-        """
+        """Add the sums of gradients to the sizes of their inputs; returns what is passed on."""
         passed = list(values)
         for number, (gradient, fit) in enumerate(zip(gradients, fitted, strict=True)):
             made = values[number]
@@ -458,9 +451,7 @@ class TraceRecorder(Recorder):
 
 
 def _edge_of(tensor: Tensor) -> Edge | None:
-    """The node and output number that a gradient of a tensor flows to, where that node exists:
-    recording must not make one.
-    """
+    """The node and output number that a tensor's gradient flows to; recording makes no node."""
     if tensor.grad_fn is not None:
         return tensor.grad_fn, tensor.output_nr
     meta = tensor.meta

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import target_names
 
 READ = "read"
@@ -32,9 +32,7 @@ class NameUse:
 
 
 def name_uses(statement: tree.Statement) -> dict[str, str]:
-    """How each name is used first, in the order of the run; a read in a function's body counts only
-    for a name that is used nowhere else.
-    """
+    """How each name is used first; reads in a function's body only where nothing else is."""
     found: dict[str, str] = {}
     for use in all_name_uses(statement):
         if found.get(use.name, INSIDE) == INSIDE:
@@ -43,9 +41,7 @@ def name_uses(statement: tree.Statement) -> dict[str, str]:
 
 
 def all_name_uses(part: Any) -> Iterator[NameUse]:
-    """Every use of a name in a part of the tree. It does not recurse: trees are deeper than the
-    stack of Python.
-    """
+    """Every use of a name in a part of the tree, without recursion."""
     waiting = [part]
     while waiting:
         each = waiting.pop()
@@ -90,7 +86,7 @@ def _parts(node: tree.Syntax) -> list[Any]:
         return [NameUse(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
     if isinstance(node, tree.FromImport):
         return [NameUse(BOUND, alias or name) for name, alias in node.names]
-    return [getattr(node, slot) for slot in type(node).__slots__]
+    return [getattr(node, name) for name in node.fields]
 
 
 def _named(line: str) -> list[NameUse]:

@@ -79,8 +79,6 @@ class Check:
     """The settings of `check`.
 
     Attributes:
-        order: 1 for the gradient, 2 for the second derivative.
-        most: how many elements of an input are checked.
         against: a file of gradients made by hand, or None.
         equals: expressions for gradients, each with the name of its input where that is given.
     """

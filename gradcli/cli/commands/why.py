@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
     from gradcli.cli.program.source import Program
     from gradcli.explain.recorded_run import Recorded
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 @click.command("why")

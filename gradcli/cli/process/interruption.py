@@ -73,9 +73,7 @@ def _started(work: Callable[..., object], *arguments: object) -> bool:
 
 @contextmanager
 def raising_on_signals() -> Iterator[None]:
-    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block, for a session
-    that goes on after the first and has a terminal to put in order before the second.
-    """
+    """Let Ctrl-C raise KeyboardInterrupt and SIGTERM SystemExit within the block."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     before_fd = signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -126,8 +124,6 @@ class _Clock:
     """The limit of time of the run at hand, kept by the host's timer.
 
     Attributes:
-        state: the state of its session.
-        report: shows an error.
         answered: whether the run is over, or the main thread has noticed that its time is.
         before: what handled its signal before the run.
         running: the clock of this process, None while there is no limit.
@@ -233,7 +229,6 @@ def limited_time(state: State, report: Callable[[GradcliError], None]) -> Iterat
     host cannot keep such a limit. Only the main thread can be stopped so.
 
     Args:
-        state: the state of the session.
         report: shows the error where a long call must be ended with the whole process.
     """
     seconds = state.limits.timeout

@@ -23,9 +23,7 @@ class Terminal:
     Args:
         color: "always", "never" or "auto": where the stream is a terminal, unless `NO_COLOR` or
             `FORCE_COLOR` say otherwise.
-        quiet: whether warnings and notes are kept back.
         error_format: how errors, warnings and notes are written: "full", "short" or "json".
-        strict: whether a run with warnings fails.
 
     Attributes:
         warnings: how many warnings there were, shown or not.

@@ -31,9 +31,6 @@ class Extras:
 
     Attributes:
         element: the element of large gradients that is worked out, None for the first.
-        ties: whether elements on kinks and ties are listed.
-        paths: the leaf whose paths are listed, or None.
-        saved: whether what the nodes saved is listed.
     """
 
     __slots__ = ("element", "paths", "saved", "ties")

@@ -14,13 +14,9 @@ class Rewrite:
     """A change of a program's text.
 
     Attributes:
-        span: what is replaced.
-        text: what takes its place.
-        reason: why that helps.
         dtype: the dtype that the program is run in, None for its own.
         guards: whether it keeps arguments away from a point where the value is infinite, which is
             right only where the program goes on to take nothing times that value.
-        also: further changes that go with it.
     """
 
     __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
@@ -56,13 +52,7 @@ class Rewrite:
 
 
 class Outcome:
-    """The results of a run: its output and the gradients of its inputs.
-
-    Attributes:
-        output: the array of its output, None without one.
-        inputs: the array of each input by name.
-        gradients: that of its gradient, None where there is none.
-    """
+    """The results of a run: its output and the gradients of its inputs."""
 
     __slots__ = ("gradients", "inputs", "output")
 
@@ -86,7 +76,6 @@ class Fix:
     """A rewrite that was run.
 
     Attributes:
-        rewrite: the change.
         agree: how many numbers agree with those that were finite before, or are in double
             precision.
         chosen: how many have no other run to compare with: there the rewrite chooses.
@@ -103,11 +92,7 @@ class Fix:
 
 
 class Mask:
-    """A `where` that hides a number that is not finite from the value, and not from the gradient.
-
-    Attributes:
-        place: its source text.
-    """
+    """A `where` that hides what is not finite from the value, and not from the gradient."""
 
     __slots__ = ("place",)
 
@@ -119,12 +104,7 @@ class Blamed:
     """A NaN or infinity that reaches the output or a gradient.
 
     Attributes:
-        nonfinite: the operation that made it.
-        cause: a word for machines.
-        text: a sentence.
-        mask: the `where` that hides it in the forward pass, None without one.
         spoilt: what is not finite because of it: `x.grad`, `y`.
-        fix: a change of the program that keeps it finite, None where none was found.
     """
 
     __slots__ = ("cause", "fix", "mask", "nonfinite", "spoilt", "text")
@@ -141,7 +121,6 @@ class Blame:
     """What was found.
 
     Attributes:
-        first: what is to blame, None where all that comes out is finite.
         others: those after it, and those that reach neither output nor gradient.
     """
 

@@ -30,10 +30,7 @@ class Operand:
     """An operand of the operation at the element in question.
 
     Attributes:
-        parameter: which of the operation's operands it is.
-        name: its variable, or the parameter.
         value: its number there, None where no single element belongs to it.
-        low, high: its least and its greatest number.
     """
 
     __slots__ = ("high", "low", "name", "parameter", "value")
@@ -51,16 +48,7 @@ class FirstNonFinite:
 
     Attributes:
         phase: `forward`, `backward`, `data` or `seed`.
-        op: the entry of the catalogue, None for data, a seed, or a node without one.
-        called: the name of the operation or node.
-        place: its source text.
-        element: the index of the first such element.
-        value: what stands there.
-        operands: what the operation was given.
-        incoming: the gradient that arrived there, None in the forward pass.
         output: the tensor that holds it; in the backward pass the one whose gradient it is.
-        node: the node, in the backward pass.
-        dtype: the dtype of what was computed.
     """
 
     __slots__ = (
@@ -107,7 +95,6 @@ class Watch(Listener):
     """Listens for the first NaN and infinities.
 
     Attributes:
-        nonfinites: all of them, in order.
         arrived: the leaves whose gradient is not finite.
     """
 
@@ -259,9 +246,7 @@ def first_bad(array: Any, nan: bool = False) -> tuple[int, ...]:
 
 
 def at(array: Any, element: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """The number of an array that belongs to an element of an array of a shape that it broadcasts
-    to; None where it does not.
-    """
+    """The number that belongs to an element of a larger shape; None where none does."""
     array = _held(array)
     if array.ndim > len(shape):
         return None

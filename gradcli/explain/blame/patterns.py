@@ -6,19 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from gradcli.errors import Span
 from gradcli.explain.why.detachments import holds
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 Expression = tree.Expression
 
 
 class Applied:
-    """A call of a named function, `f(x, …)`, `torch.f(x, …)` or `x.f(…)` alike.
-
-    Attributes:
-        name: the function's last name.
-        operands: its operands, the receiver of a method first.
-        others: the source text of the keyword arguments.
-    """
+    """A call of a named function, `f(x, …)`, `torch.f(x, …)` or `x.f(…)` alike."""
 
     __slots__ = ("name", "operands", "others")
 
@@ -92,9 +86,7 @@ def inner(node: Expression) -> str:
 
 
 def operand(node: Expression) -> str:
-    """The text of an expression as an operand or a receiver, in parentheses where it needs
-    them.
-    """
+    """The text of an expression as an operand or receiver, parenthesised where needed."""
     kinds = (tree.Name, tree.Attribute, tree.Call, tree.Subscript)
     return inner(node) if isinstance(node, kinds) else f"({inner(node)})"
 

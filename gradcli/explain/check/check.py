@@ -32,13 +32,10 @@ class Element:
     """The derivative by one element of an input.
 
     Attributes:
-        index: the element.
         analytic: the derivative of the backward pass.
         numeric: the quotient of differences, at the step where it is steadiest.
         uncertain: how far neighbouring steps differ there.
         sides: the slopes to the left and to the right, where there is a kink.
-        step: the step that was used.
-        verdict: one of the words of this module.
     """
 
     __slots__ = ("analytic", "index", "numeric", "sides", "step", "uncertain", "verdict")
@@ -71,9 +68,7 @@ class Checked:
     """The gradient of one input.
 
     Attributes:
-        name: the input.
         elements: those that were checked, the worst first.
-        size: how many there are.
     """
 
     __slots__ = ("elements", "name", "size")
@@ -105,8 +100,6 @@ def check(
 
     Args:
         function: the number that is differentiated, in float64, for values of the inputs.
-        gradients: its gradient by each input.
-        inputs: the values where it was taken, as float64.
         most: how many elements of an input are checked; larger ones are checked at elements
             chosen at random.
         precision: the relative rounding error of the coarsest dtype that the function computes in.
@@ -237,7 +230,6 @@ class Comparison:
     """A gradient made by hand beside the one of the backward pass.
 
     Attributes:
-        name: the input.
         given, right: the two gradients.
         element: where they differ most, None where their shapes differ.
         diagnosis: what is likely wrong, "" where they agree.

@@ -34,13 +34,7 @@ _MOST_ELEMENTS = 1000
 
 
 class Line:
-    """`name = formula`.
-
-    Attributes:
-        name: the name that is computed.
-        formula: from what.
-        array: what it came to in the run.
-    """
+    """`name = formula`, and the array that it came to in the run."""
 
     __slots__ = ("array", "formula", "name")
 
@@ -56,9 +50,6 @@ class Derivation:
     Attributes:
         inputs: the names that the formulas start from, with their values; `seed` is among them
             where a seed was given.
-        lines: the formulas, each of names above it.
-        gradients: for each input, the name of its gradient.
-        values: for each input, its gradient.
     """
 
     __slots__ = ("gradients", "inputs", "lines", "values")
@@ -86,8 +77,6 @@ def derivation(
 
     Args:
         recorder: what recorded the run and a backward pass that recorded a graph.
-        inputs: what the formulas may start from, by name.
-        gradients: the gradient of each input.
         forward: how many values there were before the backward pass.
 
     Raises:

@@ -23,10 +23,6 @@ class Kink:
     """One element of an operand at which there is a choice.
 
     Attributes:
-        node: the node.
-        parameter: the operand.
-        index: the element.
-        value: its value.
         convention: the choice that PyTorch made, in words.
         used: the gradient that the element got from this node.
         others: the gradients of the other choices.

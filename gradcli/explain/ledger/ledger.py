@@ -28,15 +28,11 @@ class Share:
     """One edge: what a node passed on to the operand behind it.
 
     Attributes:
-        number: the edge's number, as in `next_functions`.
-        edge: where it leads to.
-        operand: the name of the operand.
         formula: the rule in the catalogue's names, None where there is nothing to read.
         named: the rule in the program's names; for an elementwise op without its factor `grad`: the
             local derivative.
         left: the elementwise local derivative's name, `∂e/∂d`; "" for other ops.
         local: the local derivative's value, None for ops that are not elementwise.
-        product: the value of the rule.
         passed: the same as it was passed on: summed to the operand's shape, cast to its dtype.
     """
 
@@ -84,8 +80,6 @@ class Sum:
     """Gradients that met: `old + incoming = new`; `old` is None for the first one at a leaf.
 
     Attributes:
-        node: where they met.
-        name: the name of its value.
         arrived: whether the sum is a leaf's `.grad`; gradients also meet before they arrive there.
     """
 
@@ -109,8 +103,6 @@ def ledger(graph: Graph, events: Sequence[Event]) -> list[Row]:
     """The rows of a backward pass, in the order in which it ran.
 
     Args:
-        graph: the graph of the output that the pass started from; its nodes still hold what they
-            saved.
         events: the events of the pass, or of all passes of a program: the last one from the output
             is taken.
     """

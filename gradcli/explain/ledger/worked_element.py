@@ -20,10 +20,8 @@ class Worked:
     """An element of what a node passed on: the sum over the terms of `gradient in * factor`.
 
     Attributes:
-        index: which element.
         terms: the largest terms: an element of the gradient that came in, and its factor.
         left_out: how many more terms there are.
-        value: the element.
     """
 
     __slots__ = ("index", "left_out", "terms", "value")
@@ -45,8 +43,6 @@ def worked_element(visit: Visit, share: Share, element: tuple[int, ...] | None) 
     read tensors, that has several outputs, or whose gradients are complex: a rule conjugates those.
 
     Args:
-        visit: the node.
-        share: what it passed on.
         element: which element; the first where None, or where the gradient has no such element.
     """
     product = share.product

@@ -19,11 +19,7 @@ class Unreadable(Exception):
 
 
 class Symbol:
-    """A part of an expression.
-
-    Attributes:
-        decide: answers which way a branch on the symbol goes; None where there is no reading.
-    """
+    """A part of an expression; `decide` answers which way a branch on it goes."""
 
     __slots__ = ("decide",)
     written: ClassVar[Callable[[Symbol], str]]
@@ -173,11 +169,7 @@ class Symbol:
 
 
 class Name(Symbol):
-    """An operand, the result, the gradient, or an argument, by its name.
-
-    Attributes:
-        is_number: whether it stands for a number, not for a tensor.
-    """
+    """An operand, the result, the gradient, an argument; perhaps a number's name."""
 
     __slots__ = ("is_number", "name")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import Label, Span
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.explain.dataflow import Flow
@@ -22,8 +22,6 @@ class Detachment:
 
     Attributes:
         place: the source text, None where the run has none.
-        text: what happens there.
-        help: the fix, None where there is none.
         labels: further places that belong to it.
     """
 

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
 from gradcli.explain.why.detachments import Detachment, detachment_of
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -27,9 +27,7 @@ class Why:
 
     Attributes:
         question: such as `x.grad`.
-        value: the value asked about.
         kind: a word for the reason, for machines: `carried`, `cut`, `unused`, …
-        reason: why it is so, in a sentence.
         detachments: the operations that show it: where a gradient ends, above all.
         path: the nodes that carry the gradient, from the output to the tensor.
     """

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 

@@ -7,7 +7,6 @@ from typing import Any, NoReturn
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.classes import super_call
 from gradcli.language.functions.calls import Function, call_failed
@@ -17,6 +16,7 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.iteration import bounded
 from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.types import type_name
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
 
@@ -60,9 +60,7 @@ def _is_super(node: tree.Call, scope: Scope) -> bool:
 
 
 def _fail(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> NoReturn:
-    """Raise what a program sees of the failure of a call with positional arguments, the operands
-    labelled.
-    """
+    """Raise what a program sees of a call's failure, the operands labelled."""
     values = tuple(values)
     failure = call_failed(error, called, values, {})
     if isinstance(failure, GradcliError):
@@ -210,9 +208,7 @@ def _label_keyword(error: GradcliError, node: tree.Call) -> None:
 def _operands(
     node: tree.Call, called: Any, values: Sequence[Any], named: dict[str, Any]
 ) -> list[tuple[tree.Expression, Any]]:
-    """The syntax and value of each argument, before them what a method is called on; none where
-    `*values` hides which is which.
-    """
+    """The syntax and value of each argument, the receiver first; none behind `*values`."""
     found: list[tuple[tree.Expression, Any]] = []
     if type(called) is Method and isinstance(node.function, tree.Attribute):
         found.append((node.function.value, called.receiver))

@@ -5,20 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.instances import Super, define_class
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import CLASS, PARENT, Scope, Variables, class_scope
 
 
 @compiles(tree.Class)
 def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
-    """`class name(bases)`, with its decorators: the body runs once, and what it binds is the
-    class's.
-    """
+    """`class name(bases)`, with its decorators: what its body binds is the class's."""
     state, span = c.state, node.span
     decorators = [(c.expression(d, scope), d.span) for d in node.decorators]
     bases = [c.expression(base, scope) for base in node.bases]
@@ -43,9 +41,7 @@ def class_statement(c: Compiler, node: tree.Class, scope: Scope) -> Run:
 
 
 def super_call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
-    """`super()` inside a method: the class is that of the method, the receiver its first
-    parameter.
-    """
+    """`super()` inside a method, on the method's class and first parameter."""
     state, span = c.state, node.span
     method = scope
     steps = 0

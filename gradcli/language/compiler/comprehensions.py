@@ -6,13 +6,13 @@ from collections.abc import Generator
 from collections.abc import Iterator as HostIterator
 from typing import TYPE_CHECKING, Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.displays import put
 from gradcli.language.compiler.names import Store
 from gradcli.language.limits import enter_host_call, too_many_steps
 from gradcli.language.objects.iteration import drawing, iterate
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
 
 if TYPE_CHECKING:

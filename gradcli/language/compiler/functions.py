@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradcli.language import tree
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import name_store
 from gradcli.language.functions.calls import Function, call
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.functions.parameters import Signature
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, function_scope
 
 

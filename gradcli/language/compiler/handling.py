@@ -6,7 +6,6 @@ from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
 from gradcli.language.compiler.assignment import target_store
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.compiler.names import Store, name_store, name_unbind
@@ -15,6 +14,7 @@ from gradcli.language.functions.control_flow import Run
 from gradcli.language.objects.exceptions import Raised, caught, handles
 from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 if TYPE_CHECKING:
@@ -44,7 +44,9 @@ class _Handler:
 @compiles(tree.Try)
 def try_statement(c: Compiler, node: tree.Try, scope: Scope) -> Run:
     """`try`, with its `except`s, `else` and `finally`."""
+    outer, c.in_try = c.in_try, c.in_try or bool(node.handlers)
     run = c.block(node.body, scope)
+    c.in_try = outer
     if node.handlers:
         run = _handled(c, run, node, scope)
     return _finally(c, run, c.block(node.final, scope)) if node.final else run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -17,8 +18,8 @@ from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name
-from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.syntax import Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
 from gradcli.state import State
@@ -32,7 +33,6 @@ class Function:
 
     Attributes:
         statements: its body as it is written; `body` is the same, compiled.
-        scope: which of the names in it are its own.
     """
 
     __slots__ = (
@@ -92,9 +92,7 @@ class Function:
             self.steps.nested -= 1
 
     def invoke(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """Run the body; raises E201 for arguments that do not fit, E601 for calls nested too
-        deeply.
-        """
+        """Run the body; raises E201 for arguments that do not fit, E601 for deep nesting."""
         signature = self.signature
         count = signature.simple
         if len(args) == count and not kwargs:
@@ -131,18 +129,14 @@ class Function:
         return None if ended is None else ended[0]
 
     def positional_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call in the order of the positional parameters, defaults included;
-        raises E201 for arguments that do not fit.
-        """
+        """The arguments by position, defaults included; raises E201 for a misfit."""
         bound = self.bind(args, kwargs)
         signature = self.signature
         rest = bound[signature.rest] if signature.rest else ()
         return (*[bound[name] for name in signature.positional], *rest)
 
     def placed_arguments(self, args: Sequence[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The arguments of a call with those by keyword in their places, without defaults; raises
-        E201 for one that is left out before them, and for a keyword that has no place.
-        """
+        """The arguments, those by keyword in their places, without defaults; raises E201."""
         placed = list(args)
         left = dict(kwargs)
         for name in self.signature.positional[len(args) :]:
@@ -204,9 +198,7 @@ def _too_many_calls(name: str) -> GradcliError:
 
 
 def locate(error: GradcliError, state: State) -> GradcliError:
-    """The error with the span of the running operation and the open calls, unless it has them
-    already.
-    """
+    """The error with the span of the running operation and the open calls."""
     if error.span is None:
         error.span = state.place
     if not error.stack:
@@ -215,9 +207,7 @@ def locate(error: GradcliError, state: State) -> GradcliError:
 
 
 def misfit(name: str, problem: str, parameters: str) -> GradcliError:
-    """The error of a call whose arguments do not fit; `parameters` is the signature as it is
-    written.
-    """
+    """The error of a call whose arguments do not fit the written signature."""
     return GradcliError("E201", f"{name}() {problem}", notes=(f"it is {name}{parameters}",))
 
 
@@ -239,13 +229,31 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         function = function.function
         if type(function) is Function:
             return function.invoke(args, kwargs)
+        called = function
+    elif "out" in kwargs:
+        called, kwargs = _with_out(function, kwargs)
+    else:
+        called = function
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
     try:
-        return function(*args, **kwargs)
+        return called(*args, **kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A function that writes to the tensors given as `out`, and the other keywords; for one without
+    `out=` the function itself, and all of them.
+    """
+    from gradcli.ops.binding.out import WITH_OUT, written  # lazy: start-up
+
+    name = _name(function).removeprefix("special_").removeprefix("linalg_")
+    if name not in WITH_OUT or not _is_catalogue(function):
+        return function, kwargs
+    others = {key: value for key, value in kwargs.items() if key != "out"}
+    return partial(written, name, function, kwargs["out"]), others
 
 
 _FLAGS = frozenset(
@@ -309,9 +317,7 @@ def call_failed(
 def _by_arguments(
     error: GradcliError, function: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> GradcliError:
-    """The error itself, or that of an argument of a wrong type which an op of the catalogue found
-    further in.
-    """
+    """The error itself, or that of a wrong argument which an op found further in."""
     if type(function) in (BoundMethod, Method):
         args, function = (function.receiver, *args), function.function
     if error.code not in _FURTHER_IN or error.raises == "ValueError":
@@ -338,9 +344,7 @@ _OP_ERRORS = (ValueError, OverflowError, ZeroDivisionError, IndexError, MemoryEr
 
 
 def _is_catalogue(function: Any) -> bool:
-    """Whether a function is the catalogue's rather than the language's own; generated ones
-    belong to no module.
-    """
+    """Whether a function is the catalogue's; generated ones belong to no module."""
     home = getattr(function, "__module__", None) or ""
     return isinstance(function, (FunctionType, type)) and not home.startswith("gradcli.language")
 
@@ -373,10 +377,8 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     written = ", ".join(_written(parameter) for parameter in shown)
     known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
-    for keyword, value in kwargs.items():
+    for keyword in kwargs:
         if keyword not in known and not takes_all:
-            if keyword == "out" and _is_catalogue(function):
-                catalogue.refuse_out(_name(function), value, *args)
             return unknown_keyword(_name(function), keyword, known, f"({written})")
     return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
 
@@ -402,9 +404,7 @@ def offer_op(error: GradcliError, name: str, args: Sequence[Any]) -> GradcliErro
 
 
 def _written(parameter: Any) -> str:
-    """A parameter as it stands in a signature, without annotation; a default only if it is
-    plain.
-    """
+    """A parameter as it stands in a signature, with a default only if it is plain."""
     stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
     name = f"{stars}{parameter.name}"
     if parameter.default is parameter.empty:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Variables
 
 Run = Callable[[Variables], Any]

@@ -9,9 +9,7 @@ class Signature:
     """The parameters of a function of the program.
 
     Attributes:
-        positional: the names that take arguments by position.
         rest: the name of `*rest`, "" for none.
-        keyword_only: the names after the star.
         keywords: the name of `**keywords`, "" for none.
         simple: how many arguments fill it with nothing else to do, -1 if there are other than
             positional parameters.

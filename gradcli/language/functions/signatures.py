@@ -16,11 +16,7 @@ class Parameter:
     """A parameter of a function.
 
     Attributes:
-        name: its name.
         default: the text of its default, None for a parameter without one.
-        stars: `*` or `**` where it takes what is left.
-        keyword: whether an argument can be given by its name.
-        only: whether it can be given by its name alone.
     """
 
     __slots__ = ("default", "keyword", "name", "only", "stars")

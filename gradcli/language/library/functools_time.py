@@ -15,7 +15,6 @@ class Partial:
     """`functools.partial(func, …)`: a function with some of its arguments given.
 
     Attributes:
-        func: the function.
         args, keywords: the arguments; a call's own come after them, and replace keywords.
     """
 
@@ -78,3 +77,7 @@ TIME: dict[str, Callable[[], float]] = {
     "process_time": seconds_worked,
     "time": seconds_now,
 }
+"""What `time` holds."""
+
+FUNCTOOLS: dict[str, Any] = {"partial": Partial, "reduce": reduce}
+"""What `functools` holds."""

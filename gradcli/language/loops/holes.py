@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradcli.language import tree
-from gradcli.language.tree.base import Expression
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.language.tree.syntax import Expression
 
 HOLES = Scope(Scope(), [str(number) for number in range(64)])
 """The scope of an expression whose operands have been found: they are called by numbers."""
@@ -24,12 +24,7 @@ def numbered(values: Sequence[Any]) -> Variables:
 
 
 class Frame:
-    """Code that runs: the loop's own, or that of a function or comprehension.
-
-    Attributes:
-        scope: which names are its own.
-        variables: their values.
-    """
+    """Code that runs: the loop's own, or that of a function or comprehension."""
 
     __slots__ = ("scope", "variables")
 
@@ -42,7 +37,6 @@ class Drawn:
     """What a generator expression gave.
 
     Attributes:
-        values: with symbols, so far.
         wanted: whether whoever draws from it asks for them here.
     """
 

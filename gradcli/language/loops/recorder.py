@@ -28,10 +28,8 @@ class Recorder(Listener):
     """Hears what an iteration runs, and records it.
 
     Attributes:
-        on_break: is told why recording ends.
         muted: whether what runs is recorded by somebody else.
         taken: the arrays whose one number was taken out, while somebody asks for them.
-        write_count: how many writes there were.
         escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
@@ -165,9 +163,7 @@ class Recorder(Listener):
             builder.call_ahead(called, operands, result)
 
     def _operands(self, op: Op, given: dict[str, Any]) -> list[Any]:
-        """The operands of an op's forward function, as its `apply` prepares them; raises GraphBreak
-        where they would be promoted.
-        """
+        """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
         builder = self.builder
         found = dict(given)
         for name in op.parameters:
@@ -222,9 +218,7 @@ class Recorder(Listener):
             builder.call(kernel, given, result=result)
 
     def _know(self, tensor: Tensor) -> None:
-        """Let the trace know a tensor that is the same in every iteration, if no op made it: a
-        number that a node saved, or the ones that a backward pass begins with.
-        """
+        """Let the trace know a constant tensor that no op made: a saved number, a pass's ones."""
         if not self.builder.has(tensor):
             self.builder.constant(tensor.array)
             self.builder.remember(tensor)
@@ -242,9 +236,7 @@ class Recorder(Listener):
     # --- checks of values -----------------------------------------------------------------------
 
     def _look(self, check: Any, operands: tuple[Any, ...]) -> None:
-        """Record a check of values that may be others in the next iteration; raises GraphBreak
-        where a number was taken out of some, which would be another.
-        """
+        """Record a check of values that may vary; GraphBreak where one was taken out."""
         builder = self.builder
         given = [each if is_setting(each) else builder.value_of(each) for each in operands]
         if self._is_constant(given):

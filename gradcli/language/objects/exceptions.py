@@ -16,9 +16,7 @@ from gradcli.state import active
 
 
 class Raised(GradcliError):
-    """An exception with arguments of its own: one that the program made (`ValueError("no")`),
-    or a missing key.
-    """
+    """An exception with arguments of its own, such as `ValueError("no")`, or a missing key."""
 
     def __init__(
         self, raises: str, message: str, arguments: tuple[Any, ...], code: str = "E702"
@@ -28,9 +26,7 @@ class Raised(GradcliError):
 
 
 def handles(classes: Any, error: GradcliError) -> bool:
-    """Whether `except classes` catches an error; raises E202 where `classes` is no exception
-    class or tuple of them.
-    """
+    """Whether `except classes` catches an error; raises E202 for no exception class."""
     if is_exception(classes):
         return classes.has_instance(error)
     if type(classes) is tuple and all(is_exception(each) for each in classes):

@@ -226,9 +226,7 @@ def _argument(arguments: tuple[Any, ...], number: int) -> Any:
 
 
 def _directive(template: str, at: int) -> tuple[str | None, str, int, int]:
-    """The field after a `%`: its key, its flags, width, precision and letter, how many `*` they
-    hold, and where it ends.
-    """
+    """The field after a `%`: key, flags, width, precision, letter, count of `*`, and end."""
     key = None
     if template[at : at + 1] == "(":
         end = template.find(")", at)

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 from gradcli.errors import GradcliError
+from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.descriptors import MISSING, Property, StaticMethod, bound
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.special_methods import is_special, sequence_iterator, special_method
@@ -31,7 +32,6 @@ class Instance:
     """An instance of a class that has no base but `object`.
 
     Attributes:
-        values: the attributes that the program set.
         number: its printed number, 0 until it is asked for.
     """
 
@@ -68,9 +68,7 @@ class Instance:
 
 
 class HostClass(type):
-    """Makes the host classes. `Instance` stands behind every base of ours, as `object` does, so a
-    class may derive from a plain one and from `nn.Module`, in either order.
-    """
+    """Makes the host classes; `Instance` stands behind every base of ours, in either order."""
 
     def mro(cls) -> list[type]:
         """The order in which attributes are looked up."""
@@ -82,12 +80,7 @@ class HostClass(type):
 
 
 class UserClass(LanguageType):
-    """A class that the program wrote.
-
-    Attributes:
-        names: what its body bound: methods, properties, values.
-        host: the host class of its instances.
-    """
+    """A class that the program wrote."""
 
     __slots__ = ("host", "names")
 
@@ -293,9 +286,7 @@ _INHERITED = frozenset({"__call__", "__init__", "__repr__", "__str__"})
 
 
 def define_class(name: str, bases: list[Any], names: dict[str, Any]) -> UserClass:
-    """The class of a `class` statement; raises E202 for a base that is no class, E205 for one of
-    ours that programs cannot derive from.
-    """
+    """The class of a `class` statement; raises E202 for no class, E205 for one of ours."""
     hosts = tuple([_host_of(base) for base in bases]) or (Instance,)
     return UserClass(name, names, hosts)
 
@@ -307,6 +298,8 @@ def _host_of(base: Any) -> type:
         from gradcli.language.objects.exception_instances import exception_base  # lazy: start-up
 
         return exception_base(base)
+    if type(base) is Absent:
+        base.refuse()
     if not isinstance(base, (LanguageType, type)):
         raise GradcliError("E202", f"a base of a class is a class, not {type_name(base)}")
     host = base if isinstance(base, type) else base.hosts[0] if len(base.hosts) == 1 else object

@@ -26,9 +26,7 @@ from gradcli.state import active
 
 
 class Iterator:
-    """An iterator as a value: `kind` is its class's name, `depth` how many iterators it draws
-    from in a row.
-    """
+    """An iterator of a kind; `depth` is how many iterators it draws from in a row."""
 
     __slots__ = ("depth", "kind", "number", "source")
 
@@ -53,9 +51,7 @@ define("iterator", Iterator)
 
 
 def drawing(kind: str, source: HostIterator[Any], *values: Any) -> Iterator:
-    """The iterator of a kind whose source draws from `values`; raises E601 for too many
-    iterators in a row.
-    """
+    """The iterator of a kind over `values`; raises E601 for too many in a row."""
     depth = 1 + max((value.depth for value in values if type(value) is Iterator), default=0)
     if depth > DEEPEST_ITERATOR:
         raise too_deep("iterators")

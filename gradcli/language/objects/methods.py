@@ -17,9 +17,7 @@ Function = Callable[..., Any]
 
 
 def _host(kind: type, *names: str) -> dict[str, Function]:
-    """Methods that the host may run as they are: their work is no more than the value's own
-    size.
-    """
+    """Methods that the host may run as they are: their work is the value's own size."""
     return {name: getattr(kind, name) for name in names}
 
 
@@ -161,9 +159,7 @@ def _searching(kind: type, name: str) -> Function:
 
 
 def _range_searching(name: str) -> Function:
-    """`count` and `index` of a range, which the host would search step by step for all but an
-    integer.
-    """
+    """`count` and `index` of a range, which the host would search step by step."""
     method = getattr(range, name)
 
     def search(self: range, value: Any, /) -> Any:

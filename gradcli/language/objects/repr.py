@@ -30,9 +30,7 @@ def text(value: Any) -> str:
 
 
 def display(value: Any) -> str:
-    """`repr(value)`; raises E601 for containers nested too deeply, E602 for too much
-    text.
-    """
+    """`repr(value)`; raises E601 for deep nesting, E602 for too much text."""
     if type(value) in _PLAIN:
         try:
             return repr(value)

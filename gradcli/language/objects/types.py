@@ -18,9 +18,7 @@ class LanguageType:
     """A class as a value.
 
     Attributes:
-        name: what `__name__` gives.
         full_name: with the module, as it is printed.
-        hosts: the host classes whose instances are its instances.
         construct: makes an instance, None where programs cannot.
     """
 
@@ -89,9 +87,7 @@ _BASES = {
 
 
 class ExceptionType(LanguageType):
-    """A class of exceptions; `ancestors` holds its own name and those of all that it derives
-    from.
-    """
+    """A class of exceptions; `ancestors` has its own name and those of all its bases."""
 
     __slots__ = ("ancestors",)
 

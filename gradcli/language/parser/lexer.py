@@ -128,10 +128,7 @@ class Lexer:
         )
 
     def may_go_on(self, first: int) -> bool:
-        """Whether more lines may belong to the statement.
-
-        `first` is the index of the first token of the logical line read last.
-        """
+        """Whether more lines may belong to the statement whose last line begins at `first`."""
         kinds = self.kinds
         # A line that ends with a colon has a block, even where its first word is none of ours.
         self.compound = self.compound or kinds[0] in COMPOUNDS or kinds[-2:-1] == [":"]
@@ -199,9 +196,8 @@ class Lexer:
         return True
 
     def tokens(self, in_field: bool) -> bool | None:
-        """Reads tokens until the logical line ends (True) or the text does (False).
-
-        None where what is on top of `brackets` has to be read in another way.
+        """Read tokens to the line's end (True) or the text's (False); None for another bracket
+        mode.
         """
         brackets = self.brackets
         add_kind = self.kinds.append
@@ -260,9 +256,7 @@ class Lexer:
         return False
 
     def close(self, bracket: str) -> bool:
-        """Reads a closing bracket. Returns whether what follows is the expression of an f-string's
-        field.
-        """
+        """Read a closing bracket; returns whether an f-string's expression follows."""
         brackets = self.brackets
         if brackets and CLOSERS.get(brackets[-1]) == bracket:
             brackets.pop()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.errors import GradcliError
-from gradcli.language import tree
+from gradcli.language.tree import syntax as tree
 
 Variables = dict[str, Any]
 
@@ -27,11 +27,7 @@ class Scope:
     program.
 
     Attributes:
-        parent: the enclosing scope, None for the program's.
-        bound: the names that are its own.
-        global_names: the names that it declares global.
         comprehension: whether `:=` binds outside of it.
-        is_class: whether it is the body of a class, whose names the functions in it do not see.
         first_parameter: the name by which a method calls its receiver, "" for none.
     """
 
@@ -101,9 +97,7 @@ def class_scope(parent: Scope, body: list[tree.Statement]) -> Scope:
 def _bindings(
     parent: Scope, bound: set[str], body: list[tree.Statement]
 ) -> tuple[set[str], set[str]]:
-    """The names that a body binds for itself, beside those that are bound already, and those that
-    it declares global.
-    """
+    """The names that a body binds for itself beside `bound`, and those it declares global."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
     for node in _own_nodes(body):
@@ -187,4 +181,4 @@ def _own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
             elif isinstance(node, tree.Class):
                 pending += [node.bases, node.decorators]
             else:
-                pending.extend(getattr(node, slot) for slot in type(node).__slots__)
+                pending.extend(getattr(node, name) for name in node.fields)

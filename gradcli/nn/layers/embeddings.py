@@ -21,6 +21,7 @@ class _Rows(Module):
     __slots__ = ()
 
     language_class_attributes: ClassVar[frozenset[str]] = frozenset({"from_pretrained"})
+    language_attributes = Module.language_attributes | language_class_attributes
 
     def _set_up(
         self, count: int, width: int, padding_idx: int | None, weight: Any, device: Any, dtype: Any

@@ -24,7 +24,7 @@ from gradcli.ops.binding.arguments import (
     check_tensors,
     expose_of_tensors,
 )
-from gradcli.ops.binding.catalogue import check_write, function, method, refuse_out
+from gradcli.ops.binding.catalogue import check_write, function, method
 from gradcli.ops.creation.copies import to
 from gradcli.ops.definition.doc import WIDE, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, INTEGRAL, NOT_FLOATING, dtype_names
@@ -111,12 +111,11 @@ copysign_number = pointwise(
 
 
 @function("copysign", method=True, inplace=True)
-def copysign(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+def copysign(input: Tensor, other: Any) -> Tensor:
     """The magnitude of the input with the sign of a tensor or a number.
 
     Example: torch.copysign(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("copysign", out)
     check_tensors("copysign", input=input)
     if type(other) is Tensor:
         return copysign_tensor.apply(input, other)
@@ -203,13 +202,12 @@ lerp_tensor = pointwise(
 
 
 @function("lerp", method=True, inplace=True)
-def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
     """From `input` a share `weight` of the way to `end`. The weight is a number or a tensor. Raises
     E203 where the dtypes differ.
 
     Example: torch.lerp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]), 0.5)
     """
-    refuse_out("lerp", out)
     check_tensors("lerp", input=input, end=end)
     check_same_dtype("lerp", input, end)
     check_not_integral("lerp", input)
@@ -252,27 +250,21 @@ def _factor(value: Any, *tensors: Tensor) -> Any:
 
 
 @function("addcmul", method=True, inplace=True)
-def addcmul(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
-) -> Tensor:
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 * tensor2`.
 
     Example: torch.addcmul(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("addcmul", out)
     check_tensors("addcmul", input=input, tensor1=tensor1, tensor2=tensor2)
     return addcmul_.apply(input, tensor1, tensor2, _factor(value, input, tensor1, tensor2))
 
 
 @function("addcdiv", method=True, inplace=True)
-def addcdiv(
-    input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1, out: Any = None
-) -> Tensor:
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1) -> Tensor:
     """`input + value * tensor1 / tensor2`. Raises E203 for the quotient of integers.
 
     Example: torch.addcdiv(tensor([0.5, 1., 2.]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("addcdiv", out)
     check_tensors("addcdiv", input=input, tensor1=tensor1, tensor2=tensor2)
     if all(t.dtype.category in ("int", "bool") for t in (tensor1, tensor2)):
         check_not_integral("addcdiv", tensor1, "RuntimeError")
@@ -283,13 +275,12 @@ def addcdiv(
 
 
 @function("float_power", method=True)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+def float_power(input: Any, exponent: Any) -> Tensor:
     """`input ** exponent` in float64, or complex128 for complex operands; one of the two may be a
     number.
 
     Example: torch.float_power(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("float_power", out)
     values = (input, exponent)
     if type(exponent) is not Tensor:
         check_tensors("float_power", input=input)

@@ -13,7 +13,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import with_number
 from gradcli.ops.binding.arguments import check_number, check_tensors, expose_of_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import op, pointwise
 from gradcli.ops.elementwise.comparison import isnan, logical_and, logical_not, logical_or, where
@@ -157,7 +157,7 @@ def _complex_bound(name: str, raises: str) -> GradcliError:
 
 
 @function("clamp", "clip", method=True, inplace_function=True)
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """The tensor with what is less than `min` or greater than `max` set to that bound; where the
     bounds are crossed, to `max`. The bounds are numbers, or tensors.
 
@@ -167,7 +167,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
 
     Example: torch.clamp(tensor([-1.5, 0., 2.5]), -1., 1.)
     """
-    refuse_out("clamp", out)
     check_tensors("clamp", input=input)
     bounds = [bound for bound in (min, max) if bound is not None]
     if not bounds:
@@ -233,14 +232,13 @@ clamp_max_tensor = pointwise(
 
 
 @function("clamp_min", method=True, inplace_function=True)
-def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+def clamp_min(input: Tensor, min: Any) -> Tensor:
     """The tensor with what is less than a number, or a tensor's element, set to that.
 
     Conventions: On the bound the gradient passes.
 
     Example: torch.clamp_min(tensor([-1.5, 0., 2.5]), 0.)
     """
-    refuse_out("clamp_min", out)
     check_tensors("clamp_min", input=input)
     if type(min) is Tensor:
         return clamp_min_tensor.apply(input, min)
@@ -251,14 +249,13 @@ def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
 
 
 @function("clamp_max", method=True, inplace_function=True)
-def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+def clamp_max(input: Tensor, max: Any) -> Tensor:
     """The tensor with what is greater than a number, or a tensor's element, set to that.
 
     Conventions: On the bound the gradient passes.
 
     Example: torch.clamp_max(tensor([-1.5, 0., 2.5]), 0.)
     """
-    refuse_out("clamp_max", out)
     check_tensors("clamp_max", input=input)
     if type(max) is Tensor:
         return clamp_max_tensor.apply(input, max)

@@ -29,7 +29,6 @@ from gradcli.ops.binding.catalogue import (
     method,
     methods,
     operators,
-    refuse_out,
     unary_operators,
 )
 from gradcli.ops.codegen.promotion import NUMBERS
@@ -52,8 +51,7 @@ def _comparison(name: str, symbol: str, forward: Function, doc: str, *aliases: s
     expose(entry, name, *aliases, function=False)
 
     @function(name, *aliases)
-    def compared(input: Tensor, other: Any, *, out: Any = None) -> Tensor:
-        refuse_out(name, out)
+    def compared(input: Tensor, other: Any) -> Tensor:
         check_tensors(name, input=input)
         return entry.apply(input, other)
 
@@ -341,13 +339,12 @@ heaviside = pointwise(
 
 
 @function("heaviside", method=True, inplace=True)
-def heaviside_(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
+def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is 0. Raises E203
     where the dtypes differ.
 
     Example: torch.heaviside(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("heaviside", out)
     check_tensors("heaviside", input=input, values=values)
     check_same_dtype("heaviside", input, values)
     return heaviside.apply(input, values)
@@ -400,7 +397,7 @@ def _checked_where(condition: Any, input: Any, other: Any) -> Tensor:
 
 
 @function("where")
-def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where_(condition: Tensor, input: Any = None, other: Any = None) -> Any:
     """`input` where the condition holds, `other` elsewhere, in their common dtype; both may be
     numbers. The condition alone gives the indices of its nonzero elements, a tensor for each
     dimension.
@@ -411,7 +408,6 @@ def where_(condition: Tensor, input: Any = None, other: Any = None, *, out: Any 
 
     Example: torch.where(tensor([True, False, True]), tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("where", out)
     if input is None and other is None:
         from gradcli.ops.indexing.masks import nonzero  # lazy: family: masks
 

@@ -16,7 +16,7 @@ from gradcli.ops.binding.arguments import (
     expose_of_tensors,
     in_single,
 )
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import STEPS
 from gradcli.ops.definition.dtype_support import NOT_FLOATING, check_dtype, dtype_names
@@ -42,12 +42,11 @@ ldexp: Op = pointwise(
 
 
 @function("ldexp", method=True, inplace_function=True)
-def ldexp_(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
     """`input * 2 ** other`.
 
     Example: torch.ldexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("ldexp", out)
     check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
     if input.dtype.category == "float":
@@ -77,13 +76,12 @@ _FREXP = return_type("frexp", ("mantissa", "exponent"))
 
 
 @function("frexp", method=True)
-def frexp_(input: Tensor, *, out: Any = None) -> Any:
+def frexp_(input: Tensor) -> Any:
     """Mantissas from 0.5 up to 1, and exponents, int32: `input = mantissa * 2 ** exponent`. Raises
     E203 for integers.
 
     Example: torch.frexp(tensor([0.5, 1., 2.5]))
     """
-    refuse_out("frexp", out)
     check_tensors("frexp", input=input)
     check_floating("frexp", input, "RuntimeError")
     return _FREXP(frexp.apply(input))

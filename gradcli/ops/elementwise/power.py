@@ -21,7 +21,7 @@ from gradcli.ops.definition.doc import WIDE, Hazard, in_numpy
 from gradcli.ops.definition.dtype_support import dtype_names
 from gradcli.ops.definition.op import pointwise
 from gradcli.ops.elementwise.comparison import logical_and, where
-from gradcli.ops.elementwise.complex import real_part
+from gradcli.ops.elementwise.complex import imaginary_part, real_part
 from gradcli.ops.elementwise.unary import is_complex, log
 
 _BY_PRODUCTS = (1, 2, 3, 0.5, -2)
@@ -145,11 +145,17 @@ pow_number = pointwise(
 
 def _power_rule_exponent(grad: Any, self: Any, exponent: Any, result: Any) -> Any:
     # The limit where 0 ** exponent has none of its own: 0 for any exponent that is not negative.
-    rising = (real_part(exponent) if is_complex(exponent) else exponent) >= 0
-    flat = logical_and(self == 0, rising)
+    flat = logical_and(self == 0, _rising(exponent))
     if is_complex(exponent) and not is_complex(self):
         self = self + 0j  # so that a negative one has a logarithm
     return grad * where(flat, 0.0, conj(result * log(self)))
+
+
+def _rising(exponent: Any) -> Any:
+    """Where 0 to the power of an exponent does not fall from infinity."""
+    if not is_complex(exponent):
+        return exponent >= 0
+    return logical_and(imaginary_part(exponent) == 0, real_part(exponent) >= 0)
 
 
 def _power_rule_base(grad: Any, self: Any, exponent: Any) -> Any:
@@ -170,13 +176,13 @@ pow_tensor = pointwise(
 
 def _exponential_rule(grad: Any, base: Any, exponent: Any, result: Any) -> Any:
     if base == 0:
-        return grad * where(exponent >= 0, 0.0, result * -math.inf)
-    return grad * conj(result * _logarithm(base))
+        return grad * where(_rising(exponent), 0.0, result * -math.inf)
+    return grad * conj(result * _logarithm(base, is_complex(exponent)))
 
 
-def _logarithm(base: Any) -> Any:
-    """The logarithm of a number; nan for a negative one."""
-    if type(base) is complex:
+def _logarithm(base: Any, as_complex: bool) -> Any:
+    """The logarithm of a number; nan for a negative one unless `as_complex`."""
+    if type(base) is complex or as_complex:
         return cmath.log(base)
     return math.log(base) if base > 0 else math.nan
 

@@ -15,7 +15,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.arguments import check_floating, check_real, check_tensors, plain_integer
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import isfinite
 
@@ -86,7 +86,7 @@ round_to_decimals = pointwise(
 
 
 @function("round", method=True, inplace_function=True)
-def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Tensor:
+def round_(input: Tensor, *, decimals: int | None = None) -> Tensor:
     """The nearest integers, a half to the even one; or to a number of decimals, which may be
     negative. Raises E203 for decimals of integers.
 
@@ -94,7 +94,6 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
 
     Example: torch.round(tensor([-1.5, 0., 2.5]))
     """
-    refuse_out("round", out)
     check_tensors("round", input=input)
     if decimals is None:
         return round_to_integer.apply(input)
@@ -104,14 +103,14 @@ def round_(input: Tensor, *, decimals: int | None = None, out: Any = None) -> Te
 
 
 @function("round", module="torch.special")
-def round_special(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
+def round_special(input: Tensor, *, decimals: int = 0) -> Tensor:
     """As `round`, always with a number of decimals.
 
     Conventions: A half goes to the even neighbour. The gradient is 0 everywhere.
 
     Example: torch.special.round(tensor([-1.5, 0., 2.5]))
     """
-    return round_(input, decimals=decimals, out=out)
+    return round_(input, decimals=decimals)
 
 
 # --- nan and inf --------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros
 from gradcli.ops.binding.arguments import checked_values
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.definition.doc import CHECKS
@@ -160,9 +160,7 @@ gather: Op = op(
 
 
 @function("gather", method=True)
-def gather_(
-    input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False, out: Any = None
-) -> Tensor:
+def gather_(input: Tensor, dim: int, index: Any, *, sparse_grad: bool = False) -> Tensor:
     """At each place of the index the element that stands there along the dimension.
 
     Raises E203, E301 or E302 where the index does not fit.
@@ -171,7 +169,6 @@ def gather_(
 
     Example: torch.gather(tensor([[2., 1.], [1., 3.]]), 1, tensor([[0, 1], [1, 0]]))
     """
-    refuse_out("gather", out)
     at = checked_dim("gather", input, dim, index)
     if index.array.ndim != input.array.ndim and not index.array.size:
         return Tensor(module_of(input.array).zeros(index.array.shape, input.array.dtype))

@@ -16,7 +16,7 @@ from gradcli.autograd.tensor import Tensor, refuse_batched
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.codegen.runtime import type_name, wrong_operand
 from gradcli.ops.definition.doc import CHECKS, READS, effects
 from gradcli.ops.definition.op import Op, op
@@ -115,12 +115,11 @@ masked_select: Op = op(
 
 
 @function("masked_select", method=True)
-def masked_select_(input: Tensor, mask: Any, *, out: Any = None) -> Tensor:
+def masked_select_(input: Tensor, mask: Any) -> Tensor:
     """The elements where the mask is true, as a vector.
 
     Example: torch.masked_select(tensor([0.5, 1., 2.]), tensor([True, False, True]))
     """
-    refuse_out("masked_select", out)
     check_tensors("masked_select", input=input)
     refuse_batched("masked_select", input, mask)
     _checked_mask("masked_select", input, mask)
@@ -201,14 +200,13 @@ def masked_scatter_(input: Tensor, mask: Any, source: Tensor) -> Tensor:
 
 @function("nonzero", method=True)
 @effects(READS)
-def nonzero(input: Tensor, *, out: Any = None, as_tuple: bool = False) -> Any:
+def nonzero(input: Tensor, *, as_tuple: bool = False) -> Any:
     """The indices of the elements that are not zero: a row for each, or a vector per dimension.
 
     A 0-dim tensor has rows of no columns.
 
     Example: torch.nonzero(tensor([True, False, True]))
     """
-    refuse_out("nonzero", out)
     refuse_batched("nonzero", input)
     if as_tuple:
         return tuple(Tensor(found) for found in np.atleast_1d(input.array).nonzero())

@@ -18,7 +18,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors, checked_values
-from gradcli.ops.binding.catalogue import function, in_place, method, refuse_out
+from gradcli.ops.binding.catalogue import function, in_place, method
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.codegen.runtime import wrong_operand
 from gradcli.ops.creation.copies import row_order
@@ -168,12 +168,11 @@ def _checked_parts(name: str, tensor: Tensor, dim: int, index: Any, raises: str)
 
 
 @function("index_select", method=True)
-def index_select_(input: Tensor, dim: int, index: Any, *, out: Any = None) -> Tensor:
+def index_select_(input: Tensor, dim: int, index: Any) -> Tensor:
     """The parts at the given positions of a dimension. Raises E302 for one that does not exist.
 
     Example: torch.index_select(tensor([[2., 1.], [1., 3.]]), 0, tensor([1]))
     """
-    refuse_out("index_select", out)
     check_tensors("index_select", input=input)
     # PyTorch selects along dimension 1 by another kernel, which has its own error.
     ndim = input.array.ndim

@@ -15,7 +15,7 @@ from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_not_integral, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.codegen.promotion import check_subtraction
 from gradcli.ops.codegen.runtime import type_name
@@ -125,7 +125,6 @@ def vector_norm_(
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-    out: Any = None,
 ) -> Tensor:
     """The norm of the elements as one vector, over the dimensions. Raises E203 for integers.
 
@@ -133,7 +132,6 @@ def vector_norm_(
 
     Example: torch.linalg.vector_norm(tensor([0.5, 1., 2.]))
     """
-    refuse_out("vector_norm", out)
     return _vector_norm("vector_norm", input, ord, dim, keepdim, dtype)
 
 
@@ -193,14 +191,12 @@ def matrix_norm(
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
-    out: Any = None,
 ) -> Tensor:
     """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
     sign.
 
     Example: torch.linalg.matrix_norm(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("matrix_norm", out)
     target = checked_dtype("matrix_norm", dtype, None)
     return _matrix_norm("matrix_norm", A, ord, dim, keepdim, target)
 
@@ -212,7 +208,6 @@ def linalg_norm(
     dim: Dims = None,
     keepdim: bool = False,
     *,
-    out: Any = None,
     dtype: DType | None = None,
 ) -> Tensor:
     """A vector norm, or a matrix norm where an order and two dimensions are given.
@@ -221,7 +216,6 @@ def linalg_norm(
 
     Example: torch.linalg.norm(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("norm", out)
     dtype = checked_dtype("norm", dtype, None)
     if ord is None:
         return _vector_norm("norm", A, 2, dim, keepdim, dtype)
@@ -249,7 +243,6 @@ def norm(
     dim: Dims = None,
     keepdim: bool = False,
     dtype: DType | None = None,
-    out: Any = None,
 ) -> Tensor:
     """The p-norm of the elements as one vector; "fro" is the 2-norm. Raises E203 for integers.
 
@@ -257,7 +250,6 @@ def norm(
 
     Example: torch.norm(tensor([0.5, 1., 2.]))
     """
-    refuse_out("norm", out)
     if not isinstance(p, str) or (p == "fro" and not (isinstance(dim, tuple) and len(dim) > 2)):
         order = 2 if p is None or p == "fro" else p
         return _vector_norm("norm", input, order, dim, keepdim, dtype)
@@ -333,13 +325,12 @@ renorm: Op = op("renorm", "RenormBackward0", _renorm_array, self=_renorm_rule)
 
 
 @function("renorm", method=True, inplace=True)
-def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any, *, out: Any = None) -> Tensor:
+def renorm_(input: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
     """The tensor with each slice along `dim` whose p-norm is above `maxnorm` scaled down to it.
     Raises E204 unless p is positive and maxnorm not negative, E301 for fewer than two dimensions.
 
     Example: torch.renorm(tensor([[2., 1.], [1., 3.]]), 2, 0, 1.)
     """
-    refuse_out("renorm", out)
     check_tensors("renorm", input=input)
     check_not_integral("renorm", input, "RuntimeError")
     if p <= 0 or maxnorm < 0:

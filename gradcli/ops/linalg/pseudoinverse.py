@@ -10,7 +10,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.op import Op, op
 from gradcli.ops.linalg.decompositions import converged
@@ -83,13 +83,7 @@ pinv: Op = op("linalg_pinv", "LinalgPinvBackward0", _pseudoinverse_array, self=_
 
 @function("pinv", module="torch.linalg")
 def linalg_pinv(
-    A: Tensor,
-    rcond: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Any = None,
+    A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """The pseudoinverse of matrices, of any shape and rank.
 
@@ -98,7 +92,6 @@ def linalg_pinv(
 
     Example: torch.linalg.pinv(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("pinv", out)
     check_matrices("pinv", square=hermitian, A=A)
     rtol = _plain("pinv", "rtol", rcond if rtol is None else rtol)
     return pinv.apply(A, _plain("pinv", "atol", atol), rtol, hermitian)
@@ -115,19 +108,12 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
 
 @function("matrix_rank", module="torch.linalg")
 def matrix_rank(
-    A: Tensor,
-    tol: Any = None,
-    hermitian: bool = False,
-    *,
-    atol: Any = None,
-    rtol: Any = None,
-    out: Any = None,
+    A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None
 ) -> Tensor:
     """How many singular values count as more than 0, int64; the tolerances are those of pinv().
 
     Example: torch.linalg.matrix_rank(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("matrix_rank", out)
     check_matrices("matrix_rank", square=hermitian, A=A)
     if tol is not None:
         atol, rtol = tol, 0.0

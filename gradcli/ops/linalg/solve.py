@@ -14,7 +14,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_same_dtype, check_tensors
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import cast_to
 from gradcli.ops.definition.doc import CHECKS, effects, in_numpy
@@ -71,36 +71,34 @@ def inverted(name: str, A: Tensor) -> Tensor:
 @function("inv", module="torch.linalg")
 @in_numpy("linalg.inv")
 @effects(CHECKS)
-def inv(A: Tensor, *, out: Any = None) -> Tensor:
+def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices. Raises E301 for others, E204 for a singular one.
 
     Example: torch.linalg.inv(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("inv", out)
     check_matrices("inv", A=A)
     return inverted("inv", A)
 
 
 @function("inverse", method=True)
 @effects(CHECKS)
-def inverse_(input: Tensor, *, out: Any = None) -> Tensor:
+def inverse_(input: Tensor) -> Tensor:
     """The inverse of square matrices; see `torch.linalg.inv`.
 
     Example: torch.inverse(tensor([[2., 1.], [1., 3.]]))
     """
-    return inv(input, out=out)
+    return inv(input)
 
 
 _INV_EX = return_type("linalg_inv_ex", ("inverse", "info"))
 
 
 @function("inv_ex", module="torch.linalg")
-def inv_ex_(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+def inv_ex_(A: Tensor, *, check_errors: bool = False) -> Any:
     """The inverses, and for each the number of the pivot that is 0, or 0.
 
     Example: torch.linalg.inv_ex(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("inv_ex", out)
     check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
     if check_errors:
@@ -169,7 +167,7 @@ def _solve(name: str, A: Tensor, B: Tensor, left: bool) -> tuple[Tensor, Tensor]
 @function("solve", module="torch.linalg")
 @in_numpy("linalg.solve")
 @effects(CHECKS)
-def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     """The solution X of `A @ X = B`, or of `X @ A = B` where `left` is false.
 
     B holds vectors where it is one-dimensional, or has A's shape without the last dimension. Raises
@@ -177,7 +175,6 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
 
     Example: torch.linalg.solve(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("solve", out)
     solution, info = _solve("solve", A, B, left)
     check_nonsingular("solve", info.array)
     return solution
@@ -187,14 +184,11 @@ _SOLVE_EX = return_type("linalg_solve_ex", ("result", "info"))
 
 
 @function("solve_ex", module="torch.linalg")
-def solve_ex_(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
-) -> Any:
+def solve_ex_(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> Any:
     """The solution, and for each matrix the number of the pivot that is 0, or 0.
 
     Example: torch.linalg.solve_ex(tensor([[2., 1.], [1., 3.]]), tensor([[1., 0.], [2., 1.]]))
     """
-    refuse_out("solve_ex", out)
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
         check_nonsingular("solve_ex", info.array)
@@ -253,12 +247,11 @@ det: Op = op("linalg_det", "LinalgDetBackward0", _determinant_array, A=_det_rule
 
 @function("det", module="torch.linalg")
 @in_numpy("linalg.det")
-def linalg_det(A: Tensor, *, out: Any = None) -> Tensor:
+def linalg_det(A: Tensor) -> Tensor:
     """The determinant of square matrices. Raises E301 for others.
 
     Example: torch.linalg.det(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("det", out)
     check_matrices("det", A=A)
     return det.apply(A)
 
@@ -314,12 +307,11 @@ _SLOGDET = return_type("slogdet", ("sign", "logabsdet"))
 
 
 @function("slogdet", module="torch.linalg")
-def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
+def linalg_slogdet(A: Tensor) -> Any:
     """The sign of the determinant and the logarithm of its magnitude; 0 and -inf where it is 0.
 
     Example: torch.linalg.slogdet(tensor([[2., 1.], [1., 3.]]))
     """
-    refuse_out("slogdet", out)
     check_matrices("slogdet", A=A)
     return _LINALG_SLOGDET(slogdet.apply(A))
 
@@ -352,13 +344,12 @@ def logdet(input: Tensor) -> Tensor:
 
 @function("tensorinv", module="torch.linalg")
 @effects(CHECKS)
-def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of `X -> tensordot(A, X, A.ndim - ind)`; A's first `ind` dimensions are as many
     elements as its others.
 
     Example: torch.linalg.tensorinv(tensor([[2., 1.], [1., 3.]]), ind=1)
     """
-    refuse_out("tensorinv", out)
     check_tensors("tensorinv", A=A)
     check_precision("tensorinv", A)
     if type(ind) is not int or ind <= 0:
@@ -373,12 +364,11 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Any = None) -> Tensor:
 
 @function("tensorsolve", module="torch.linalg")
 @effects(CHECKS)
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Any = None) -> Tensor:
+def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
     """The solution X of `tensordot(A, X, X.ndim) = B`, after A's dimensions `dims` are put last.
 
     Example: torch.linalg.tensorsolve(tensor([[2., 1.], [1., 3.]]), tensor([1., 2.]))
     """
-    refuse_out("tensorsolve", out)
     check_tensors("tensorsolve", A=A, B=B)
     check_precision("tensorsolve", A)
     if dims is not None:

@@ -351,6 +351,8 @@ def hardswish(input: Tensor) -> Tensor:
 
 
 def _shrunk(grad_output: Any, self: Any, lambd: float) -> Any:
+    if self.dtype.kind == "V":  # NumPy would compare bfloat16 with the unrounded number
+        lambd = float(self.dtype.type(lambd))
     # At both kinks the gradient is 0.
     return choose((self >= -lambd) & (self <= lambd), 0, grad_output)[()]
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dims
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.op import Function, op
@@ -24,8 +23,7 @@ def _truth(name: str, ufunc: Any) -> Function:
     entry = op(name, "", forward, constant=("self",))
 
     @reduction(name)
-    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False, *, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         return entry.apply(input, normal_dims(name, input, dim), keepdim)
 

@@ -18,7 +18,7 @@ from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
 from gradcli.ops.arithmetic.arithmetic import ones, sub, zeros, zeros_like
 from gradcli.ops.arithmetic.conjugate import conj
-from gradcli.ops.binding.catalogue import function, refuse_out
+from gradcli.ops.binding.catalogue import function
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.creation.copies import to
@@ -175,8 +175,7 @@ def _expose_running(entry: Op, words: str) -> None:
         check_dtype(f"{name}_", self.dtype, dtype_names("bool"))
 
     @reduction(name, inplace=True, check=check_written)
-    def running(input: Tensor, dim: int, *, dtype: DType | None = None, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def running(input: Tensor, dim: int, *, dtype: DType | None = None) -> Any:
         check_reduced(name, input)
         return entry.apply(input, normal_dim(name, dim, input.array.ndim), dtype)
 
@@ -223,8 +222,7 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
-    def running(input: Tensor, dim: int, *, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def running(input: Tensor, dim: int) -> Any:
         check_reduced(name, input)
         return result(entry.apply(input, normal_dim(name, dim, input.array.ndim)))
 
@@ -283,12 +281,11 @@ logcumsumexp = op(
 
 
 @reduction("logcumsumexp")
-def logcumsumexp_(input: Tensor, dim: int, *, out: Any = None) -> Tensor:
+def logcumsumexp_(input: Tensor, dim: int) -> Tensor:
     """The logarithm of the running sum of exponentials. Raises E203 for integers.
 
     Example: torch.logcumsumexp(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("logcumsumexp", out)
     check_reduced("logcumsumexp", input)
     return logcumsumexp.apply(input, normal_dim("logcumsumexp", dim, input.array.ndim))
 
@@ -303,15 +300,12 @@ def diff(
     dim: int = -1,
     prepend: Tensor | None = None,
     append: Tensor | None = None,
-    *,
-    out: Any = None,
 ) -> Tensor:
     """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
     E301 for a 0-dim tensor.
 
     Example: torch.diff(tensor([0.5, 1., 2.]))
     """
-    refuse_out("diff", out)
     check_reduced("diff", input)
     if not input.array.ndim:
         raise GradcliError("E301", "diff() needs a tensor of at least one dimension")
@@ -410,12 +404,7 @@ prod_dim = op(
 
 @reduction("prod")
 def prod(
-    input: Tensor,
-    dim: int | None = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The product of all elements, or over one dimension. Integers and bools give int64.
 
@@ -423,7 +412,6 @@ def prod(
 
     Example: torch.prod(tensor([0.5, 1., 2.]))
     """
-    refuse_out("prod", out)
     check_reduced("prod", input, keepdim)
     if dim is None:
         return prod_all.apply(input, dtype)

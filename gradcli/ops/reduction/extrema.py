@@ -14,7 +14,6 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import Dims, normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import describe
@@ -127,15 +126,7 @@ def _extreme(name: str, binary: Op, of_all: Op, along: Op) -> Function:
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
-    def extreme(
-        input: Tensor,
-        dim: Any = None,
-        keepdim: bool = False,
-        *,
-        other: Any = None,
-        out: Any = None,
-    ) -> Any:
-        refuse_out(name, out)
+    def extreme(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
         if type(dim) is Tensor:
             other, dim = dim, None
         if other is not None:
@@ -179,8 +170,7 @@ def _extreme_over(name: str, node_name: str, ufunc: Any) -> tuple[Op, Function]:
     )
 
     @reduction(name)
-    def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False, *, out: Any = None) -> Any:
-        refuse_out(name, out)
+    def extreme(input: Tensor, dim: Dims = (), keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         if type(dim) in (tuple, list) and not dim:
             check_not_empty(name, input.array)
@@ -230,15 +220,12 @@ _AMINMAX = return_type("aminmax", ("min", "max"))
 
 
 @reduction("aminmax")
-def aminmax_(
-    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
-) -> Any:
+def aminmax_(input: Tensor, *, dim: int | None = None, keepdim: bool = False) -> Any:
     """The minimum and the maximum, of all elements or along a dimension; ties share the
     gradient.
 
     Example: torch.aminmax(tensor([0.5, 1., 2.]))
     """
-    refuse_out("aminmax", out)
     check_reduced("aminmax", input, keepdim)
     ndim = input.array.ndim
     if dim is None:
@@ -267,10 +254,7 @@ def _index_of_extreme(name: str, argument: Function) -> Function:
     )
 
     @reduction(name)
-    def index_of(
-        input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-    ) -> Any:
-        refuse_out(name, out)
+    def index_of(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         at = None if dim is None else normal_dim(name, dim, input.array.ndim)
         return entry.apply(input, at, keepdim)

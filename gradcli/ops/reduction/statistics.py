@@ -13,7 +13,6 @@ from gradcli.errors import GradcliError
 from gradcli.kernels import selection
 from gradcli.kernels.sums.cascade_sum import wide
 from gradcli.kernels.sums.variance import mean_and_squares, squares_about
-from gradcli.ops.binding.catalogue import refuse_out
 from gradcli.ops.binding.dims import normal_dim, normal_dims
 from gradcli.ops.binding.results import return_type
 from gradcli.ops.definition.doc import Hazard, describe
@@ -188,9 +187,7 @@ def _spread(entry: Op, words: str) -> Function:
         keepdim: bool = False,
         *,
         correction: float | None = None,
-        out: Any = None,
     ) -> Any:
-        refuse_out(name, out)
         check_reduced(name, input, keepdim)
         check_floating_dtype(name, input.dtype)
         if type(dim) is bool:
@@ -278,10 +275,7 @@ def _median(name: str, number: str, ignore_nan: bool) -> Function:
     result = return_type(name, ("values", "indices"))
 
     @reduction(name)
-    def median(
-        input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-    ) -> Any:
-        refuse_out(name, out)
+    def median(input: Tensor, dim: int | None = None, keepdim: bool = False) -> Any:
         check_reduced(name, input, keepdim)
         if dim is None:
             return of_all.apply(input)
@@ -354,11 +348,10 @@ _MODE = return_type("mode", ("values", "indices"))
 
 
 @reduction("mode")
-def mode_(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def mode_(input: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     """The most frequent value along a dimension, with an index of it.
 
     Example: torch.mode(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("mode", out)
     check_reduced("mode", input, keepdim)
     return _MODE(mode.apply(input, normal_dim("mode", dim, input.array.ndim), keepdim))

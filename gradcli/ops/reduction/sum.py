@@ -32,7 +32,7 @@ from gradcli.kernels.sums.cascade_sum import (
 )
 from gradcli.ops.arithmetic.conjugate import conj
 from gradcli.ops.binding.arguments import check_tensors
-from gradcli.ops.binding.catalogue import function, in_place, methods, modules, refuse_out
+from gradcli.ops.binding.catalogue import function, in_place, methods, modules
 from gradcli.ops.binding.dims import Dims, normal_dims, sizes_of
 from gradcli.ops.codegen.promotion import EVERYDAY, NATIVE_SCALARS
 from gradcli.ops.codegen.runtime import type_name
@@ -175,18 +175,12 @@ named("sum_dims", sum_dims)
 
 @reduction("sum")
 def sum_(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The sum of all elements, or over the given dimensions. Integers and bools give int64.
 
     Example: torch.sum(tensor([0.5, 1., 2.]))
     """
-    refuse_out("sum", out)
     check_reduced("sum", input, keepdim)
     if dim is None and not keepdim:
         return sum_all.apply(input, dtype)
@@ -294,12 +288,7 @@ nansum = op(
 
 @reduction("nansum")
 def nansum_(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The sum of the elements that are not nan.
 
@@ -307,7 +296,6 @@ def nansum_(
 
     Example: torch.nansum(tensor([0.5, 1., 2.]))
     """
-    refuse_out("nansum", out)
     check_reduced("nansum", input, keepdim)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
     return nansum.apply(input, dims, keepdim, dtype)
@@ -315,18 +303,12 @@ def nansum_(
 
 @reduction("nanmean")
 def nanmean(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The mean of the elements that are not nan. Raises E203 for integers.
 
     Example: torch.nanmean(tensor([0.5, 1., 2.]))
     """
-    refuse_out("nanmean", out)
     check_reduced("nanmean", input, keepdim)
     check_floating_dtype("nanmean", input.dtype)
     present = sum_(input == input, dim, keepdim)
@@ -380,18 +362,12 @@ mean_dims = op(
 
 @reduction("mean")
 def mean(
-    input: Tensor,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: DType | None = None,
-    out: Any = None,
+    input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
     """The mean of all elements, or over the given dimensions. Raises E203 for integers.
 
     Example: torch.mean(tensor([0.5, 1., 2.]))
     """
-    refuse_out("mean", out)
     check_reduced("mean", input, keepdim)
     if dtype is not None or input.array.dtype not in EVERYDAY:
         check_floating_dtype("mean", dtype or input.dtype)
@@ -434,12 +410,11 @@ def logsumexp(x, axis, keepdims=False):
 
 
 @reduction("logsumexp")
-def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False, *, out: Any = None) -> Tensor:
+def logsumexp_(input: Tensor, dim: Dims, keepdim: bool = False) -> Tensor:
     """The logarithm of the sum of exponentials over the dimensions. Integers become floating.
 
     Example: torch.logsumexp(tensor([[2., 1.], [1., 3.]]), 0)
     """
-    refuse_out("logsumexp", out)
     check_reduced("logsumexp", input, keepdim)
     if dim is None:
         raise GradcliError("E202", "logsumexp() needs the dimensions to reduce, not None")

@@ -294,7 +294,7 @@ def diag_embed_(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) 
 
 
 @function("diag", method=True)
-def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
     """The matrix with a vector as its diagonal, or the diagonal of a matrix, as a copy.
 
     Example: torch.diag(tensor([[2., 1.], [1., 3.]]))

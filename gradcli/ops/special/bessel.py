@@ -15,7 +15,7 @@ from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.binding.arguments import in_single
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
@@ -232,8 +232,7 @@ def _polynomial(name: str, scipy_name: str) -> Function:
 
     entry = pointwise(f"special_{name}", "", forward, floating=True)
 
-    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
-        refuse_out(name, out)
+    def polynomial(input: Any, n: Any) -> Tensor:
         return entry.apply(input, n)
 
     describe(

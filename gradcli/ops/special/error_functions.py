@@ -28,7 +28,6 @@ from gradcli.ops.binding.catalogue import (
     function,
     in_place,
     method,
-    refuse_out,
 )
 from gradcli.ops.definition.doc import SCALAR, Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX
@@ -170,12 +169,11 @@ polygamma: Op = pointwise(
 
 @function("polygamma")
 @function("polygamma", module="torch.special")
-def polygamma_(n: int, input: Tensor, *, out: Any = None) -> Tensor:
+def polygamma_(n: int, input: Tensor) -> Tensor:
     """The n-th derivative of `digamma`. Raises E204 for a negative n.
 
     Example: torch.polygamma(1, tensor([0.5, 1., 2.]))
     """
-    refuse_out("polygamma", out)
     n = plain_integer("polygamma", "n", n)
     if n < 0:
         raise GradcliError(
@@ -215,9 +213,10 @@ def _sinc_array(self: Any) -> Any:
 
 def _sinc_rule(grad: Any, self: Any) -> Any:
     angle = self * math.pi
-    slope = (angle * cos(angle) - sin(angle)) / (self * self * math.pi)
-    # At 0 it is 0, the limit.
-    return where(self == 0, 0.0, grad * conj(slope))
+    square = self * self * math.pi
+    slope = (angle * cos(angle) - sin(angle)) / square
+    # At 0 it is 0, the limit, and so near it that the square is 0.
+    return where(square == 0, 0.0, grad * conj(slope))
 
 
 sinc = pointwise(
@@ -335,14 +334,13 @@ xlogy_by_number: Op = pointwise(
 
 @function("xlogy", module="torch.special")
 @function("xlogy", method=True, inplace_function=True)
-def xlogy_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+def xlogy_(input: Any, other: Any) -> Tensor:
     """`input * log(other)`, 0 where the input is 0; one of the two may be a number.
 
     Conventions: Where the input is 0, so is the result, unless `other` is nan.
 
     Example: torch.xlogy(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("xlogy", out)
     check_no_complex_number("xlogy", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlogy_by_number.apply(input, float(other))
@@ -398,12 +396,11 @@ xlog1py_by_number: Op = pointwise(
 
 
 @function("xlog1py", module="torch.special")
-def xlog1py_(input: Any, other: Any, *, out: Any = None) -> Tensor:
+def xlog1py_(input: Any, other: Any) -> Tensor:
     """`input * log1p(other)`, 0 where the input is 0; one of the two may be a number.
 
     Example: torch.special.xlog1py(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
     """
-    refuse_out("xlog1py", out)
     check_no_complex_number("xlog1py", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return xlog1py_by_number.apply(input, float(other))

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.arguments import check_tensors, in_single
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import Hazard
 from gradcli.ops.definition.dtype_support import COMPLEX, dtype_names
 from gradcli.ops.definition.op import Op, pointwise
@@ -18,12 +18,11 @@ from gradcli.ops.special.error_functions import by_scipy, erf
 
 
 @function("ndtr", module="torch.special")
-def ndtr(input: Tensor, *, out: Any = None) -> Tensor:
+def ndtr(input: Tensor) -> Tensor:
     """The share of a standard normal distribution below the input.
 
     Example: torch.special.ndtr(tensor([0.5, 1., 2.5]))
     """
-    refuse_out("ndtr", out)
     check_tensors("ndtr", input=input)
     return (erf.apply(input * math.sqrt(0.5)) + 1) * 0.5
 

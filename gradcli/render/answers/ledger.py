@@ -29,8 +29,6 @@ def ledger_text(
     """The ledger, a paragraph for each node that ran.
 
     Args:
-        rows: the ledger.
-        style: where the text goes.
         element: the element of large gradients that is worked out; the first of each by default.
     """
     writer = _Writer(style, element)

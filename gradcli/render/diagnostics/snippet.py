@@ -32,12 +32,7 @@ def location(span: Span) -> str:
 
 
 def snippet(marks: Sequence[Mark], style: Style = PLAIN) -> list[str]:
-    """The lines that hold the marks, file by file; the first mark's file comes first.
-
-    Args:
-        marks: the spans, the primary one first.
-        style: where the text goes.
-    """
+    """The lines that hold the marks, file by file, the primary mark's first."""
     sources: dict[Source, list[Mark]] = {}
     for mark in marks:
         sources.setdefault(mark.span.source, []).append(mark)

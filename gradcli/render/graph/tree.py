@@ -34,8 +34,6 @@ def tree(graph: Graph, style: Style = PLAIN, named: frozenset[int] = frozenset()
     number afterwards.
 
     Args:
-        graph: the graph.
-        style: where the text goes.
         named: further nodes whose numbers are shown.
     """
     if graph.root is None:

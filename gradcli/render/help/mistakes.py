@@ -18,9 +18,7 @@ class Mistake:
     """A mistake and a program that makes it.
 
     Attributes:
-        title: the mistake in a few words.
         code: the code of what is said of it, "" where nothing can be said.
-        program: the program.
         remark: what there is to know beyond what is said, or "".
     """
 

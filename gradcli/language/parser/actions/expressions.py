@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.language.parser.actions.targets import check_target
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Argument,
     Attribute,
     Binary,
@@ -27,12 +27,9 @@ from gradcli.language.tree import (
     NamedExpression,
     Parameter,
     Parameters,
-    Set,
     Slice,
     Starred,
-    Subscript,
     Tuple,
-    Unary,
 )
 
 # Operators of one level form one flat chain.
@@ -56,11 +53,6 @@ LEVELS = {
 # ---- atoms ----
 
 
-def name(span: Span, text: str) -> Name:
-    """A name."""
-    return Name(span, text)
-
-
 def true(span: Span) -> Constant:
     """`True`."""
     return Constant(span, True)
@@ -81,19 +73,9 @@ def ellipsis(span: Span) -> Constant:
     return Constant(span, ...)
 
 
-def group(_span: Span, value: Expression) -> Expression:
-    """A parenthesised expression: the expression itself, with its own span."""
-    return value
-
-
 def empty_tuple(span: Span) -> Tuple:
     """`()`."""
     return Tuple(span, [])
-
-
-def tuple_display(span: Span, elements: list[Expression]) -> Tuple:
-    """A tuple that ends with a comma."""
-    return Tuple(span, elements)
 
 
 def longer_tuple_display(span: Span, elements: list[Expression], last: Expression) -> Tuple:
@@ -105,11 +87,6 @@ def longer_tuple_display(span: Span, elements: list[Expression], last: Expressio
 def list_display(span: Span, elements: list[Expression] | None) -> List:
     """`[a, b]`."""
     return List(span, elements or [])
-
-
-def set_display(span: Span, elements: list[Expression]) -> Set:
-    """`{a, b}`."""
-    return Set(span, elements)
 
 
 def dict_display(span: Span, entries: list[tuple[Expression | None, Expression]] | None) -> Dict:
@@ -125,11 +102,6 @@ def entry(_span: Span, key: Expression, value: Expression) -> tuple[Expression |
 def merged_entry(_span: Span, value: Expression) -> tuple[Expression | None, Expression]:
     """`**value` in a dictionary."""
     return None, value
-
-
-def starred(span: Span, value: Expression) -> Starred:
-    """`*value`."""
-    return Starred(span, value)
 
 
 # ---- comprehensions ----
@@ -170,11 +142,6 @@ def dict_comprehension(
 
 
 # ---- operators ----
-
-
-def unary(span: Span, operator: str, operand: Expression) -> Unary:
-    """`-operand`, `not operand` and their like."""
-    return Unary(span, operator, operand)
 
 
 def power(span: Span, base: Expression, operator: str, exponent: Expression) -> Binary:
@@ -304,11 +271,6 @@ def starred_argument(span: Span, value: Expression) -> Argument:
 def keywords_argument(span: Span, value: Expression) -> Argument:
     """`**value` in a call."""
     return Argument(span, "**", None, value)
-
-
-def subscript(span: Span, value: Expression, index: Expression) -> Subscript:
-    """`value[index]`."""
-    return Subscript(span, value, index)
 
 
 def unpacked_index(span: Span, value: Expression) -> Tuple:

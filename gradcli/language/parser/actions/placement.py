@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradcli.errors import GradcliError
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Break,
     Class,
     Continue,
@@ -88,8 +88,8 @@ def check_depth(trees: Sequence[Syntax]) -> None:
 def _parts(tree: Syntax) -> list[Syntax]:
     """The trees right below a tree."""
     found: list[Syntax] = []
-    for slot in type(tree).__slots__:
-        waiting = [getattr(tree, slot)]
+    for name in tree.fields:
+        waiting = [getattr(tree, name)]
         while waiting:
             value = waiting.pop()
             if isinstance(value, Syntax):

@@ -12,29 +12,21 @@ from gradcli.language.parser.actions.targets import (
     check_single_target,
     check_target,
 )
-from gradcli.language.tree import (
+from gradcli.language.tree.syntax import (
     Argument,
-    Assert,
     Assign,
     AugmentedAssign,
-    Break,
     Class,
     Command,
-    Continue,
     Def,
     Del,
     Expression,
-    ExpressionStatement,
     For,
-    FromImport,
     Global,
     Handler,
     If,
-    Import,
     Parameter,
     Pass,
-    Raise,
-    Return,
     Starred,
     Statement,
     Try,
@@ -53,11 +45,6 @@ WithItem = tuple[Expression, Expression | None]
 def command(span: Span, _text: str) -> Command:
     """A line for the session."""
     return Command(span)
-
-
-def expression_statement(span: Span, value: Expression) -> ExpressionStatement:
-    """An expression on its own."""
-    return ExpressionStatement(span, value)
 
 
 def assignment(span: Span, target: Expression, value: Expression) -> Assign:
@@ -91,36 +78,6 @@ def annotated_assignment(
     return Pass(span) if value is None else Assign(span, [target], value)
 
 
-def pass_statement(span: Span) -> Pass:
-    """`pass`."""
-    return Pass(span)
-
-
-def break_statement(span: Span) -> Break:
-    """`break`."""
-    return Break(span)
-
-
-def continue_statement(span: Span) -> Continue:
-    """`continue`."""
-    return Continue(span)
-
-
-def return_statement(span: Span, value: Expression | None) -> Return:
-    """`return value`."""
-    return Return(span, value)
-
-
-def raise_statement(span: Span, exception: Expression | None, cause: Expression | None) -> Raise:
-    """`raise exception from cause`."""
-    return Raise(span, exception, cause)
-
-
-def assert_statement(span: Span, test: Expression, message: Expression | None) -> Assert:
-    """`assert test, message`."""
-    return Assert(span, test, message)
-
-
 def del_statement(span: Span, targets: list[Expression]) -> Del:
     """`del targets`."""
     for target in targets:
@@ -128,39 +85,19 @@ def del_statement(span: Span, targets: list[Expression]) -> Del:
     return Del(span, targets)
 
 
-def dotted_name(_span: Span, text: str) -> str:
-    """The name of a module."""
-    return text
-
-
 def longer_dotted_name(_span: Span, dotted: str, text: str) -> str:
     """The name of a module inside another."""
     return f"{dotted}.{text}"
 
 
-def imported_module(_span: Span, dotted: str, alias: str | None) -> tuple[str, str | None]:
-    """`module as alias`."""
-    return dotted, alias
-
-
-def imported_name(_span: Span, text: str, alias: str | None) -> tuple[str, str | None]:
-    """`name as alias` after `import`."""
+def imported(_span: Span, text: str, alias: str | None) -> tuple[str, str | None]:
+    """`name as alias` or `module as alias`."""
     return text, alias
 
 
 def import_all(_span: Span) -> tuple[str, str | None]:
     """`*` after `import`."""
     return "*", None
-
-
-def import_statement(span: Span, names: list[tuple[str, str | None]]) -> Import:
-    """`import module as alias`."""
-    return Import(span, names)
-
-
-def from_import(span: Span, module: str, names: list[tuple[str, str | None]]) -> FromImport:
-    """`from module import name as alias`."""
-    return FromImport(span, module, names)
 
 
 def global_statement(span: Span, names: list[str]) -> Global:
@@ -232,11 +169,6 @@ def with_statement(span: Span, items: list[WithItem | Expression], body: Body) -
     return With(span, pairs, body)
 
 
-def handler(span: Span, exception: Expression | None, text: str | None, body: Body) -> Handler:
-    """`except exception as name: body`."""
-    return Handler(span, exception, text, body)
-
-
 def try_statement(
     span: Span, body: Body, handlers: list[Handler], orelse: Body | None, final: Body | None
 ) -> Try:
@@ -251,11 +183,6 @@ def try_statement(
 def try_finally(span: Span, body: Body, final: Body) -> Try:
     """`try: body finally: final`."""
     return Try(span, body, [], [], final)
-
-
-def decorator(_span: Span, value: Expression) -> Expression:
-    """`@value`."""
-    return value
 
 
 def def_statement(
