@@ -20,9 +20,11 @@ _FILES = "`load` reads NumPy's files and tables, where torch's reads pickles"
 _LIMITS = "a limit of gradcli's: PyTorch goes on"
 
 OURS = {
+    "errors/E004": "Python names the line behind the header, gradcli the header",
     "errors/E007": "text that Python reads and gradcli refuses",
     "errors/E103": "a module that is outside the language",
     "errors/E104": "a name of gradcli's own",
+    "errors/E105": "a command of gradcli's",
     "errors/E205": "a part of PyTorch that is outside the language",
     "errors/E413": "a command of gradcli's",
     "errors/E504": _FILES,
@@ -33,6 +35,7 @@ OURS = {
     "errors/E605": _LIMITS,
     "errors/E606": _LIMITS,
     "errors/E607": _LIMITS,
+    "warnings/silent": "prints an error's text, which is gradcli's own there",
 }
 """Programs that PyTorch cannot run as they are, and why."""
 

@@ -24,14 +24,8 @@ def plain_names() -> dict[str, Any]:
     """Torch's names without `torch.`; Python's own come first."""
     named = {name: value for name, value in vars(torch).items() if not name.startswith("_")}
     own = {name: value for name, value in vars(builtins).items() if name in named}
-    return {
-        "__name__": "__main__",
-        "nn": torch.nn,
-        "F": torch.nn.functional,
-        "math": math,
-        **named,
-        **own,
-    }
+    short = {"nn": torch.nn, "F": torch.nn.functional, "math": math}
+    return {"__name__": "__main__", **short, **named, **own}
 
 
 NAMES = {"torch": torch} | (plain_names() if "plain" in sys.argv else {})
