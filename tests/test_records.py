@@ -16,6 +16,7 @@ from gradcli.cli.process.progress import Progress
 from gradcli.cli.process.workers import Work, results
 from gradcli.cli.program.run import Run
 from tests.command_line import CommandLine, Shown, process, start
+from tests.machine import PATIENCE, takes_at_most
 
 PROGRAM = "y = (a * b).sum()"
 
@@ -200,9 +201,8 @@ def thousand() -> dict[int, str]:
 
 
 def test_a_thousand_records(gradcli: CommandLine, thousand: dict[int, str]) -> None:
-    began = time.monotonic()
-    shown = gradcli(PROGRAM, "--inputs", "cases.jsonl")
-    assert time.monotonic() - began < 20  # one process each would take minutes
+    with takes_at_most(20):  # one process each would take minutes
+        shown = gradcli(PROGRAM, "--inputs", "cases.jsonl")
     found = lines(shown.out)
     assert [each["record"] for each in found] == [*range(1, 1001)]
     assert shown.code == 4
@@ -245,7 +245,7 @@ def test_records_run_as_they_arrive(jobs: str) -> None:
             running.stdin.flush()
             assert outcome(json.loads(running.stdout.readline())) == 2.0 * number
         running.stdin.close()
-        assert running.wait(30) == 0
+        assert running.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -255,7 +255,7 @@ def test_a_closed_pipe_ends_quietly(jobs: str, thousand: dict[int, str]) -> None
         assert running.stderr
         running.stdout.readline()
         running.stdout.close()
-        assert running.wait(30) == 141
+        assert running.wait(PATIENCE) == 141
         assert running.stderr.read() == b""
 
 
@@ -273,7 +273,7 @@ def test_signals_leave_no_process(number: signal.Signals, code: int) -> None:
         running.stdin.flush()
         _wait_for(lambda: len(_group(running.pid)) == 3)
         running.send_signal(number)
-        assert running.wait(30) == code
+        assert running.wait(PATIENCE) == code
         _wait_for(lambda: not _group(running.pid))
 
 
@@ -292,7 +292,7 @@ def _group(leader: int) -> list[int]:
 
 
 def _wait_for(condition: Any) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -308,7 +308,7 @@ def test_a_lost_process_costs_only_time(gradcli: CommandLine) -> None:
             _wait_for(lambda: len(_group(running.pid)) == 3)
             os.kill(max(_group(running.pid)), signal.SIGKILL)
             time.sleep(0.1)
-        out, err = running.communicate(timeout=30)
+        out, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 0, err
     assert out.decode() == whole.out
 

@@ -10,7 +10,7 @@ from gradcli.cli.program.run import HANDLERS as HANDLERS
 from gradcli.cli.program.source import Program
 from gradcli.errors import GradcliError
 from gradcli.language.events import Asked, Explained, Traced
-from gradcli.language.tree import Command
+from gradcli.language.tree.syntax import Command
 from gradcli.state import active
 
 if TYPE_CHECKING:

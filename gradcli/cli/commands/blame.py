@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
     from gradcli.cli.program.source import Program
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 @click.command("blame")
@@ -105,9 +105,7 @@ def blame(
 
 
 def _differentiated(run: Run, value: Any) -> Result | None:
-    """The result of a run; where several numbers came out and no seed is given, that of their
-    sum.
-    """
+    """The result of a run; of several numbers without a seed, that of their sum."""
     from gradcli.cli.program.report import find_output  # lazy: command: its body
 
     try:

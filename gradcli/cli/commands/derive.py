@@ -57,9 +57,7 @@ def command(words: Sequence[str], file: str | None, shape: bool, target: str, **
 
 
 def with_shapes(arguments: Sequence[Argument]) -> list[Argument]:
-    """Arguments whose values are shapes, `x=3,4`, as random tensors of these; the others as they
-    are.
-    """
+    """Arguments, those whose values are shapes, `x=3,4`, as random tensors."""
     found = []
     for argument in arguments:
         sizes = argument.text.strip("() ").removesuffix(",")

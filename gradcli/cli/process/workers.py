@@ -16,6 +16,7 @@ from typing import IO, NoReturn
 
 from gradcli.cli.process.interruption import raising_on_signals
 from gradcli.errors import GradcliError
+from gradcli.record import Record
 
 _AHEAD = 4
 """Tasks that each process may be ahead of the result that is waited for."""
@@ -23,7 +24,7 @@ _AHEAD = 4
 _DONE, _FAILED = b"+", b"-"
 
 
-class Work:
+class Work(Record):
     """What processes do with tasks.
 
     Attributes:
@@ -35,21 +36,11 @@ class Work:
         within: what each process does all its work within.
     """
 
-    __slots__ = ("do", "lost", "pieces", "retries", "within")
-
-    def __init__(
-        self,
-        do: Callable[[bytes], bytes],
-        pieces: Callable[[bytes], list[bytes]],
-        lost: Callable[[bytes, int], bytes],
-        retries: int,
-        within: Callable[[], AbstractContextManager[None]] = nullcontext,
-    ) -> None:
-        self.do = do
-        self.pieces = pieces
-        self.lost = lost
-        self.retries = retries
-        self.within = within
+    do: Callable[[bytes], bytes]
+    pieces: Callable[[bytes], list[bytes]]
+    lost: Callable[[bytes, int], bytes]
+    retries: int
+    within: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
 def lost_process(attempts: int) -> GradcliError:

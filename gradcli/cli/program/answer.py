@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gradcli.cli.process.terminal import Terminal
     from gradcli.cli.program.source import Program
     from gradcli.explain.result import Result
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 def answer_from_run(
@@ -32,19 +32,10 @@ def answer_from_run(
     """Run a program and let a command answer from the run.
 
     Args:
-        terminal: where the answer goes.
-        command: the command's name.
-        program: the program.
-        arguments: the values of its names.
-        options: what the command line asks for.
-        record: what the session records.
         answer: given the run, the statements and the value of the last of them, writes the answer
             and gives the exit code.
         prepare: called with the run before the program.
         after_error: called where the program failed, to answer from what ran before.
-
-    Returns:
-        The exit code.
     """
     run = Run(terminal, options, record)
     run.muted = True
@@ -81,12 +72,6 @@ def show_explanation(
     """Run a program, differentiate its output, and print what a command computes from the result.
 
     Args:
-        terminal: where it goes.
-        command: the command's name.
-        program: the program.
-        arguments: the values of its names.
-        options: what the command line asks for.
-        show: the text to print.
         prepare: called with the run before the program.
 
     Returns:
@@ -111,9 +96,7 @@ def show_run(
     options: Options,
     show: Callable[[Run], str],
 ) -> int:
-    """Run a program, differentiate its output where it has a graph, and print what a command
-    computes from the run. The arguments are those of `show_explanation`; returns the exit code.
-    """
+    """`show_explanation` of a run, whose output may have no graph."""
 
     def answer(run: Run, _statements: Sequence[Statement], value: Any) -> int:
         run.result(value)

@@ -17,12 +17,7 @@ if TYPE_CHECKING:
 
 
 class Program:
-    """The program that a command was given, in words or in a file.
-
-    Args:
-        text: the program, None if it is in a file.
-        path: the file.
-    """
+    """The program that a command was given, in words or in a file."""
 
     __slots__ = ("_text", "name")
 
@@ -59,12 +54,7 @@ def program_text(path: str) -> str:
 
 
 def run_program(text: str, inputs: dict[str, Any]) -> dict[str, Any]:
-    """The arrays that the names of a program hold after it ran in a session of its own.
-
-    Args:
-        text: the program.
-        inputs: the arrays of the names that it starts from.
-    """
+    """The arrays that names hold after a program ran on its own, from named arrays."""
     from gradcli.autograd.tensor import Tensor  # lazy: start-up: NumPy, after the text is read
 
     session = Session()

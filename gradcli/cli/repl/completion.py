@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class EntryCompleter(Completer):
-    """Completes entries.
-
-    Args:
-        session: the session whose values are completed.
-    """
+    """Completes entries, with the values of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

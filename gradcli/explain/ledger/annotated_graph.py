@@ -13,11 +13,7 @@ from gradcli.explain.ledger.ledger import last_pass
 
 
 class AnnotatedGraph:
-    """A graph and its numbers.
-
-    Attributes:
-        graph: the graph.
-    """
+    """A graph and its numbers."""
 
     __slots__ = ("_gradients", "_passed", "_values", "graph")
 
@@ -49,9 +45,7 @@ class AnnotatedGraph:
         return self._values.get(node.node)
 
     def gradient(self, node: GraphNode) -> Any:
-        """The gradient that arrived at a node, None where none did, or where it has several
-        outputs.
-        """
+        """The gradient that arrived at a node of one output, None where none did."""
         if node.leaf is not None and node.leaf.grad is not None:
             return node.leaf.grad.array
         return self._gradients.get(node.node)

@@ -29,8 +29,6 @@ class _Layers(Recurrent):
     `batch_first`; without a batch (time, input_size).
     """
 
-    __slots__ = ()
-
     def _set_up(
         self,
         input_size: int,
@@ -212,8 +210,6 @@ class RNN(_Layers):
     Example: nn.RNN(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 1
 
     def __init__(
@@ -249,8 +245,6 @@ class RNN(_Layers):
 
 class _Gated(_Layers):
     """Layers with gates, which `RNN` does without."""
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -288,8 +282,6 @@ class LSTM(_Gated):
     Example: nn.LSTM(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 4
     states: ClassVar[int] = 2
 
@@ -299,8 +291,6 @@ class GRU(_Gated):
 
     Example: nn.GRU(2, 4)
     """
-
-    __slots__ = ()
 
     gates: ClassVar[int] = 3
 
