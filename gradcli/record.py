@@ -12,6 +12,8 @@ class _Slotted(type):
         annotated = names.get("__annotations__", {}).items()
         own = [each for each, kind in annotated if not kind.startswith("ClassVar")]
         defaults = {each: names.pop(each) for each in own if each in names}
+        if own and bases and "__init__" not in names:  # else that of a base which is compiled
+            names["__init__"] = Record.__dict__["__init__"]
         made: Any = super().__new__(cls, name, bases, {**names, "__slots__": tuple(own)})
         made.fields, made.field_defaults = (*made.fields, *own), {**made.field_defaults, **defaults}
         return made
