@@ -35,8 +35,6 @@ class Evaluation(Record):
 class Provenance:
     """What a run evaluated, in the order in which it ended, and assigned."""
 
-    __slots__ = ("assignments", "evaluations", "latest", "open")
-
     def __init__(self) -> None:
         self.evaluations: list[Evaluation] = []
         self.assignments: list[tuple[tree.Assign | tree.AugmentedAssign, Evaluation]] = []

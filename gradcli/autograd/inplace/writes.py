@@ -19,7 +19,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
-from gradcli.autograd.inplace.views import ViewReplay, extent, keep_replay, replay_of, shown
+from gradcli.autograd.inplace.views import extent, keep_replay, replay_of, shown
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import (
     Tensor,
