@@ -16,6 +16,7 @@ from pathlib import Path
 
 from tests.blocks import ROOT, Block, blocks, commands, pages
 from tests.exactness import UNMEASURED, Work, difference
+from tests.machine import PATIENCE
 from tests.running import run
 
 _MARK = "@@@ end of command @@@"
@@ -59,7 +60,7 @@ class Shell:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
         ).stdout
 
     def console(self, block: Block) -> list[str]:

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 
 import gradcli
+from tests.machine import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 
@@ -23,7 +24,7 @@ def _run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
         text=True,
         cwd=ROOT,
         env={**os.environ, "NO_COLOR": "1"},
-        timeout=60,
+        timeout=PATIENCE,
     )
 
 
@@ -77,7 +78,7 @@ def test_stream_prints_as_it_reads() -> None:
         process.stdin.write("print(x)\n")
         process.stdin.close()
         assert process.stdout.read() == f"{1 + 2000 * 1999 // 2}\n"
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=PATIENCE) == 0
 
 
 def test_closed_pipe_ends_quietly() -> None:
@@ -87,6 +88,6 @@ def test_closed_pipe_ends_quietly() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
     )
     assert (finished.stdout, finished.stderr) == ("0\n", "")

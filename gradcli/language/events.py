@@ -17,6 +17,12 @@ class Printed(Record):
     text: str
 
 
+class Reported(Record):
+    """Text that a program put on standard error."""
+
+    text: str
+
+
 class Traced(Record):
     """A tensor whose graph `trace` asked to show, in the style `tree`, `next` or `steps`."""
 

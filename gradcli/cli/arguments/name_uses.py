@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import target_names
+from gradcli.language.tree.scopes import captured_names, target_names
 from gradcli.record import Record
 
 READ = "read"
@@ -80,6 +80,9 @@ def _parts(node: tree.Syntax) -> list[Any]:
     if isinstance(node, tree.Handler):
         named = [] if node.name is None else [NameUse(BOUND, node.name)]
         return [node.exception, *named, node.body]
+    if isinstance(node, tree.Case):
+        names = [*captured_names(node.pattern), *([node.name] if node.name else [])]
+        return [*(NameUse(BOUND, name) for name in names), node.guard, node.body]
     if isinstance(node, tree.Import):
         return [NameUse(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
     if isinstance(node, tree.FromImport):

@@ -181,7 +181,8 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
     star: Parameter | None = None
     default: Parameter | None = None
     previous: Parameter | None = None
-    for parameter in parameters:
+    for number, parameter in enumerate(parameters):
+        before = parameters[:number]
         if parameter.name in seen:
             raise GradcliError(
                 "E006",
@@ -193,7 +194,10 @@ def checked_parameters(owner: Span, parameters: list[Parameter] | None) -> Param
             seen[parameter.name] = parameter
         if previous is not None and previous.kind == "**":
             raise GradcliError("E006", "a parameter stands after `**`", span=parameter.span)
-        if parameter.kind == "*":
+        if parameter.kind == "/":
+            if star is not None or previous is None or any(p.kind == "/" for p in before):
+                raise GradcliError("E006", "`/` stands once, before `*`", span=parameter.span)
+        elif parameter.kind == "*":
             if star is not None:
                 raise GradcliError("E006", "`*` stands twice", span=parameter.span)
             star = parameter
@@ -253,6 +257,7 @@ NODES: dict[str, Callable[..., Expression | tuple[Expression | None, Expression]
     ),
     "lambda_parameter": lambda span, text, default: Parameter(span, text, "", default),
     "rest_parameter": lambda span, text, _annotation=None: Parameter(span, text or "", "*", None),
+    "positional_marker": lambda span: Parameter(span, "", "/", None),
     "keywords_parameter": lambda span, text, _annotation=None: Parameter(span, text, "**", None),
 }
 """The rules whose node differs from their parts by little: an order, a word, what is left out."""

@@ -21,15 +21,17 @@ from gradcli.language.tree.syntax import (
     AugmentedAssign,
     Class,
     Command,
+    Declare,
     Def,
     Del,
     Expression,
     For,
+    FromImport,
     Global,
     Handler,
     If,
+    Name,
     Parameter,
-    Pass,
     Starred,
     Statement,
     Try,
@@ -69,11 +71,14 @@ def augmented_assignment(
 
 
 def annotated_assignment(
-    span: Span, target: Expression, _annotation: Expression, value: Expression | None
+    span: Span, target: Expression, annotation: Expression, value: Expression | None
 ) -> Statement:
-    """`target: annotation = value`, which is an assignment; without a value, nothing."""
+    """`target: annotation = value`, which is an assignment; without a value, a declaration."""
     check_single_target(target, "be annotated")
-    return Pass(span) if value is None else Assign(span, [target], value)
+    written = annotation.span.text
+    if value is not None:
+        return Assign(span, [target], value, written)
+    return Declare(span, target.name if isinstance(target, Name) else "", written)
 
 
 def del_statement(span: Span, targets: list[Expression]) -> Del:
@@ -139,14 +144,10 @@ def class_statement(
     arguments: list[Argument] | None,
     body: Body,
 ) -> Class:
-    """`class name(bases): body`; E007 for keywords and unpacking among the bases."""
-    for given in arguments or ():
-        if given.name is not None or given.kind:
-            what = f"`{given.name}=`" if given.name else f"`{given.kind}`"
-            raise GradcliError(
-                "E007", f"{what} among the bases is outside the language", span=given.span
-            )
-    return Class(span, text, [given.value for given in arguments or ()], body, decorators or [])
+    """`class name(bases, keyword=value): body`."""
+    bases = [given.value for given in arguments or () if not given.name and not given.kind]
+    keywords = [given for given in arguments or () if given.name or given.kind]
+    return Class(span, text, bases, keywords, body, decorators or [])
 
 
 NODES: dict[str, Callable[..., Any]] = {
@@ -154,6 +155,10 @@ NODES: dict[str, Callable[..., Any]] = {
     "longer_dotted_name": lambda span, dotted, text: f"{dotted}.{text}",
     "imported": lambda span, name, alias: (name, alias),
     "import_all": lambda span: ("*", None),
+    "dots": lambda span, parts: "".join(parts),
+    "relative_import": lambda span, dots, module, names: FromImport(
+        span, dots + (module or ""), names
+    ),
     "global_statement": lambda span, names: Global(span, "global", names),
     "nonlocal_statement": lambda span, names: Global(span, "nonlocal", names),
     "if_statement": lambda span, test, body, elifs, orelse: If(
