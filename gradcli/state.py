@@ -62,6 +62,7 @@ class State:
         generators: random generators by device, made when first used.
         pending_readers: the pending readers of the write barrier: lazy arrays over memory that
             plans read, by the `id` of its array; None before the first.
+        library: what modules of the standard library keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
         transforms: the transforms of `torch.func` that are running their function, outermost
@@ -82,6 +83,7 @@ class State:
         "inference",
         "lazy_from",
         "lazy_sums",
+        "library",
         "limits",
         "object_ids",
         "pending_readers",
@@ -120,6 +122,7 @@ class State:
         self.duals: Any = None
         self.emit: Callable[[Any], None] = emit or (lambda event: None)
         self.generators: dict[str, Any] = {}
+        self.library: dict[str, Any] = {}
         self.limits = limits or Limits()
         self.steps = Steps(self.limits.steps)
         self.transforms: list[Any] = []
@@ -181,4 +184,4 @@ def look(check: Any, *operands: Any) -> None:
     """
     recorder = active.state.recorder
     if recorder is not None:
-        recorder.looked(check, operands)
+        recorder.read_value(check, operands)

@@ -208,6 +208,7 @@ def test_a_keyboard_interrupt_is_no_exception() -> None:
 
 IN_THE_HANDLER_OF_ITS_PARENT = {
     tree.Argument,
+    tree.Case,
     tree.Command,  # which the session hands on: no part of a program
     tree.ComprehensionFor,
     tree.Handler,

@@ -167,7 +167,14 @@ def _start() -> Iterator[Any]:
 DATA = (bool, int, float, complex, str, type(None), type(...), list, dict, set, range, slice)
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
-DUNDERS = {"__name__", "__init__"}  # `nn.Module.__init__(self)` is how classes begin
+DUNDERS = {
+    "__cause__",
+    "__class__",
+    "__doc__",
+    "__init__",
+    "__name__",
+    "__next__",
+}  # `nn.Module.__init__(self)` is how classes begin
 
 
 def _is_of_the_language(value: Any) -> bool:

@@ -19,7 +19,7 @@ from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
-from gradcli.autograd.inplace.views import ViewReplay, extent, keep_replay, replay_of, shown
+from gradcli.autograd.inplace.views import extent, keep_replay, replay_of, shown
 from gradcli.autograd.node import Node, extra_of, freed
 from gradcli.autograd.tensor import (
     Tensor,
@@ -229,7 +229,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
         ) from None
     storage.count_write()
     if active.state.recorder is not None:
-        active.state.recorder.overwritten(tensor, array)
+        active.state.recorder.write(tensor, array)
 
 
 def write(tensor: Tensor, result: Tensor) -> None:

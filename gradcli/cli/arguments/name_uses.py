@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gradcli.language.tree import syntax as tree
-from gradcli.language.tree.scopes import target_names
+from gradcli.language.tree.scopes import captured_names, target_names
+from gradcli.record import Record
 
 READ = "read"
 """Read where the statement runs."""
@@ -21,14 +22,11 @@ BOUND = "bound"
 """Given a value by another statement: a loop, `def`, `with`, `import`."""
 
 
-class NameUse:
+class NameUse(Record):
     """One use of a name: the name, and how it is used."""
 
-    __slots__ = ("how", "name")
-
-    def __init__(self, how: str, name: str) -> None:
-        self.how = how
-        self.name = name
+    how: str
+    name: str
 
 
 def name_uses(statement: tree.Statement) -> dict[str, str]:
@@ -82,6 +80,9 @@ def _parts(node: tree.Syntax) -> list[Any]:
     if isinstance(node, tree.Handler):
         named = [] if node.name is None else [NameUse(BOUND, node.name)]
         return [node.exception, *named, node.body]
+    if isinstance(node, tree.Case):
+        names = [*captured_names(node.pattern), *([node.name] if node.name else [])]
+        return [*(NameUse(BOUND, name) for name in names), node.guard, node.body]
     if isinstance(node, tree.Import):
         return [NameUse(BOUND, alias or module.partition(".")[0]) for module, alias in node.names]
     if isinstance(node, tree.FromImport):

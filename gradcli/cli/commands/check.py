@@ -17,6 +17,7 @@ from gradcli.cli.arguments.click_options import (
 from gradcli.cli.program.error_notes import note_missing_values
 from gradcli.cli.program.source import program_and_arguments
 from gradcli.errors import GradcliError
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
@@ -75,7 +76,7 @@ MOST = 100
 """The elements of an input that are checked unless another number is given."""
 
 
-class Check:
+class Check(Record):
     """The settings of `check`.
 
     Attributes:
@@ -83,15 +84,10 @@ class Check:
         equals: expressions for gradients, each with the name of its input where that is given.
     """
 
-    __slots__ = ("against", "equals", "most", "order")
-
-    def __init__(
-        self, order: int, most: int, against: str | None, equals: Sequence[tuple[str | None, str]]
-    ) -> None:
-        self.order = order
-        self.most = most
-        self.against = against
-        self.equals = equals
+    order: int
+    most: int
+    against: str | None
+    equals: Sequence[tuple[str | None, str]]
 
 
 def read_equals(words: Sequence[str]) -> list[tuple[str | None, str]]:

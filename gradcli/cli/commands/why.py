@@ -18,6 +18,7 @@ from gradcli.cli.program.answer import answer_from_run
 from gradcli.cli.program.source import program_and_arguments
 from gradcli.errors import GradcliError
 from gradcli.language.hints.spelling import closest
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
@@ -46,14 +47,11 @@ def command(question: str, words: Sequence[str], file: str | None, **given: Any)
     return terminal.checked(why(terminal, asked, program, arguments, options_of(given)))
 
 
-class Question:
+class Question(Record):
     """A question of `why`: a variable and one of its attributes."""
 
-    __slots__ = ("attribute", "name")
-
-    def __init__(self, name: str, attribute: str) -> None:
-        self.name = name
-        self.attribute = attribute
+    name: str
+    attribute: str
 
 
 def read_question(text: str) -> Question:

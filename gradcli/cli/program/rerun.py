@@ -15,6 +15,7 @@ from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.finding import Outcome
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
@@ -83,7 +84,7 @@ class Executed:
         }
 
 
-class Rerun:
+class Rerun(Record):
     """Runs a program again.
 
     Args:
@@ -91,22 +92,12 @@ class Rerun:
         name: what diagnostics call it.
     """
 
-    __slots__ = ("arguments", "name", "options", "statements", "terminal", "text")
-
-    def __init__(
-        self,
-        terminal: Terminal,
-        text: str,
-        name: str,
-        arguments: Sequence[Argument],
-        options: Options,
-    ) -> None:
-        self.terminal = terminal
-        self.text = text
-        self.name = name
-        self.arguments = arguments
-        self.options = options
-        self.statements: Sequence[Statement] = ()
+    terminal: Terminal
+    text: str
+    name: str
+    arguments: Sequence[Argument]
+    options: Options
+    statements: Sequence[Statement] = ()
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None

@@ -13,7 +13,7 @@ from gradcli.cli.process.interruption import limited_time
 from gradcli.cli.process.memory import memory_ceiling
 from gradcli.cli.process.terminal import Terminal
 from gradcli.cli.program.transcript import Transcript
-from gradcli.language.events import Printed
+from gradcli.language.events import Printed, Reported
 from gradcli.language.tree.syntax import Command
 from gradcli.render.style import escaped
 from gradcli.session import Session
@@ -279,6 +279,8 @@ class Run:
             # What came out of a file must not command the terminal.
             on_terminal = self.terminal.style.width is not None
             self.show(escaped(event.text) if on_terminal else event.text)
+        elif isinstance(event, Reported):
+            self.terminal.report(event.text)
         elif type(event) in self.handlers:
             self.handlers[type(event)](self, event)
         else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from textwrap import indent
 
+from gradcli.arrays.fusion.lazy import forced
+from gradcli.arrays.printing import format_tensor
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.node import AccumulateGrad, reachable
 from gradcli.autograd.tensor import Tensor, gradient_edge
-from gradcli.arrays.fusion.lazy import forced
-from gradcli.arrays.printing import format_tensor
 from gradcli.state import active
 
 

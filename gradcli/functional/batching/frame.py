@@ -7,12 +7,12 @@ from typing import Any
 
 from gradcli.autograd.batched import BatchedArray, batched_tensor
 from gradcli.autograd.tensor import Tensor
-from gradcli.functional.batching.rules import At, rule_of
 from gradcli.errors import GradcliError
 from gradcli.functional.batching.description import described
+from gradcli.functional.batching.rules import At, rule_of
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.op import Op
 from gradcli.ops.creation.copies import clone
+from gradcli.ops.definition.op import Op
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, unsqueeze
 from gradcli.state import active

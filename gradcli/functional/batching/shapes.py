@@ -206,4 +206,3 @@ def _dist(frame: Frame, op: Op, args: Any) -> Any:
     difference = one - two
     dims = tuple(range(1, difference.array.ndim))
     return registry["linalg_vector_norm"].apply(difference, p, dims, False, None)
-

@@ -147,4 +147,3 @@ def _convolution_backward(frame: Frame, op: Op, args: Any) -> Any:
         found[2] = sum_dims.apply(frame.first(grad), dims, False)
     empty = frame.first(grad)[:, :0].reshape(frame.size, 0)
     return [empty if each is None else each for each in found]
-

@@ -93,7 +93,7 @@ def dict_display(c: Compiler, node: tree.Dict, scope: Scope) -> Evaluate:
             if key is None:
                 more = evaluate(variables)
                 state.place = span
-                if type(more) is not dict:
+                if not isinstance(more, dict):
                     raise GradcliError("E202", f"`**` takes a dict, not {type_name(more)}")
                 found.update(more)
                 continue

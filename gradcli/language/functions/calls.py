@@ -19,13 +19,14 @@ from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
 from gradcli.language.objects.types import LanguageType, define, host_name, type_name
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
-from gradcli.language.tree.syntax import Statement
+from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 from gradcli.state import State
 
 
-class Function:
+class Function(Record):
     """A function of the program: `def` or `lambda`, with the variables around it.
 
     It is called by `invoke` from compiled code and by the host's own call from everywhere else
@@ -35,47 +36,29 @@ class Function:
         statements: its body as it is written; `body` is the same, compiled.
     """
 
-    __slots__ = (
-        "body",
-        "defaults",
-        "name",
-        "number",
-        "parent",
-        "scope",
-        "signature",
-        "state",
-        "statements",
-        "steps",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        signature: Signature,
-        defaults: dict[str, Any],
-        statements: list[Statement],
-        scope: Scope,
-        body: Run,
-        parent: Variables,
-        state: State,
-        steps: Steps,
-    ) -> None:
-        self.name = name
-        self.signature = signature
-        self.defaults = defaults
-        self.statements = statements
-        self.scope = scope
-        self.body = body
-        self.parent = parent
-        self.state = state
-        self.steps = steps
-        self.number = 0
+    name: str
+    signature: Signature
+    defaults: dict[str, Any]
+    statements: list[Statement]
+    scope: Scope
+    body: Run
+    parent: Variables
+    state: State
+    steps: Steps
+    number: int = 0
+    wrapped: Any = None
 
     language_attributes = frozenset({"__name__"})
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    @property
+    def language_doc(self) -> str | None:
+        """The text at the top of its body, or of the function that it wraps."""
+        wrapped = getattr(self, "wrapped", None)
+        return docstring(self.statements) if wrapped is None else wrapped.language_doc
 
     def language_get(self, instance: Any, owner: LanguageType) -> Any:
         """What a class's function is when it is read from an instance, or (None) from the class."""
@@ -114,7 +97,7 @@ class Function:
         stack = state.stack
         place = state.place
         if len(stack) >= DEEPEST_CALL:
-            raise _too_many_calls(self.name)
+            raise too_many_calls(self.name)
         stack.append((self.name, place))
         try:
             ended = self.body(variables)
@@ -122,7 +105,7 @@ class Function:
             locate(error, state)
             raise
         except RecursionError as error:
-            raise locate(_too_many_calls(self.name), state) from error
+            raise locate(too_many_calls(self.name), state) from error
         finally:
             stack.pop()
             state.place = place
@@ -161,7 +144,9 @@ class Function:
             variables[signature.rest] = tuple(args[len(positional) :])
         more: dict[str, Any] = {}
         for name, value in kwargs.items():
-            if name in positional or name in signature.keyword_only:
+            if (name in positional and name not in signature.by_position) or (
+                name in signature.keyword_only
+            ):
                 if name in variables:
                     raise self._misfit(f"got the argument {name!r} twice")
                 variables[name] = value
@@ -189,11 +174,20 @@ class Function:
 define("function", Function)
 
 
+def docstring(body: list[Statement]) -> str | None:
+    """The text at the top of a body, None where there is none."""
+    first = body[0] if body else None
+    value = first.value if isinstance(first, ExpressionStatement) else None
+    text = value.value if isinstance(value, Constant) else None
+    return text if isinstance(text, str) else None
+
+
 def _count(number: int) -> str:
     return "1 argument" if number == 1 else f"{number or 'no'} arguments"
 
 
-def _too_many_calls(name: str) -> GradcliError:
+def too_many_calls(name: str) -> GradcliError:
+    """The error of calls that are nested too deeply."""
     return GradcliError("E601", f"{name}() was called {DEEPEST_CALL} calls deep")
 
 

@@ -37,6 +37,9 @@ def control_flow(body: Sequence[tree.Statement]) -> frozenset[str]:
             found |= control_flow(statement.orelse)
         elif isinstance(statement, tree.With):
             found |= control_flow(statement.body)
+        elif isinstance(statement, tree.Match):
+            for case in statement.cases:
+                found |= control_flow(case.body)
         elif isinstance(statement, tree.Try):
             found |= (
                 control_flow(statement.body)

@@ -61,25 +61,21 @@ class Recorder(Listener):
 
     # --- what a recorder is told ----------------------------------------------------------------
 
-    def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
-        self._record(self._operation, op, given, out)
+    def operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
+        self._record(self._operation, op, operands, output)
 
-    def write(self, tensor: Tensor, result: Tensor) -> None:
+    def write(self, tensor: Tensor, new: Any) -> None:
         self.write_count += 1
-        self._record(self._write, tensor, result)
-
-    def overwritten(self, tensor: Tensor, array: Any) -> None:
-        self.write_count += 1
-        self._record(self._overwrite, tensor, array)
+        self._record(self._write, tensor, new)
 
     def computed(self, function: Any, operands: tuple[Any, ...], result: Any) -> None:
         self._record(self._computed, function, operands, result)
 
-    def looked(self, check: Any, operands: tuple[Any, ...]) -> None:
+    def read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
         if check is None and self.taken is not None:
             self.taken.append(operands[0])
         else:
-            self._record(self._look, check, operands)
+            self._record(self._read_value, check, operands)
 
     def wrapped(self, tensor: Tensor) -> None:
         self._record(self._know, tensor)
@@ -235,7 +231,7 @@ class Recorder(Listener):
 
     # --- checks of values -----------------------------------------------------------------------
 
-    def _look(self, check: Any, operands: tuple[Any, ...]) -> None:
+    def _read_value(self, check: Any, operands: tuple[Any, ...]) -> None:
         """Record a check of values that may vary; GraphBreak where one was taken out."""
         builder = self.builder
         given = [each if is_setting(each) else builder.value_of(each) for each in operands]
@@ -254,49 +250,42 @@ class Recorder(Listener):
 
     # --- writes ---------------------------------------------------------------------------------
 
-    def _write(self, tensor: Tensor, result: Tensor) -> None:
+    def _write(self, tensor: Tensor, new: Any) -> None:
         builder, array = self.builder, tensor.array
-        if result.array.dtype is not array.dtype:
+        result = new if type(new) is Tensor else None
+        if result is not None and result.array.dtype is not array.dtype:
             raise GraphBreak("B06", "a write of another dtype")
         if not builder.knows(array):
             raise GraphBreak("B01", "a write to a tensor that nobody recorded")
-        target, new = builder.value_of(array), builder.of(result)
+        target = builder.value_of(array)
+        value = self._written(new) if result is None else builder.of(result)
         if not self._is_kept(target):
-            if result.grad_fn is not None:
+            if result is not None and result.grad_fn is not None:
                 raise GraphBreak("B06", "a write in place to a tensor that is in the graph")
-            self._replace(tensor, new)
+            made = value.array if isinstance(value, Value) else None
+            if made is None or made.shape != array.shape:
+                fill = Kernel("full_like", np.full_like)
+                value = builder.call(fill, [target, value], result=array)
+            self._replace(tensor, value)
             return
         self._check_target(tensor)
-        last = builder.take_last(new)
+        last = None if result is None else builder.take_last(value)
         self.outside.announce_write(target)
         if last is None:
-            builder.effect(np.copyto, [target, new], writes=[target])
+            builder.effect(np.copyto, [target, value], writes=[target])
         else:
             builder.effect(last.op, [*last.inputs, target], writes=[target])
-            builder.forget(result.array)
+            builder.forget(new.array)
         self._count(tensor, target)
 
-    def _overwrite(self, tensor: Tensor, new: Any) -> None:
-        builder, array = self.builder, tensor.array
-        if not builder.knows(array):
-            raise GraphBreak("B01", "a write to a tensor that nobody recorded")
-        target = builder.value_of(array)
-        number = builder.known(new)
+    def _written(self, new: Any) -> Any:
+        """The value of an array or a number that is written, or the number itself."""
+        number = self.builder.known(new)
         if type(number) is Symbol:
-            new = number.value
-        elif not is_setting(new) and (isinstance(new, np.ndarray) or builder.knows(new)):
-            new = builder.value_of(new)
-        if not self._is_kept(target):
-            if isinstance(new, Value) and new.array is not None and new.array.shape == array.shape:
-                self._replace(tensor, new)
-                return
-            filled = builder.call(Kernel("full_like", np.full_like), [target, new], result=array)
-            self._replace(tensor, filled)
-            return
-        self._check_target(tensor)
-        self.outside.announce_write(target)
-        builder.effect(np.copyto, [target, new], writes=[target])
-        self._count(tensor, target)
+            return number.value
+        if not is_setting(new) and (isinstance(new, np.ndarray) or self.builder.knows(new)):
+            return self.builder.value_of(new)
+        return new
 
     def _is_kept(self, target: Value) -> bool:
         """Whether the memory of a value outlives the iteration, so that writes to it count."""

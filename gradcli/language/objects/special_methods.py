@@ -25,7 +25,7 @@ _PLAIN = frozenset(
         *(f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")),
         *(f"__{name}__" for name in ("neg", "pos", "invert", "abs", "round")),
         *(f"__{name}__" for name in ("call", "getitem", "setitem", "delitem", "contains")),
-        *(f"__{name}__" for name in ("iter", "reversed", "enter", "exit", "getattr")),
+        *(f"__{name}__" for name in ("iter", "missing", "reversed", "enter", "exit", "getattr")),
     }
 )
 """Methods whose result may be any value."""

@@ -42,6 +42,9 @@ from gradcli.language.parser.tokens import (
     text_pattern,
 )
 
+_AFTER_A_NAME = frozenset({"=", ".", ",", ":", ":="})
+"""What makes the name before it a name, and no word of a statement."""
+
 
 class Lexer:
     """The tokens of a text, statement by statement.
@@ -130,10 +133,28 @@ class Lexer:
     def may_go_on(self, first: int) -> bool:
         """Whether more lines may belong to the statement whose last line begins at `first`."""
         kinds = self.kinds
+        self.soft_keyword(first)
         # A line that ends with a colon has a block, even where its first word is none of ours.
         self.compound = self.compound or kinds[0] in COMPOUNDS or kinds[-2:-1] == [":"]
         self.decorated = kinds[first] == "@" and len(self.indents) == 1
         return self.compound
+
+    def soft_keyword(self, first: int) -> None:
+        """Reads `match` at the start of a line that ends with a colon, and `case` at that of a line
+        inside with a colon outside of brackets, as words of the language.
+        """
+        kinds, word = self.kinds, self.texts[first]
+        if kinds[first] != "NAME" or len(kinds) < first + 4 or kinds[first + 1] in _AFTER_A_NAME:
+            return
+        if word == "match" and kinds[-2] == ":":
+            kinds[first] = word
+        elif word == "case" and "match" in kinds[:first]:
+            depth = 0
+            for kind in kinds[first:]:
+                depth += (kind in CLOSERS) - (kind in CLOSERS.values())
+                if kind == ":" and depth == 0:
+                    kinds[first] = word
+                    return
 
     def indent(self, margin: str) -> None:
         """Marks where a line with this margin opens or closes blocks."""

@@ -173,13 +173,15 @@ class Parser:
 
 
 def find_builder(name: str) -> Callable[..., Any]:
-    """What builds the tree of a rule: the function of its name, or else the class of the node."""
+    """What builds the tree of a rule: the function of its name, its row in `NODES`, or the class
+    of the node.
+    """
     for room in (expressions, statements, literals):
         builder: Callable[..., Any] | None = getattr(room, name, None)
         if builder is not None:
             return builder
-    node: Callable[..., Any] = getattr(syntax, name.title().replace("_", ""))
-    return node
+    found = expressions.NODES.get(name) or statements.NODES.get(name)
+    return found or getattr(syntax, name.title().replace("_", ""))
 
 
 def picker(mode: int, places: tuple[Any, ...]) -> Pick:

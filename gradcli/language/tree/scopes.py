@@ -100,7 +100,7 @@ def _bindings(
     """The names that a body binds for itself beside `bound`, and those it declares global."""
     global_names: set[str] = set()
     nonlocal_names: set[str] = set()
-    for node in _own_nodes(body):
+    for node in own_nodes(body):
         if isinstance(node, tree.Global):
             if node.keyword == "global":
                 global_names.update(node.names)
@@ -133,9 +133,35 @@ def target_names(target: tree.Expression) -> Iterator[str]:
             yield from target_names(element)
 
 
+def captured_names(pattern: tree.Expression) -> Iterator[str]:
+    """The names that a pattern binds."""
+    if isinstance(pattern, tree.Name):
+        if pattern.name != "_":
+            yield pattern.name
+    elif isinstance(pattern, tree.Starred):
+        yield from captured_names(pattern.value)
+    elif isinstance(pattern, tree.Call):
+        for argument in pattern.arguments:
+            yield from captured_names(argument.value)
+    elif isinstance(pattern, tree.Dict):
+        for _, value in pattern.items:
+            yield from captured_names(value)
+    elif isinstance(pattern, (tree.Tuple, tree.List)):
+        for element in pattern.elements:
+            yield from captured_names(element)
+    elif isinstance(pattern, tree.Binary):
+        for operand in (pattern.first, *[operand for _, operand in pattern.rest]):
+            yield from captured_names(operand)
+
+
+def is_generator(body: list[tree.Statement]) -> bool:
+    """Whether a function with this body is a generator."""
+    return any(isinstance(node, (tree.Yield, tree.YieldFrom)) for node in own_nodes(body))
+
+
 def bound_names(body: list[tree.Statement]) -> Iterator[str]:
     """The names that statements bind in the function around them."""
-    for node in _own_nodes(body):
+    for node in own_nodes(body):
         yield from _bound_by(node)
 
 
@@ -157,6 +183,10 @@ def _bound_by(node: tree.Syntax) -> Iterator[str]:
     elif isinstance(node, tree.Handler):
         if node.name is not None:
             yield node.name
+    elif isinstance(node, tree.Case):
+        yield from captured_names(node.pattern)
+        if node.name:
+            yield node.name
     elif isinstance(node, tree.Import):
         for module, alias in node.names:
             yield alias or module.partition(".")[0]
@@ -165,7 +195,7 @@ def _bound_by(node: tree.Syntax) -> Iterator[str]:
             yield alias or name
 
 
-def _own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
+def own_nodes(body: list[tree.Statement]) -> Iterator[tree.Syntax]:
     """All nodes of a body that are not inside a function or a class of its own."""
     pending: list[Any] = list(body)
     while pending:

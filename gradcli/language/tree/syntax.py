@@ -215,11 +215,31 @@ class Parameters(Expression):
 
 
 class Parameter(Expression):
-    """One parameter; `kind` is `''`, `'*'` (rest, or a bare star), `'**'` or `'keyword'`."""
+    """One parameter; `kind` is `''`, `'*'` (rest, or a bare star), `'/'`, `'**'` or
+    `'keyword'`.
+    """
 
     name: str
     kind: str
     default: Expression | None
+
+
+class Yield(Expression):
+    """`yield value`."""
+
+    value: Expression | None
+
+
+class YieldFrom(Expression):
+    """`yield from value`."""
+
+    value: Expression
+
+
+class Await(Expression):
+    """`await value`, which is read and never runs."""
+
+    value: Expression
 
 
 # ---- statements and their parts ----
@@ -236,10 +256,18 @@ class ExpressionStatement(Statement):
 
 
 class Assign(Statement):
-    """`target = target = value`."""
+    """`target = target = value`; `annotation` is the text of `target: annotation = value`."""
 
     targets: list[Expression]
     value: Expression
+    annotation: str = ""
+
+
+class Declare(Statement):
+    """`name: annotation` without a value; `name` is "" for an attribute or an item."""
+
+    name: str
+    annotation: str
 
 
 class AugmentedAssign(Statement):
@@ -296,10 +324,11 @@ class Def(Statement):
 
 
 class Class(Statement):
-    """`class name(bases): body`."""
+    """`class name(bases, metaclass=keyword): body`."""
 
     name: str
     bases: list[Expression]
+    keywords: list[Argument]
     body: list[Statement]
     decorators: list[Expression]
 
@@ -361,10 +390,34 @@ class Import(Statement):
 
 
 class FromImport(Statement):
-    """`from module import name as alias, …`; a name `*` imports all."""
+    """`from module import name as alias, …`; a name `*` imports all. A relative module begins with
+    its dots.
+    """
 
     module: str
     names: list[tuple[str, str | None]]
+
+
+class Match(Statement):
+    """`match subject:` with its cases."""
+
+    subject: Expression
+    cases: list[Case]
+
+
+class Case(Statement):
+    """`case pattern as name if guard: body`."""
+
+    pattern: Expression
+    name: str | None
+    guard: Expression | None
+    body: list[Statement]
+
+
+class Async(Statement):
+    """`async def`, `async for` or `async with`, which is read and never runs."""
+
+    body: Statement
 
 
 class Global(Statement):

@@ -166,7 +166,6 @@ def expose_of_tensors(
         check_tensors(entry.name, input=input, other=other)
         return entry.apply(input, other)
 
-    of_tensors.__name__ = of_tensors.__qualname__ = entry.name
     register = function(
         entry.name,
         *aliases,

@@ -62,29 +62,29 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
 
 def _redrawn(name: str, node_name: str) -> Op:
     """An op that replaces a tensor by drawn values, which do not depend on it."""
-    return op(name, node_name, lambda self, values: values, self=lambda grad: zeros_like(grad))
+    return op(name, lambda self, values: values, node=node_name, self=lambda grad: zeros_like(grad))
 
 
 bernoulli_of = _redrawn("bernoulli", "BernoulliBackward0")
 _bernoulli_of_number = op(
     "bernoulli",
-    "NotImplemented",
     lambda self, values: values,
+    node="NotImplemented",
     self=no_derivative("bernoulli", "draw from a detached tensor"),
 )
 _normal_of_mean = op(
     "normal",
-    "NormalBackward1",
     lambda mean, values: values,
+    node="NormalBackward1",
     mean=lambda grad: zeros_like(grad),
 )
 _normal_of_std = op(
-    "normal", "NormalBackward2", lambda std, values: values, std=lambda grad: zeros_like(grad)
+    "normal", lambda std, values: values, node="NormalBackward2", std=lambda grad: zeros_like(grad)
 )
 _normal_of_both = op(
     "normal",
-    "NormalBackward3",
     lambda mean, std, values: values,
+    node="NormalBackward3",
     # The engine sums what was broadcast: zeros either way.
     mean=lambda grad: zeros_like(grad),
     std=lambda grad: zeros_like(grad),

@@ -49,14 +49,12 @@ def _atan2_rule(grad: Any, self: Any, other: Any, needs: list[bool]) -> tuple[An
 
 atan2 = pointwise(
     "atan2",
-    "Atan2Backward0",
     lambda self, other: np.arctan2(self, other),
     floating=True,
     inputs=("self", "other"),
     joint=_atan2_rule,
     unsupported=COMPLEX,
     doc="The angle of the point (other, input).",
-    example="torch.atan2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=Hazard(
         slopes=((lambda self, other: self == 0 and other == 0, "atan2 has no slope at (0, 0)"),),
         undefined=True,
@@ -67,13 +65,11 @@ atan2 = pointwise(
 
 hypot = pointwise(
     "hypot",
-    "HypotBackward0",
     lambda self, other: np.hypot(self, other),
     self=lambda grad, self, result: grad * self / result,
     other=lambda grad, other, result: grad * other / result,
     unsupported=NOT_FLOATING,
     doc="`sqrt(input ** 2 + other ** 2)`, without overflow.",
-    example="torch.hypot(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     hazard=Hazard(
         slopes=((lambda self, other: self == other == 0, "hypot has no slope at (0, 0)"),),
         undefined=True,
@@ -94,7 +90,6 @@ def _same_sign(self: Any, result: Any) -> Any:
 
 copysign_tensor = pointwise(
     "copysign",
-    "CopysignBackward0",
     lambda self, other: np.copysign(self, other),
     floating=True,
     self=lambda grad, self, result: grad * _same_sign(self, result),
@@ -103,8 +98,8 @@ copysign_tensor = pointwise(
 
 copysign_number = pointwise(
     "copysign",
-    "CopysignBackward1",
     lambda self, other: np.copysign(self, other),
+    node="CopysignBackward1",
     floating=True,
     self=lambda grad, self, result: grad * _same_sign(self, result),
 )
@@ -112,10 +107,7 @@ copysign_number = pointwise(
 
 @function("copysign", method=True, inplace=True)
 def copysign(input: Tensor, other: Any) -> Tensor:
-    """The magnitude of the input with the sign of a tensor or a number.
-
-    Example: torch.copysign(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """The magnitude of the input with the sign of a tensor or a number."""
     check_tensors("copysign", input=input)
     if type(other) is Tensor:
         return copysign_tensor.apply(input, other)
@@ -141,24 +133,20 @@ def logaddexp_array(self: Any, other: Any) -> Any:
 
 logaddexp = pointwise(
     "logaddexp",
-    "LogaddexpBackward0",
     logaddexp_array,
     self=lambda grad, self, other: grad / conj(exp(other - self) + 1),
     other=lambda grad, self, other: grad / conj(exp(self - other) + 1),
     unsupported=INTEGRAL,
     doc="`log(exp(input) + exp(other))`, without overflow.",
-    example="torch.logaddexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 logaddexp2 = pointwise(
     "logaddexp2",
-    "Logaddexp2Backward0",
     lambda self, other: np.logaddexp2(self, other),
     self=lambda grad, self, other: grad / (2 ** (other - self) + 1),
     other=lambda grad, self, other: grad / (2 ** (self - other) + 1),
     unsupported=NOT_FLOATING,
     doc="`log2(2 ** input + 2 ** other)`, without overflow.",
-    example="torch.logaddexp2(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 
 expose_of_tensors(logaddexp)
@@ -185,7 +173,6 @@ def _lerp_array(self: Any, end: Any, weight: Any) -> Any:
 
 lerp_number = pointwise(
     "lerp",
-    "LerpBackward0",
     _lerp_array,
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
@@ -193,8 +180,8 @@ lerp_number = pointwise(
 
 lerp_tensor = pointwise(
     "lerp",
-    "LerpBackward1",
     _lerp_array,
+    node="LerpBackward1",
     self=lambda grad, weight: grad * conj(1 - weight),
     end=lambda grad, weight: grad * conj(weight),
     weight=lambda grad, self, end: grad * conj(end - self),
@@ -223,7 +210,6 @@ def lerp(input: Tensor, end: Tensor, weight: Any) -> Tensor:
 
 addcmul_ = pointwise(
     "addcmul",
-    "AddcmulBackward0",
     lambda self, tensor1, tensor2, value=1: multiply_add(self, tensor1 * value, tensor2),
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(tensor2 * value),
@@ -233,7 +219,6 @@ addcmul_ = pointwise(
 
 addcdiv_ = pointwise(
     "addcdiv",
-    "AddcdivBackward0",
     lambda self, tensor1, tensor2, value=1: self + tensor1 * value / tensor2,
     self=lambda grad: grad,
     tensor1=lambda grad, tensor2, value: grad * conj(div(value, tensor2)),

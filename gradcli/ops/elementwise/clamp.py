@@ -33,33 +33,27 @@ _NO_COMPLEX = dtype_names("complex", raises="RuntimeError")
 
 maximum = pointwise(
     "maximum",
-    "MaximumBackward0",
-    # In this order NumPy gives the first of two equal zeros, as PyTorch does.
     lambda self, other: np.maximum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self < other),
     other=lambda grad, self, other: _shared(grad, self == other, self > other),
     unsupported=_NO_COMPLEX,
     doc="The larger of two tensors, element by element; nan where one is.",
-    example="torch.maximum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 minimum = pointwise(
     "minimum",
-    "MinimumBackward0",
     lambda self, other: np.minimum(other, self),
     self=lambda grad, self, other: _shared(grad, self == other, self > other),
     other=lambda grad, self, other: _shared(grad, self == other, self < other),
     unsupported=_NO_COMPLEX,
     doc="The smaller of two tensors, element by element; nan where one is.",
-    example="torch.minimum(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, each gets half of the gradient.",
 )
 
 # Of two equal ones `fmax` and `fmin` take the first, and so they do where the second is nan.
 fmax = pointwise(
     "fmax",
-    "FmaxBackward0",
     lambda self, other: np.fmax(other, self),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self >= other, isnan(other))), 0
@@ -69,13 +63,11 @@ fmax = pointwise(
     ),
     unsupported=_NO_COMPLEX,
     doc="The larger of two tensors, element by element; the other where one is nan.",
-    example="torch.fmax(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, the input gets the gradient.",
 )
 
 fmin = pointwise(
     "fmin",
-    "FminBackward0",
     lambda self, other: np.fmin(other, self),
     self=lambda grad, self, other: masked_fill_number(
         grad, logical_not(logical_or(self <= other, isnan(other))), 0
@@ -85,7 +77,6 @@ fmin = pointwise(
     ),
     unsupported=_NO_COMPLEX,
     doc="The smaller of two tensors, element by element; the other where one is nan.",
-    example="torch.fmin(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
     conventions="Where the two are equal, the input gets the gradient.",
 )
 
@@ -121,8 +112,8 @@ def _above(grad: Any, self: Any, min: Any, max: Any) -> Any:
 
 clamp_to_numbers = pointwise(
     "clamp",
-    "ClampBackward1",
     lambda self, min=None, max=None: np.clip(self, min, max),
+    node="ClampBackward1",
     self=_inside,
     unsupported=_BOOL_OR_COMPLEX,
     numpy="clip",
@@ -142,7 +133,6 @@ def _clamp_arrays(self: Any, min: Any = None, max: Any = None) -> Any:
 
 clamp_to_tensors = op(
     "clamp",
-    "ClampBackward0",
     _clamp_arrays,
     keeps_layout=True,
     self=_inside,
@@ -196,7 +186,6 @@ def clamp(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 clamp_min_number = pointwise(
     "clamp_min",
-    "ClampMinBackward0",
     lambda self, min: np.maximum(min, self),
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     unsupported=COMPLEX,
@@ -205,8 +194,8 @@ clamp_min_number = pointwise(
 
 clamp_min_tensor = pointwise(
     "clamp_min",
-    "ClampMinBackward1",
     lambda self, min: np.maximum(min, self),
+    node="ClampMinBackward1",
     self=lambda grad, self, min: where(self >= min, grad, 0.0),
     unsupported=COMPLEX,
     min=lambda grad, self, min: where(self < min, grad, 0.0),
@@ -214,7 +203,6 @@ clamp_min_tensor = pointwise(
 
 clamp_max_number = pointwise(
     "clamp_max",
-    "ClampMaxBackward0",
     lambda self, max: np.minimum(max, self),
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     unsupported=COMPLEX,
@@ -223,8 +211,8 @@ clamp_max_number = pointwise(
 
 clamp_max_tensor = pointwise(
     "clamp_max",
-    "ClampMaxBackward1",
     lambda self, max: np.minimum(max, self),
+    node="ClampMaxBackward1",
     self=lambda grad, self, max: where(self <= max, grad, 0.0),
     unsupported=COMPLEX,
     max=lambda grad, self, max: where(self > max, grad, 0.0),

@@ -54,7 +54,6 @@ def _pairs(self: Any) -> Any:
 
 view_as_real: Op = op(
     "view_as_real",
-    "ViewAsRealBackward0",
     _pairs,
     view=True,
     self=lambda grad: view_as_complex(_in_pairs(grad)),
@@ -62,7 +61,6 @@ view_as_real: Op = op(
 
 view_as_complex: Op = op(
     "view_as_complex",
-    "ViewAsComplexBackward0",
     lambda self: self.view(np.result_type(self.dtype, np.complex64))[..., 0],
     view=True,
     self=lambda grad: view_as_real(grad),
@@ -281,7 +279,6 @@ def _complex_array(real: Any, imag: Any) -> Any:
 
 complex_: Op = op(
     "complex",
-    "ComplexBackward0",
     _complex_array,
     keeps_layout=True,
     real=lambda grad: real_part(grad),
@@ -304,7 +301,6 @@ def _polar_rule(grad: Any, result: Any, needs: list[bool]) -> tuple[Any, Any]:
 
 polar: Op = op(
     "polar",
-    "PolarBackward0",
     _polar_array,
     inputs=("abs", "angle"),
     keeps_layout=True,
@@ -369,7 +365,6 @@ def _angle_rule(grad: Any, self: Any) -> Any:
 
 angle = pointwise(
     "angle",
-    "AngleBackward0",
     _angle_array,
     floating=True,
     self=_angle_rule,

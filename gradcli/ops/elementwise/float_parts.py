@@ -32,7 +32,6 @@ def _power_of_two(value: Any) -> Any:
 
 ldexp: Op = pointwise(
     "ldexp",
-    "LdexpBackward0",
     lambda self, other: self * np.power(other.dtype.type(2), other),
     floating=True,
     self=lambda grad, other: grad * conj(_power_of_two(other)),
@@ -43,10 +42,7 @@ ldexp: Op = pointwise(
 
 @function("ldexp", method=True, inplace_function=True)
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """`input * 2 ** other`.
-
-    Example: torch.ldexp(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """`input * 2 ** other`."""
     check_tensors("ldexp", input=input, other=other)
     # PyTorch raises a 2 of the input's dtype to the power first.
     if input.dtype.category == "float":
@@ -65,7 +61,6 @@ def _mantissa_and_exponent(self: Any) -> tuple[Any, Any]:
 
 frexp = op(
     "frexp",
-    "FrexpBackward0",
     _mantissa_and_exponent,
     outputs=("mantissa", "exponent"),
     differentiable=(0,),
@@ -89,13 +84,11 @@ def frexp_(input: Tensor) -> Any:
 
 nextafter: Op = pointwise(
     "nextafter",
-    "NextafterBackward0",
     lambda self, other: np.nextafter(self, other),
     # The step is constant; where there is none the result is `other`, which is read as constant.
     self=lambda grad, self, other: where(self != other, grad, 0.0),
     other=lambda grad: zeros_like(grad),
     unsupported=NOT_FLOATING,
     doc="The next floating number after the input towards `other`.",
-    example="torch.nextafter(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))",
 )
 expose_of_tensors(nextafter, inplace=True)

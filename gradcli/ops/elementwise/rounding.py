@@ -20,14 +20,13 @@ from gradcli.ops.definition.op import Op, pointwise
 from gradcli.ops.elementwise.comparison import isfinite
 
 
-def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
+def _steps(name: str, ufunc: Any, doc: str = "") -> Op:
     def forward(self: Any) -> Any:
         check_real(name, self)
         return self.copy() if self.dtype.kind in "iu" else ufunc(self)
 
     return pointwise(
         name,
-        node_name,
         forward,
         self=lambda grad: zeros_like(grad),
         doc=doc,
@@ -37,11 +36,9 @@ def _steps(name: str, node_name: str, ufunc: Any, doc: str = "") -> Op:
     )
 
 
-floor = _steps(
-    "floor", "FloorBackward0", np.floor, "The largest integer that is not above the input."
-)
-ceil = _steps("ceil", "CeilBackward0", np.ceil, "The smallest integer that is not below the input.")
-trunc = _steps("trunc", "TruncBackward0", np.trunc, "The input without its fraction.")
+floor = _steps("floor", np.floor, "The largest integer that is not above the input.")
+ceil = _steps("ceil", np.ceil, "The smallest integer that is not below the input.")
+trunc = _steps("trunc", np.trunc, "The input without its fraction.")
 
 
 def _frac_array(self: Any) -> Any:
@@ -56,7 +53,6 @@ def _frac_array(self: Any) -> Any:
 
 frac = pointwise(
     "frac",
-    "FracBackward0",
     _frac_array,
     self=lambda grad: grad,
     doc="The input's fraction, with its sign.",
@@ -66,7 +62,7 @@ frac = pointwise(
 # --- round --------------------------------------------------------------------------------------
 
 # A half goes to the even neighbour.
-round_to_integer = _steps("round", "RoundBackward0", np.rint)
+round_to_integer = _steps("round", np.rint)
 
 
 def _round_decimals(self: Any, decimals: int) -> Any:
@@ -79,8 +75,8 @@ def _round_decimals(self: Any, decimals: int) -> Any:
 
 round_to_decimals = pointwise(
     "round",
-    "RoundBackward1",
     _round_decimals,
+    node="RoundBackward1",
     self=lambda grad: zeros_like(grad),
 )
 
@@ -143,7 +139,6 @@ def _nan_to_num_array(
 
 nan_to_num = pointwise(
     "nan_to_num",
-    "NanToNumBackward0",
     _nan_to_num_array,
     # What was replaced is constant.
     self=lambda grad, self: grad * isfinite(self),
@@ -154,10 +149,7 @@ nan_to_num = pointwise(
 
 @function("positive", method=True)
 def positive(input: Tensor) -> Tensor:
-    """The tensor itself. Raises E203 for bools.
-
-    Example: torch.positive(tensor([0.5, 1., 2.]))
-    """
+    """The tensor itself. Raises E203 for bools."""
     check_tensors("positive", input=input)
     if input.dtype.category == "bool":
         raise GradcliError("E203", "positive() is not defined for bool tensors")

@@ -55,7 +55,6 @@ def _filled(self: Any, mask: Any, value: Any) -> Any:
 
 masked_fill_number: Op = op(
     "masked_fill",
-    "MaskedFillBackward0",
     _filled,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
@@ -64,8 +63,8 @@ masked_fill_number: Op = op(
 
 masked_fill_tensor: Op = op(
     "masked_fill",
-    "MaskedFillBackward1",
     _filled,
+    node="MaskedFillBackward1",
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
     # The engine sums the gradient to the value's shape, 0-dim.
@@ -106,7 +105,6 @@ def _masked_select_rule(grad: Any, self: Any, mask: Any) -> Any:
 
 masked_select: Op = op(
     "masked_select",
-    "MaskedSelectBackward0",
     _select_masked,
     constant=("mask",),
     self=_masked_select_rule,
@@ -136,7 +134,6 @@ def _scatter_masked(self: Any, mask: Any, source: Any) -> Any:
 
 masked_scatter: Op = op(
     "masked_scatter",
-    "MaskedScatterBackward0",
     _scatter_masked,
     constant=("mask",),
     self=lambda grad, mask: masked_fill_number(grad, mask, 0),
@@ -154,7 +151,6 @@ def _gather_masked(grad_output: Any, mask: Any, sizes: tuple[int, ...]) -> Any:
 
 masked_scatter_backward: Op = op(
     "masked_scatter_backward",
-    "MaskedScatterBackwardBackward0",
     _gather_masked,
     constant=("mask",),
     grad_output=lambda grad, grad_output_sizes, mask: masked_scatter(
@@ -230,7 +226,6 @@ def argwhere(input: Tensor) -> Tensor:
 
 take: Op = op(
     "take",
-    "TakeBackward0",
     lambda self, index: self.reshape(-1)[index],
     constant=("index",),
     # The input is kept as PyTorch keeps it: see `gather`.
@@ -251,7 +246,6 @@ def _put_array(self: Any, index: Any, source: Any, accumulate: bool) -> Any:
 
 put: Op = op(
     "put",
-    "PutBackward0",
     _put_array,
     keeps_layout=True,
     constant=("index",),

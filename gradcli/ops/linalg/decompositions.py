@@ -99,7 +99,6 @@ def _qr_rule(grads: Any, Q: Any, R: Any, mode: str) -> Any:
 
 qr: Op = op(
     "linalg_qr",
-    "LinalgQrBackward0",
     _qr_array,
     outputs=("Q", "R"),
     keeps_layout=True,
@@ -114,8 +113,6 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q of orthonormal columns and a triangular R with `A = Q @ R`.
 
     `mode` is "reduced", "complete" (Q square) or "r" (R alone, Q empty). Raises E204 for another.
-
-    Example: torch.linalg.qr(tensor([[2., 1.], [1., 3.]]))
     """
     check_matrices("qr", square=False, A=A)
     if mode not in ("reduced", "complete", "r"):
@@ -129,10 +126,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
 
 @function("qr", method=True)
 def qr_(input: Tensor, some: bool = True) -> Any:
-    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`.
-
-    Example: torch.qr(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The QR decomposition, complete where `some` is false; see `torch.linalg.qr`."""
     return _QR(linalg_qr(input, "reduced" if some else "complete"))
 
 
@@ -165,7 +159,6 @@ def _eigh_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 eigh: Op = op(
     "linalg_eigh",
-    "LinalgEighBackward0",
     _eigh_array,
     keeps_layout=True,
     outputs=("eigenvalues", "eigenvectors"),
@@ -189,18 +182,13 @@ def linalg_eigh(A: Tensor, UPLO: str = "L") -> Any:
     """The eigenvalues of symmetric matrices, smallest first, and their eigenvectors as columns.
 
     Only the lower (`UPLO="L"`) or upper triangle is read.
-
-    Example: torch.linalg.eigh(tensor([[2., 1.], [1., 3.]]))
     """
     return _EIGH(eigenvalues_of("eigh", A, UPLO))
 
 
 @function("eigvalsh", module="torch.linalg")
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of symmetric matrices, smallest first.
-
-    Example: torch.linalg.eigvalsh(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The eigenvalues of symmetric matrices, smallest first."""
     values: Tensor = eigenvalues_of("eigvalsh", A, UPLO)[0]
     return values
 
@@ -263,7 +251,6 @@ def _leading(value: Any, dim: int, count: int) -> Any:
 
 svd: Op = op(
     "linalg_svd",
-    "LinalgSvdBackward0",
     _svd_array,
     outputs=("U", "S", "Vh"),
     keeps_layout=True,
@@ -278,8 +265,6 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     """U, the singular values (largest first) and V's adjoint with `A = U @ diag(S) @ Vh`.
 
     Without `full_matrices` U and Vh have as many columns and rows as there are singular values.
-
-    Example: torch.linalg.svd(tensor([[2., 1.], [1., 3.]]))
     """
     check_matrices("svd", square=False, A=A)
     if driver is not None:
@@ -289,10 +274,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
 
 @function("svd", method=True)
 def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
-    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false.
-
-    Example: torch.svd(tensor([[2., 1.], [1., 3.]]))
-    """
+    """U, the singular values and V; U and V are square and 0 where `compute_uv` is false."""
     check_matrices("svd", square=False, input=input)
     if compute_uv:
         U, S, Vh = svd.apply(input, not some)
@@ -304,10 +286,7 @@ def svd_(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
 
 @function("svdvals", module="torch.linalg")
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values of matrices, largest first.
-
-    Example: torch.linalg.svdvals(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The singular values of matrices, largest first."""
     check_matrices("svdvals", square=False, A=A)
     values: Tensor = svd.apply(A, False)[1]
     return values

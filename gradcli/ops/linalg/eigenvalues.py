@@ -65,7 +65,6 @@ def _eig_rule(grads: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
 
 eig: Op = op(
     "linalg_eig",
-    "LinalgEigBackward0",
     _eig_array,
     outputs=("eigenvalues", "eigenvectors"),
     keeps_layout=True,
@@ -78,8 +77,6 @@ _EIG = return_type("linalg_eig", ("eigenvalues", "eigenvectors"))
 def eig_(A: Tensor) -> Any:
     """The eigenvalues of square matrices and eigenvectors of length 1, as columns; both complex.
     Raises E301 for others.
-
-    Example: torch.linalg.eig(tensor([[2., 1.], [1., 3.]]))
     """
     check_matrices("eig", A=A)
     return _EIG(eig.apply(A))
@@ -87,10 +84,7 @@ def eig_(A: Tensor) -> Any:
 
 @function("eigvals", module="torch.linalg")
 def eigvals(A: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, complex. Raises E301 for others.
-
-    Example: torch.linalg.eigvals(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The eigenvalues of square matrices, complex. Raises E301 for others."""
     check_matrices("eigvals", A=A)
     values: Tensor = eig.apply(A)[0]
     return values

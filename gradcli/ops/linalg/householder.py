@@ -78,7 +78,6 @@ def _by_composition(body: Any, grad: Any, *operands: Any) -> tuple[Any, ...]:
 
 householder_product: Op = op(
     "linalg_householder_product",
-    "LinalgHouseholderProductBackward0",
     lambda input, tau: column_major(reflected(input, tau, _identity(input))),
     keeps_layout=True,
     joint=lambda grad, input, tau: _by_composition(
@@ -91,7 +90,6 @@ householder_product: Op = op(
 
 ormqr_: Op = op(
     "ormqr",
-    "OrmqrBackward0",
     lambda self, input2, input3, left, transpose: column_major(
         reflected(self, input2, input3, left=left, adjoint=transpose)
     ),

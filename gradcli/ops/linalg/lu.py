@@ -143,7 +143,6 @@ def _unpacked_rule(grads: Any, LU_data_sizes: tuple[int, ...]) -> Any:
 # P comes last: it has no gradient, and edges count the outputs that have one.
 lu_unpack: Op = op(
     "lu_unpack",
-    "LuUnpackBackward0",
     _unpacked,
     keeps_layout=True,
     constant=("LU_pivots",),
@@ -168,7 +167,6 @@ def _factored_rule(grads: Any, LU: Any, pivots: Any) -> Any:
 
 lu_factor: Op = op(
     "linalg_lu_factor_ex",
-    "LinalgLuFactorExBackward0",
     _factored,
     keeps_layout=True,
     outputs=("LU", "pivots", "info"),
@@ -191,8 +189,6 @@ def _refuse_no_pivot(name: str, pivot: bool) -> None:
 def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
     """L (below the diagonal) and U in one matrix, and the row that each row was swapped with,
     counted from 1. Raises E204 where a pivot is 0.
-
-    Example: torch.linalg.lu_factor(tensor([[2., 1.], [1., 3.]]))
     """
     check_matrices("lu_factor", square=False, A=A)
     _refuse_no_pivot("lu_factor", pivot)
@@ -206,10 +202,7 @@ def linalg_lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
 
 @function("lu_factor_ex", module="torch.linalg")
 def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
-    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0.
-
-    Example: torch.linalg.lu_factor_ex(tensor([[2., 1.], [1., 3.]]))
-    """
+    """lu_factor()'s results, and for each matrix the number of the pivot that is 0, or 0."""
     if check_errors:
         linalg_lu_factor(A, pivot=pivot)
     check_matrices("lu_factor_ex", square=False, A=A)
@@ -219,10 +212,7 @@ def linalg_lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = F
 
 @function("lu", method=True)
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> tuple[Tensor, ...]:
-    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s.
-
-    Example: torch.lu(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The tuple of lu_factor()'s results; with `get_infos` of lu_factor_ex()'s."""
     found = linalg_lu_factor_ex(A, pivot=pivot)
     return tuple(found) if get_infos else tuple(found[:2])
 
@@ -245,7 +235,6 @@ def lu_unpack_(
 
 linalg_lu_entry: Op = op(
     "linalg_lu",
-    "LinalgLuBackward0",
     lambda A: _unpacked(*lu_arrays(A)[:2]),
     keeps_layout=True,
     outputs=("L", "U", "P"),
@@ -257,10 +246,7 @@ _LINALG_LU = return_type("linalg_lu", ("P", "L", "U"))
 
 @function("lu", module="torch.linalg")
 def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
-    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`.
-
-    Example: torch.linalg.lu(tensor([[2., 1.], [1., 3.]]))
-    """
+    """A permutation P, a unit lower triangular L and an upper triangular U with `A = P @ L @ U`."""
     check_matrices("lu", square=False, A=A)
     _refuse_no_pivot("lu", pivot)
     L, U, P = linalg_lu_entry.apply(A)
@@ -308,7 +294,6 @@ def _solved_gradient(grad: Any, LU: Any, pivots: Any, X: Any, left: bool, adjoin
 
 lu_solve: Op = op(
     "linalg_lu_solve",
-    "LinalgLuSolveBackward0",
     _solved_array,
     keeps_layout=True,
     constant=("pivots",),

@@ -97,7 +97,6 @@ def norm_gradient(grad: Any, self: Any, norm: Any, ord: float, dims: Axes, keepd
 
 vector_norm = op(
     "linalg_vector_norm",
-    "LinalgVectorNormBackward0",
     _norm_array,
     self=lambda grad, self, result, ord, dims, keepdim: norm_gradient(
         grad, self, result, ord, dims, keepdim
@@ -194,8 +193,6 @@ def matrix_norm(
 ) -> Tensor:
     """The norm of the matrices in two dimensions: `ord` is "fro", "nuc", or 1, 2 or inf of either
     sign.
-
-    Example: torch.linalg.matrix_norm(tensor([[2., 1.], [1., 3.]]))
     """
     target = checked_dtype("matrix_norm", dtype, None)
     return _matrix_norm("matrix_norm", A, ord, dim, keepdim, target)
@@ -213,8 +210,6 @@ def linalg_norm(
     """A vector norm, or a matrix norm where an order and two dimensions are given.
 
     Conventions: At the zero vector the gradient is 0.
-
-    Example: torch.linalg.norm(tensor([[2., 1.], [1., 3.]]))
     """
     dtype = checked_dtype("norm", dtype, None)
     if ord is None:
@@ -273,7 +268,6 @@ def _dist_rule(grad: Any, self: Any, other: Any, result: Any, p: float) -> Any:
 
 dist = op(
     "dist",
-    "DistBackward0",
     _dist_array,
     self=_dist_rule,
     other=lambda grad, self, other, result, p: -_dist_rule(grad, self, other, result, p),
@@ -321,7 +315,7 @@ def _renorm_rule(grad: Any, self: Any, p: float, dim: int, maxnorm: float) -> An
     return where(norm > maxnorm, shortened, grad)
 
 
-renorm: Op = op("renorm", "RenormBackward0", _renorm_array, self=_renorm_rule)
+renorm: Op = op("renorm", _renorm_array, self=_renorm_rule)
 
 
 @function("renorm", method=True, inplace=True)

@@ -260,7 +260,6 @@ def _of_each(grad: Any, batch: Any) -> Any:
 
 addbmm = op(
     "addbmm",
-    "AddbmmBackward0",
     _addbmm_array,
     self=lambda grad, beta: scaled(grad, conj(beta)),
     batch1=lambda grad, batch2, alpha: scaled(
@@ -297,17 +296,12 @@ def _trace_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
     )
 
 
-trace = op(
-    "trace", "TraceBackward0", _trace_array, self=_trace_rule, unsupported=dtype_names("bool")
-)
+trace = op("trace", _trace_array, self=_trace_rule, unsupported=dtype_names("bool"))
 
 
 @function("trace", method=True)
 def trace_(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal. Raises E301 for what is no matrix.
-
-    Example: torch.trace(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The sum of a matrix's diagonal. Raises E301 for what is no matrix."""
     check_tensors("trace", input=input)
     return trace.apply(input)
 
@@ -338,7 +332,6 @@ def _trilinear_array(
 # The sum over a dimension and its expansion alternate from one rule to the next.
 trilinear: Op = op(
     "_trilinear",
-    "TrilinearBackward0",
     _trilinear_array,
     i1=lambda grad, i2, i3, expand1, expand2, expand3, sumdim: trilinear(
         grad, i2, i3, sumdim, expand2, expand3, expand1

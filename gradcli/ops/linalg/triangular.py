@@ -60,7 +60,6 @@ def _substitution_rule(
 
 solve_triangular: Op = op(
     "linalg_solve_triangular",
-    "LinalgSolveTriangularBackward0",
     _substituted,
     keeps_layout=True,
     inputs=("A", "B"),
@@ -133,7 +132,6 @@ def _older_rule(
 
 _triangular_solve: Op = op(
     "triangular_solve",
-    "TriangularSolveBackward0",
     _older_array,
     keeps_layout=True,
     outputs=("solution", "cloned_coefficient"),
@@ -214,10 +212,9 @@ def _cholesky_rule(grads: Any, L: Any, upper: bool) -> Any:
     return solve_triangular(L, inner, False, False, False)
 
 
-def _cholesky(name: str, node_name: str) -> Op:
+def _cholesky(name: str) -> Op:
     return op(
         name,
-        node_name,
         _cholesky_array,
         outputs=("L", "info"),
         differentiable=(0,),
@@ -226,8 +223,8 @@ def _cholesky(name: str, node_name: str) -> Op:
     )
 
 
-cholesky_ex = _cholesky("linalg_cholesky_ex", "LinalgCholeskyExBackward0")
-cholesky = _cholesky("cholesky", "CholeskyBackward0")
+cholesky_ex = _cholesky("linalg_cholesky_ex")
+cholesky = _cholesky("cholesky")
 
 
 def _check_positive(name: str, info: Tensor) -> None:
@@ -249,8 +246,6 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
     """The lower triangular L with `A = L @ L.mH`, or with `upper` its adjoint.
 
     Raises E204 for a matrix that is not positive definite.
-
-    Example: torch.linalg.cholesky(tensor([[2., 1.], [1., 3.]]))
     """
     check_matrices("cholesky", A=A)
     factor, info = cholesky_ex.apply(A, upper)
@@ -264,10 +259,7 @@ _CHOLESKY_EX = return_type("linalg_cholesky_ex", ("L", "info"))
 
 @function("cholesky_ex", module="torch.linalg")
 def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
-    """The Cholesky factor, and the order of the first leading minor that is not positive, or 0.
-
-    Example: torch.linalg.cholesky_ex(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The Cholesky factor, and the order of the first leading minor that is not positive, or 0."""
     check_matrices("cholesky_ex", A=A)
     factor, info = cholesky_ex.apply(A, upper)
     if check_errors:
@@ -278,10 +270,7 @@ def linalg_cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = F
 @function("cholesky", method=True)
 @effects(CHECKS)
 def cholesky_(input: Tensor, upper: bool = False) -> Tensor:
-    """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`.
-
-    Example: torch.cholesky(tensor([[2., 1.], [1., 3.]]))
-    """
+    """The Cholesky factor of positive definite matrices; see `torch.linalg.cholesky`."""
     check_tensors("cholesky", input=input)
     check_not_integral("cholesky", input)
     check_matrices("cholesky", input=input)
@@ -311,7 +300,6 @@ def _cholesky_solve_rule(
 
 cholesky_solve: Op = op(
     "cholesky_solve",
-    "CholeskySolveBackward0",
     _cholesky_solved,
     keeps_layout=True,
     inputs=("self", "input2"),
@@ -347,7 +335,6 @@ def _cholesky_inverse_rule(grad: Any, self: Any, result: Any, upper: bool) -> An
 
 cholesky_inverse: Op = op(
     "cholesky_inverse",
-    "CholeskyInverseBackward0",
     _cholesky_inverted,
     keeps_layout=True,
     self=_cholesky_inverse_rule,

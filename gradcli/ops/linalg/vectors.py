@@ -40,7 +40,6 @@ def _cross_array(self: Any, other: Any, dim: int) -> Any:
 
 cross: Op = op(
     "linalg_cross",
-    "LinalgCrossBackward0",
     _cross_array,
     self=lambda grad, other, dim: cross(conj(other), grad, dim),
     other=lambda grad, self, dim: cross(grad, conj(self), dim),

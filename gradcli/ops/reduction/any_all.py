@@ -20,7 +20,7 @@ def _truth(name: str, ufunc: Any) -> Function:
         truth = fold(ufunc, self.astype(np.bool_), dims, keepdim)
         return truth.astype(np.uint8) if self.dtype == np.uint8 else truth
 
-    entry = op(name, "", forward, constant=("self",))
+    entry = op(name, forward, constant=("self",))
 
     @reduction(name)
     def reduce(input: Tensor, dim: Dims = None, keepdim: bool = False) -> Any:
@@ -41,7 +41,6 @@ all_ = _truth("all", np.logical_and)
 
 count_nonzero = op(
     "count_nonzero",
-    "",
     lambda self, dims: fold(np.add, self != 0, dims, dtype=np.int64),
     constant=("self",),
 )

@@ -75,7 +75,6 @@ def _has_one_step(value: Any, dim: int) -> bool:
 
 cumsum: Op = op(
     "cumsum",
-    "CumsumBackward0",
     lambda self, dim, dtype=None: _accumulated(np.add, self, dim, dtype),
     self=lambda grad, dim: grad if _has_one_step(grad, dim) else _sum_from_the_end(grad, dim),
     numpy=".cumsum(axis)",
@@ -144,7 +143,6 @@ def _cumprod_computed(grad: Any, self: Any, result: Any, zero: Any, dim: int) ->
 
 cumprod: Op = op(
     "cumprod",
-    "CumprodBackward0",
     lambda self, dim, dtype=None: _accumulated(np.multiply, self, dim, dtype),
     self=_cumprod_rule,
     numpy=".cumprod(axis)",
@@ -192,7 +190,7 @@ _expose_running(cumprod, "product")
 # --- cummax and cummin --------------------------------------------------------------------------
 
 
-def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
+def _running_extreme(name: str, ufunc: Any) -> Function:
     def forward(self: Any, dim: int) -> tuple[Any, Any]:
         if not self.ndim:
             return self[()], np.int64(0)
@@ -212,7 +210,6 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
 
     entry = op(
         name,
-        node_name,
         forward,
         outputs=("values", "indices"),
         differentiable=(0,),
@@ -234,8 +231,8 @@ def _running_extreme(name: str, node_name: str, ufunc: Any) -> Function:
     return running
 
 
-cummax = _running_extreme("cummax", "CummaxBackward0", np.maximum)
-cummin = _running_extreme("cummin", "CumminBackward0", np.minimum)
+cummax = _running_extreme("cummax", np.maximum)
+cummin = _running_extreme("cummin", np.minimum)
 
 # --- logcumsumexp -------------------------------------------------------------------------------
 
@@ -273,7 +270,6 @@ def _logcumsumexp_rule(grad: Any, self: Any, result: Any, dim: int) -> Any:
 
 logcumsumexp = op(
     "logcumsumexp",
-    "LogcumsumexpBackward0",
     _logcumsumexp_array,
     self=_logcumsumexp_rule,
     unsupported=INTEGRAL,
@@ -303,8 +299,6 @@ def diff(
 ) -> Tensor:
     """The n-th differences of neighbours along a dimension; of bools, whether they differ. Raises
     E301 for a 0-dim tensor.
-
-    Example: torch.diff(tensor([0.5, 1., 2.]))
     """
     check_reduced("diff", input)
     if not input.array.ndim:
@@ -385,7 +379,6 @@ def _prod_rule(grad: Any, self: Any, result: Any, dim: int | None, dtype: DType 
 
 prod_all = op(
     "prod",
-    "ProdBackward0",
     lambda self, dtype=None: _prod_array(self, None, False, dtype),
     self=lambda grad, self, result, dtype: _prod_rule(grad, self, result, None, dtype),
     numpy=".prod(axis, keepdims)",
@@ -394,8 +387,8 @@ prod_all = op(
 
 prod_dim = op(
     "prod",
-    "ProdBackward1",
     _prod_array,
+    node="ProdBackward1",
     self=lambda grad, self, result, dim, keepdim, dtype: _prod_rule(
         restore_dims(grad, (dim,), keepdim), self, restore_dims(result, (dim,), keepdim), dim, dtype
     ),
@@ -409,8 +402,6 @@ def prod(
     """The product of all elements, or over one dimension. Integers and bools give int64.
 
     Conventions: With a zero among the elements, the gradient is the product of the others.
-
-    Example: torch.prod(tensor([0.5, 1., 2.]))
     """
     check_reduced("prod", input, keepdim)
     if dim is None:

@@ -98,7 +98,6 @@ def _sort_array(self: Any, dim: int, descending: bool, stable: bool) -> tuple[An
 
 sort = op(
     "sort",
-    "SortBackward0",
     _sort_array,
     outputs=("values", "indices"),
     differentiable=(0,),
@@ -133,10 +132,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 
 @function("msort", method=True)
 def msort(input: Tensor) -> Tensor:
-    """The elements of the first dimension in order.
-
-    Example: torch.msort(tensor([0.5, 1., 2.]))
-    """
+    """The elements of the first dimension in order."""
     return sort_(input, 0)[0]
 
 
@@ -156,7 +152,6 @@ def _topk_array(self: Any, k: int, dim: int, largest: bool, sorted: bool) -> tup
 
 topk = op(
     "topk",
-    "TopkBackward0",
     _topk_array,
     outputs=("values", "indices"),
     differentiable=(0,),
@@ -205,7 +200,6 @@ def _kthvalue_array(self: Any, k: int, dim: int, keepdim: bool) -> tuple[Any, An
 
 kthvalue = op(
     "kthvalue",
-    "KthvalueBackward0",
     _kthvalue_array,
     outputs=("values", "indices"),
     differentiable=(0,),

@@ -106,14 +106,12 @@ def _std_gradient(
 
 var = op(
     "var",
-    "VarBackward0",
     _var_array,
     self=_var_gradient,
     hazard=Hazard(nothing="var of so few elements divides by 0"),
 )
 std = op(
     "std",
-    "StdBackward0",
     _std_array,
     self=lambda grad, self, result, dims, correction, keepdim: _std_gradient(
         grad, self, result, dims, correction, keepdim
@@ -159,7 +157,6 @@ def _std_mean_rule(
 
 var_mean = op(
     "var_mean",
-    "VarMeanBackward0",
     _var_mean_array,
     outputs=("result0", "result1"),
     self=_var_mean_rule,
@@ -167,7 +164,6 @@ var_mean = op(
 )
 std_mean = op(
     "std_mean",
-    "StdMeanBackward0",
     _std_mean_array,
     outputs=("result0", "result1"),
     self=_std_mean_rule,
@@ -238,7 +234,7 @@ def _median_of_all(name: str, node_name: str, ignore_nan: bool) -> Op:
             return self.dtype.type(math.nan)
         return flat[_middle(flat, ignore_nan)[0]]
 
-    return op(name, node_name, forward, self=shared_evenly, unsupported=_BOOL_OR_COMPLEX)
+    return op(name, forward, node=node_name, self=shared_evenly, unsupported=_BOOL_OR_COMPLEX)
 
 
 _BOOL_OR_COMPLEX = dtype_names("bool", "complex")
@@ -256,8 +252,8 @@ def _picked_along(name: str, node_name: str, pick: Function, unsupported: Unsupp
 
     return op(
         name,
-        node_name,
         forward,
+        node=node_name,
         outputs=("values", "indices"),
         differentiable=(0,),
         self=lambda grads, indices, self_sizes, dim, keepdim: put_selected(

@@ -154,7 +154,6 @@ def _sum_array(
 
 sum_all = op(
     "sum",
-    "SumBackward0",
     lambda self, dtype=None: _sum_array(self, None, False, dtype),
     reads_lazy=True,
     self=lambda grad, self_sizes: expand(grad, self_sizes),
@@ -163,8 +162,8 @@ sum_all = op(
 
 sum_dims = op(
     "sum",
-    "SumBackward1",
     lambda self, dims, keepdim, dtype=None: _sum_array(self, dims, keepdim, dtype),
+    node="SumBackward1",
     reads_lazy=True,
     self=lambda grad, self_sizes, dims, keepdim: expand(
         restore_dims(grad, dims, keepdim), self_sizes
@@ -177,10 +176,7 @@ named("sum_dims", sum_dims)
 def sum_(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The sum of all elements, or over the given dimensions. Integers and bools give int64.
-
-    Example: torch.sum(tensor([0.5, 1., 2.]))
-    """
+    """The sum of all elements, or over the given dimensions. Integers and bools give int64."""
     check_reduced("sum", input, keepdim)
     if dim is None and not keepdim:
         return sum_all.apply(input, dtype)
@@ -276,7 +272,6 @@ def _nansum_array(
 
 nansum = op(
     "nansum",
-    "NansumBackward0",
     _nansum_array,
     # What was left out has gradient 0.
     self=lambda grad, self, dims, keepdim: (
@@ -293,8 +288,6 @@ def nansum_(
     """The sum of the elements that are not nan.
 
     Conventions: What was left out has gradient 0.
-
-    Example: torch.nansum(tensor([0.5, 1., 2.]))
     """
     check_reduced("nansum", input, keepdim)
     dims = None if dim is None and not keepdim else normal_dims("nansum", input, dim)
@@ -305,10 +298,7 @@ def nansum_(
 def nanmean(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The mean of the elements that are not nan. Raises E203 for integers.
-
-    Example: torch.nanmean(tensor([0.5, 1., 2.]))
-    """
+    """The mean of the elements that are not nan. Raises E203 for integers."""
     check_reduced("nanmean", input, keepdim)
     check_floating_dtype("nanmean", input.dtype)
     present = sum_(input == input, dim, keepdim)
@@ -340,7 +330,6 @@ def _mean_rule(grad: Any, self_sizes: tuple[int, ...]) -> Any:
 
 mean_all = op(
     "mean",
-    "MeanBackward0",
     lambda self, dtype=None: _mean_array(self, None, False, dtype),
     reads_lazy=True,
     self=_mean_rule,
@@ -350,8 +339,8 @@ mean_all = op(
 
 mean_dims = op(
     "mean",
-    "MeanBackward1",
     lambda self, dims, keepdim, dtype=None: _mean_array(self, dims, keepdim, dtype),
+    node="MeanBackward1",
     reads_lazy=True,
     self=lambda grad, self_sizes, dims, keepdim: (
         expand(restore_dims(grad, dims, keepdim), self_sizes) / reduced_count(self_sizes, dims)
@@ -364,10 +353,7 @@ mean_dims = op(
 def mean(
     input: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: DType | None = None
 ) -> Tensor:
-    """The mean of all elements, or over the given dimensions. Raises E203 for integers.
-
-    Example: torch.mean(tensor([0.5, 1., 2.]))
-    """
+    """The mean of all elements, or over the given dimensions. Raises E203 for integers."""
     check_reduced("mean", input, keepdim)
     if dtype is not None or input.array.dtype not in EVERYDAY:
         check_floating_dtype("mean", dtype or input.dtype)
@@ -397,7 +383,6 @@ def _logsumexp_rule(grad: Any, self: Any, result: Any, dims: tuple[int, ...], ke
 
 logsumexp = op(
     "logsumexp",
-    "LogsumexpBackward0",
     logsumexp_array,
     self=_logsumexp_rule,
     numpy="""\

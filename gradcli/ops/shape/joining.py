@@ -52,7 +52,6 @@ def _cut_cat(grad: Any, tensors_sizes: Sequence[tuple[int, ...]], dim: int) -> l
 
 cat: Op = op(
     "cat",
-    "CatBackward0",
     _cat_array,
     lists=("tensors",),
     tensors=_cut_cat,
@@ -71,7 +70,6 @@ def _stack_array(tensors: Sequence[Any], dim: int) -> Any:
 
 stack: Op = op(
     "stack",
-    "StackBackward0",
     _stack_array,
     lists=("tensors",),
     tensors=lambda grad, tensors_sizes, dim: [
@@ -87,8 +85,6 @@ def cat_(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
 
     Raises E204 for an empty list, E301 where the other dimensions differ. Empty vectors go with any
     shape.
-
-    Example: torch.cat([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
     parts = listed("cat", tensors)
     if not parts:
@@ -118,8 +114,6 @@ def cat_(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Tensor:
 def stack_(tensors: Any, dim: int = 0) -> Tensor:
     """The tensors, all of one shape, along a new dimension, in their common dtype. Raises E301
     where shapes differ.
-
-    Example: torch.stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
     """
     parts = listed("stack", tensors)
     if not parts:
@@ -141,38 +135,26 @@ def stack_(tensors: Any, dim: int = 0) -> Tensor:
 
 @function("hstack")
 def hstack(tensors: Any) -> Tensor:
-    """The tensors side by side: vectors along dimension 0, others along dimension 1.
-
-    Example: torch.hstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
+    """The tensors side by side: vectors along dimension 0, others along dimension 1."""
     parts = [raised_1d(tensor) for tensor in listed("hstack", tensors)]
     return cat_(parts, 0 if parts and parts[0].array.ndim == 1 else 1)
 
 
 @function("vstack", "row_stack")
 def vstack(tensors: Any) -> Tensor:
-    """The tensors below each other: along dimension 0, vectors as rows.
-
-    Example: torch.vstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
+    """The tensors below each other: along dimension 0, vectors as rows."""
     return cat_([raised_2d(tensor) for tensor in listed("vstack", tensors)])
 
 
 @function("dstack")
 def dstack(tensors: Any) -> Tensor:
-    """The tensors behind each other: along dimension 2.
-
-    Example: torch.dstack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
+    """The tensors behind each other: along dimension 2."""
     return cat_([raised_3d(tensor) for tensor in listed("dstack", tensors)], 2)
 
 
 @function("column_stack")
 def column_stack(tensors: Any) -> Tensor:
-    """The tensors side by side along dimension 1, vectors as columns.
-
-    Example: torch.column_stack([tensor([0.5, 1., 2.]), tensor([2., 1., 3.])])
-    """
+    """The tensors side by side along dimension 1, vectors as columns."""
     columns = [
         tensor if tensor.array.ndim > 1 else view.apply(tensor, (tensor.array.size, 1))
         for tensor in listed("column_stack", tensors)
@@ -211,9 +193,7 @@ def _cut_blocks(grad: Any, tensors_sizes: Sequence[tuple[int, ...]]) -> list[Any
     return parts
 
 
-block_diagonal: Op = op(
-    "block_diag", "BlockDiagBackward0", _block_diagonal, lists=("tensors",), tensors=_cut_blocks
-)
+block_diagonal: Op = op("block_diag", _block_diagonal, lists=("tensors",), tensors=_cut_blocks)
 
 
 @function("block_diag")

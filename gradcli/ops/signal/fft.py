@@ -148,28 +148,19 @@ def _to_real(name: str, input: Tensor, n: Any, dim: int, norm: Any, forward: boo
 
 @function("fft", module="torch.fft")
 def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The discrete Fourier transform along a dimension, cut or filled up to n elements.
-
-    Example: torch.fft.fft(tensor([0.5, 1., 2.5]))
-    """
+    """The discrete Fourier transform along a dimension, cut or filled up to n elements."""
     return _transform("fft", _prepared("fft", input), n, dim, norm, True)
 
 
 @function("ifft", module="torch.fft")
 def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `fft`.
-
-    Example: torch.fft.ifft(tensor([0.5, 1., 2.5]))
-    """
+    """The inverse of `fft`."""
     return _transform("ifft", _prepared("ifft", input), n, dim, norm, False)
 
 
 @function("rfft", module="torch.fft")
 def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one.
-
-    Example: torch.fft.rfft(tensor([0.5, 1., 2.5]))
-    """
+    """The non-negative frequencies of a real tensor's `fft`. Raises E203 for a complex one."""
     input = _prepared("rfft", input)
     _check_real("rfft", input)
     return _real_transform("rfft", input, n, dim, norm, True, True)
@@ -177,28 +168,19 @@ def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
 @function("irfft", module="torch.fft")
 def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `rfft`: n real elements, an even number by default.
-
-    Example: torch.fft.irfft(tensor([0.5, 1., 2.5]))
-    """
+    """The inverse of `rfft`: n real elements, an even number by default."""
     return _to_real("irfft", _prepared("irfft", input), n, dim, norm, False)
 
 
 @function("hfft", module="torch.fft")
 def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The `fft`, real, of a signal whose other half is the conjugate of this one.
-
-    Example: torch.fft.hfft(tensor([0.5, 1., 2.5]))
-    """
+    """The `fft`, real, of a signal whose other half is the conjugate of this one."""
     return _to_real("hfft", _prepared("hfft", input), n, dim, norm, True)
 
 
 @function("ihfft", module="torch.fft")
 def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of `hfft`. Raises E203 for a complex tensor.
-
-    Example: torch.fft.ihfft(tensor([0.5, 1., 2.5]))
-    """
+    """The inverse of `hfft`. Raises E203 for a complex tensor."""
     input = _prepared("ihfft", input)
     _check_real("ihfft", input)
     return _real_transform("ihfft", input, n, dim, norm, False, True)
@@ -372,17 +354,11 @@ def _shifted(name: str, input: Tensor, dim: Any, back: bool) -> Tensor:
 
 @function("fftshift", module="torch.fft")
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """The elements turned along the dimensions, so that frequency 0 stands in the middle.
-
-    Example: torch.fft.fftshift(tensor([0.5, 1., 2.5]))
-    """
+    """The elements turned along the dimensions, so that frequency 0 stands in the middle."""
     return _shifted("fftshift", input, dim, False)
 
 
 @function("ifftshift", module="torch.fft")
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
-    """What `fftshift` turned, turned back.
-
-    Example: torch.fft.ifftshift(tensor([0.5, 1., 2.5]))
-    """
+    """What `fftshift` turned, turned back."""
     return _shifted("ifftshift", input, dim, True)

@@ -42,7 +42,6 @@ _no_shape = no_derivative(
 
 igamma: Op = pointwise(
     "igamma",
-    "IgammaBackward0",
     _incomplete("gammainc"),
     floating=True,
     unsupported=NOT_FLOATING,
@@ -53,7 +52,6 @@ igamma: Op = pointwise(
 
 igammac: Op = pointwise(
     "igammac",
-    "IgammacBackward0",
     _incomplete("gammaincc"),
     floating=True,
     unsupported=NOT_FLOATING,
@@ -105,7 +103,6 @@ def _mvlgamma_rule(grad: Any, self: Any, p: int) -> Any:
 
 mvlgamma_entry = pointwise(
     "mvlgamma",
-    "MvlgammaBackward0",
     _mvlgamma_array,
     floating=True,
     unsupported=COMPLEX,
@@ -140,7 +137,6 @@ _no_exponent = no_derivative("zeta by its exponent", "detach it", "NotImplemente
 
 zeta: Op = pointwise(
     "special_zeta",
-    "SpecialZetaBackward0",
     _zeta_array,
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -150,8 +146,8 @@ zeta: Op = pointwise(
 
 zeta_of_number: Op = pointwise(
     "special_zeta",
-    "SpecialZetaBackward1",
     lambda other, self: _zeta_array(self, other),
+    node="SpecialZetaBackward1",
     floating=True,
     unsupported=dtype_names("half", "complex"),
     other=lambda grad, other, self: grad * -self * zeta_of_number(other, self + 1),
@@ -159,8 +155,8 @@ zeta_of_number: Op = pointwise(
 
 zeta_by_number: Op = pointwise(
     "special_zeta",
-    "SpecialZetaBackward2",
     _zeta_array,
+    node="SpecialZetaBackward2",
     floating=True,
     unsupported=dtype_names("half", "complex"),
     self=_no_exponent,
@@ -169,10 +165,7 @@ zeta_by_number: Op = pointwise(
 
 @function("zeta", module="torch.special")
 def zeta_(input: Any, other: Any) -> Tensor:
-    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up.
-
-    Example: torch.special.zeta(tensor([0.5, 1., 2.]), tensor([2., 1., 3.]))
-    """
+    """The Hurwitz zeta function: the sum of `(k + other) ** -input` over k from 0 up."""
     check_no_complex_number("zeta", input, other)
     if type(input) is Tensor and type(other) in (bool, int, float):
         return zeta_by_number.apply(input, float(other))

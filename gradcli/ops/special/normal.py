@@ -29,7 +29,6 @@ def ndtr(input: Tensor) -> Tensor:
 
 ndtri = pointwise(
     "special_ndtri",
-    "SpecialNdtriBackward0",
     by_scipy("ndtri"),
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -40,7 +39,6 @@ ndtri = pointwise(
 
 log_ndtr = pointwise(
     "special_log_ndtr",
-    "SpecialLogNdtrBackward0",
     by_scipy("log_ndtr"),
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -51,7 +49,6 @@ log_ndtr = pointwise(
 
 erfcx: Op = pointwise(
     "special_erfcx",
-    "SpecialErfcxBackward0",
     by_scipy("erfcx"),
     floating=True,
     unsupported=dtype_names("half", "complex"),
@@ -69,7 +66,6 @@ def _entropy(self: Any) -> Any:
 
 entr = pointwise(
     "special_entr",
-    "SpecialEntrBackward0",
     lambda self: in_single(_entropy, self),
     floating=True,
     unsupported=COMPLEX,

@@ -68,6 +68,15 @@ def string(span: Span, text: str) -> Constant:
     return Constant(span, content)
 
 
+def bytes_literal(span: Span, text: str) -> Constant:
+    """Bytes."""
+    quoted = text.lstrip("bB") if text[0] in "bB" else text[0] + text[2:]
+    if not quoted.isascii():
+        raise GradcliError("E001", "bytes hold ASCII characters alone", span=span)
+    content = str(string(span, quoted).value)
+    return Constant(span, content.encode("latin-1", "backslashreplace"))
+
+
 def formatted_string(
     span: Span, opening: str, pieces: list[str | Replacement] | None, _closing: str
 ) -> FormattedString:

@@ -14,6 +14,7 @@ from gradcli.language.tree.syntax import (
     FromImport,
     Global,
     If,
+    Match,
     Return,
     Statement,
     Syntax,
@@ -64,6 +65,9 @@ def check_placement(
             check_placement(statement.orelse, in_function, in_loop)
         elif isinstance(statement, With):
             check_placement(statement.body, in_function, in_loop)
+        elif isinstance(statement, Match):
+            for case in statement.cases:
+                check_placement(case.body, in_function, in_loop)
         elif isinstance(statement, Try):
             handlers = [handler.body for handler in statement.handlers]
             for body in (statement.body, *handlers, statement.orelse, statement.final):
