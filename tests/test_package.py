@@ -38,6 +38,18 @@ def test_every_room_is_packed() -> None:
     assert set(PROJECT["tool"]["setuptools"]["packages"]) == rooms | {"gradcli.grammar"}
 
 
+def test_what_a_marker_leaves_out_is_run_by_the_checks() -> None:
+    options = PROJECT["tool"]["pytest"]["ini_options"]
+    marked = " or ".join(line.split(":")[0] for line in options["markers"])
+    assert f"not ({marked})" in options["addopts"]
+    assert f'marked="{marked}"' in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_the_licence_is_named() -> None:
+    (name,) = PROJECT["project"]["license-files"]
+    assert (ROOT / name).read_text(encoding="utf-8").startswith("MIT License\n")
+
+
 def test_top_level_holds_what_it_should() -> None:
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False

@@ -10,6 +10,7 @@ import errno
 import gc
 import os
 import sys
+import warnings
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def main(args: list[str] | None = None) -> None:
         leave_on_signals()
         # A tape is a great many live objects, which the collector would walk over and over.
         gc.set_threshold(100_000, 20, 100)
+        if not os.environ.get("GRADCLI_DEBUG"):
+            warnings.simplefilter("ignore")  # NumPy's speak of gradcli's lines, by their paths
         code = run(sys.argv[1:])
     except KeyboardInterrupt:  # before there was a handler
         code = INTERRUPTED

@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.files.gate import opened
+from gradcli.files.programs import LARGEST_PROGRAM
 
 if TYPE_CHECKING:
     from gradcli.explain.result import Result
@@ -19,15 +20,12 @@ if TYPE_CHECKING:
 STDIN = "-"
 """The file that is standard input."""
 
-_LARGEST_PROGRAM = 4_000_000
-"""Bytes of a program file, and of one line of standard input: ten seconds of reading."""
-
 
 def read_program(path: str) -> str:
     """The text of a program file; raises E503, and E602 where it is too large."""
     try:
         with opened(path, is_program=True) as file:
-            return decoded(_checked(file.read(_LARGEST_PROGRAM + 1), path), path)
+            return decoded(_checked(file.read(LARGEST_PROGRAM + 1), path), path)
     except OSError as error:
         raise GradcliError("E503", f"{path}: {_reason(error)}") from error
     except ValueError as error:  # a zero byte, half of a surrogate pair
@@ -35,10 +33,10 @@ def read_program(path: str) -> str:
 
 
 def _checked(data: bytes, name: str) -> bytes:
-    if len(data) > _LARGEST_PROGRAM:
+    if len(data) > LARGEST_PROGRAM:
         raise GradcliError(
             "E602",
-            f"{name}: a program is too large beyond {_LARGEST_PROGRAM:,} bytes",
+            f"{name}: a program is too large beyond {LARGEST_PROGRAM:,} bytes",
             help="values belong into files: x=@x.npy",
         )
     return data
@@ -70,7 +68,7 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
 def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
     """The lines of a stream as they arrive; raises E503, and E602 for an endless one."""
     number = 1
-    while line := stream.readline(_LARGEST_PROGRAM + 1):
+    while line := stream.readline(LARGEST_PROGRAM + 1):
         for text in StringIO(decoded(_checked(line, name), name, number)):
             yield text
             number += 1
