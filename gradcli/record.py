@@ -5,6 +5,19 @@ from __future__ import annotations
 from typing import Any, ClassVar, dataclass_transform
 
 
+def _first(self: Record, *values: Any, **named: Any) -> None:
+    """The `__init__` of a class without instances: writes the one that assigns its fields."""
+    cls = type(self)
+    defaults = cls.field_defaults
+    given = [f"{each}=defaults[{each!r}]" if each in defaults else each for each in cls.fields]
+    lines = [f"def __init__(self, {', '.join(given)}):"]
+    lines += [f" self.{each} = {each}" for each in cls.fields]
+    namespace: dict[str, Any] = {"defaults": defaults}
+    exec("\n".join(lines), namespace)
+    cls.__init__ = namespace["__init__"]  # type: ignore[method-assign]
+    cls.__init__(self, *values, **named)
+
+
 class _Slotted(type):
     """Gives a class a slot for each attribute that it annotates, and keeps the defaults aside."""
 
@@ -12,7 +25,8 @@ class _Slotted(type):
         annotated = names.get("__annotations__", {}).items()
         own = [each for each, kind in annotated if not kind.startswith("ClassVar")]
         defaults = {each: names.pop(each) for each in own if each in names}
-        made: Any = super().__new__(cls, name, bases, {**names, "__slots__": tuple(own)})
+        names |= {"__slots__": tuple(own), "__init__": _first}
+        made: Any = super().__new__(cls, name, bases, names)
         made.fields, made.field_defaults = (*made.fields, *own), {**made.field_defaults, **defaults}
         return made
 
@@ -29,16 +43,3 @@ class Record(metaclass=_Slotted):
     fields: ClassVar[tuple[str, ...]]
     field_defaults: ClassVar[dict[str, Any]]
     fields, field_defaults = (), {}
-
-    def __init__(self, *values: Any, **named: Any) -> None:
-        cls = type(self)
-        given = [
-            f"{each}=defaults[{each!r}]" if each in cls.field_defaults else each
-            for each in cls.fields
-        ]
-        lines = [f"def __init__(self, {', '.join(given)}):"]
-        lines += [f" self.{each} = {each}" for each in cls.fields]
-        namespace: dict[str, Any] = {"defaults": cls.field_defaults}
-        exec("\n".join(lines), namespace)
-        cls.__init__ = namespace["__init__"]  # type: ignore[method-assign]
-        cls.__init__(self, *values, **named)

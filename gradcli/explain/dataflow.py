@@ -62,8 +62,6 @@ class Dataflow:
         values: the values by their keys, which keeps them and so the keys apart.
     """
 
-    __slots__ = ("_produced", "back", "onward", "values")
-
     def __init__(self, recorder: TraceRecorder, provenance: Provenance) -> None:
         self.onward: dict[int, list[Flow]] = {}
         self.back: dict[int, list[Flow]] = {}

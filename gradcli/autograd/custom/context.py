@@ -58,11 +58,7 @@ class Saved:
 class PackedSaved(Packed):
     """A tensor that a context saved and a hook packed; `edge` is where its gradient flows to."""
 
-    __slots__ = ("edge",)
-
-    def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack) -> None:
-        super().__init__(pack(tensor), unpack)
-        self.edge = gradient_edge(tensor)
+    edge: tuple[Node | None, int]
 
 
 class FunctionNode(Node):
@@ -167,14 +163,13 @@ class FunctionNode(Node):
 
     def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
         """Keep what `pack` makes of each saved tensor, or of a number's; `unpack` turns it back."""
-        self.saved = tuple(
-            [
-                PackedSaved(self._tensor(kept), pack, unpack)
-                if isinstance(kept, Saved) and only in (None, number)
-                else kept
-                for number, kept in enumerate(self.saved)
-            ]
-        )
+        found: list[Any] = []
+        for number, kept in enumerate(self.saved):
+            if isinstance(kept, Saved) and only in (None, number):
+                tensor = self._tensor(kept)
+                kept = PackedSaved(pack(tensor), unpack, gradient_edge(tensor))
+            found.append(kept)
+        self.saved = tuple(found)
 
     def _tensor(self, kept: Saved) -> Tensor:
         """A saved tensor with its history."""

@@ -73,15 +73,6 @@ class Recorder(Listener):
             explanation can read them. A second pass through such a node still raises E403.
     """
 
-    __slots__ = (
-        "_freeing",
-        "_would_be_freed",
-        "constants",
-        "events",
-        "keeps",
-        "ran",
-    )
-
     def __init__(self, *, events: bool = True, keeps: bool = False) -> None:
         super().__init__()
         self.keeps = keeps

@@ -54,24 +54,6 @@ class TraceRecorder(Recorder):
         arrays: whether each value keeps a copy of its elements, as they were when it was made.
     """
 
-    __slots__ = (
-        "_alive",
-        "_arriving",
-        "_by_array",
-        "_by_edge",
-        "_by_tensor",
-        "_is_nested",
-        "_is_recorded",
-        "_of_pass",
-        "_rewritten",
-        "_since_step",
-        "arrays",
-        "made",
-        "tensors",
-        "trace",
-        "values",
-    )
-
     def __init__(self, *, events: bool = True, keeps: bool = False, arrays: bool = False) -> None:
         super().__init__(events=events, keeps=keeps)
         self.arrays = arrays

@@ -48,8 +48,6 @@ class Bindings:
         GradcliError: E501, E502 from a value.
     """
 
-    __slots__ = ("bindings", "names", "session", "wrt")
-
     def __init__(self, arguments: Sequence[Argument], session: Session, options: Options) -> None:
         self.session = session
         self.wrt = options.wrt

@@ -76,27 +76,9 @@ class Options:
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         quiet: whether traces, warnings and notes are kept back.
+        script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
     """
-
-    __slots__ = (
-        "device",
-        "dtype",
-        "explain_loops",
-        "format",
-        "full",
-        "inputs",
-        "jobs",
-        "keep_going",
-        "limits",
-        "of",
-        "output",
-        "precision",
-        "quiet",
-        "seed",
-        "trace",
-        "wrt",
-    )
 
     def __init__(
         self,
@@ -138,6 +120,7 @@ class Options:
         self.keep_going = keep_going
         self.explain_loops = explain_loops
         self.limits = limits or Limits()
+        self.script: list[str] = []
 
     @property
     def json(self) -> bool:

@@ -31,8 +31,6 @@ class Line:
         words: the spans of its words; `name?` is one word.
     """
 
-    __slots__ = ("commands", "source", "words")
-
     def __init__(self, span: Span, commands: Mapping[str, DotCommand]) -> None:
         self.commands = commands
         # A command starts in the first column, so columns are those of the program's text.

@@ -20,6 +20,7 @@ from gradcli.record import Record
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.source import Asked
     from gradcli.explain.result import Result
     from gradcli.language.tree.syntax import Statement
 
@@ -35,8 +36,6 @@ class Executed:
         output: the output, None where it computes no tensor.
         leaves: the tensors by whose elements it can be differentiated, by name.
     """
-
-    __slots__ = ("leaves", "output", "run", "value")
 
     def __init__(self, run: Run, value: Any) -> None:
         self.run = run
@@ -137,6 +136,12 @@ class Rerun(Record):
                 return Executed(run, run.execute(statements, arguments))
         finally:
             options.dtype = before
+
+
+def rerun_of(asked: Asked) -> Rerun:
+    """What runs the program of a command again; raises E503 for a file that cannot be read."""
+    name, text = asked.program.name, asked.program.text()
+    return Rerun(asked.terminal, text, name, asked.arguments, asked.options)
 
 
 def evaluate(executed: Executed, expression: str) -> Any:

@@ -20,8 +20,6 @@ class Rewrite:
             right only where the program goes on to take nothing times that value.
     """
 
-    __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
-
     def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
         self.span = span
         self.text = text
@@ -98,8 +96,6 @@ class Blamed:
     Attributes:
         spoilt: what is not finite because of it: `x.grad`, `y`.
     """
-
-    __slots__ = ("cause", "fix", "mask", "nonfinite", "spoilt", "text")
 
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
         self.nonfinite = nonfinite

@@ -49,20 +49,6 @@ class FirstNonFinite:
         output: the tensor that holds it; in the backward pass the one whose gradient it is.
     """
 
-    __slots__ = (
-        "called",
-        "dtype",
-        "element",
-        "incoming",
-        "node",
-        "op",
-        "operands",
-        "output",
-        "phase",
-        "place",
-        "value",
-    )
-
     def __init__(
         self,
         phase: str,
@@ -95,8 +81,6 @@ class Watch(Listener):
     Attributes:
         arrived: the leaves whose gradient is not finite.
     """
-
-    __slots__ = ("_given", "_known", "arrived", "nonfinites")
 
     def __init__(self) -> None:
         super().__init__()

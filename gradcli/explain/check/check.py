@@ -60,8 +60,6 @@ class Checked:
         elements: those that were checked, the worst first.
     """
 
-    __slots__ = ("elements", "name", "size")
-
     def __init__(self, name: str, elements: Sequence[Element], size: int) -> None:
         self.name = name
         self.elements = sorted(elements, key=_badness)
@@ -215,8 +213,6 @@ class Comparison:
         element: where they differ most, None where their shapes differ.
         diagnosis: what is likely wrong, "" where they agree.
     """
-
-    __slots__ = ("diagnosis", "element", "given", "name", "right")
 
     def __init__(self, name: str, given: Any, right: Any, factors: Mapping[str, Any]) -> None:
         self.name = name

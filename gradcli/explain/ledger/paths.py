@@ -38,8 +38,6 @@ class Path(Record):
 class Paths:
     """All paths to a leaf, depth first, the sum of their shares, and where they cancel."""
 
-    __slots__ = ("cancelled", "leaf", "paths", "total")
-
     def __init__(self, leaf: Tensor, paths: Sequence[Path]) -> None:
         self.leaf = leaf
         self.paths = paths

@@ -45,8 +45,6 @@ class SavedValues:
             each step frees what its node saved.
     """
 
-    __slots__ = ("peak", "values")
-
     def __init__(self, values: Sequence[Saved]) -> None:
         self.values = values
         self.peak = sum(value.size for value in values)

@@ -107,7 +107,7 @@ def _transpose(frame: Frame, op: Op, args: Any) -> Any:
 
 @batching("as_strided", "as_strided_")
 def _as_strided(frame: Frame, op: Op, args: Any) -> Any:
-    self, size, stride, offset, layout = args
+    self, size, stride, offset, _layout = args
     whole = frame.first(self)
     step, *_ = strides_of(unbatched(whole.array)) if size is not None else (0,)
     return op.apply(

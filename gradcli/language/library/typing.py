@@ -89,7 +89,8 @@ def unchanged(function: Any) -> Any:
 
 _NAMES = """
     AbstractSet Annotated Any AnyStr AsyncIterator Awaitable Callable ClassVar Collection
-    Concatenate Container Coroutine DefaultDict Deque Dict Final FrozenSet Generator Generic Hashable IO
+    Concatenate Container Coroutine DefaultDict Deque Dict Final FrozenSet Generator Generic
+    Hashable IO
     ItemsView Iterable Iterator KeysView List Literal LiteralString Mapping Match MutableMapping
     MutableSequence MutableSet Never NoReturn NotRequired Optional OrderedDict Pattern Protocol
     Required Reversible Self Sequence Set Sized SupportsFloat SupportsInt Text TextIO Tuple Type

@@ -38,8 +38,6 @@ class Drawn:
         wanted: whether whoever draws from it asks for them here.
     """
 
-    __slots__ = ("values", "wanted")
-
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.wanted = False

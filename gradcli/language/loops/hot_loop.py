@@ -52,19 +52,6 @@ class Path:
         entered: whether nothing has run since that it does not know of.
     """
 
-    __slots__ = (
-        "changed",
-        "entered",
-        "found",
-        "given",
-        "names",
-        "served",
-        "stored",
-        "unseen",
-        "verified",
-        "written",
-    )
-
     def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
         self.stored = set(walk.stored)

@@ -33,18 +33,6 @@ class Recorder(Listener):
         escaped: the tensors that the iteration puts into lists which outlive it.
     """
 
-    __slots__ = (
-        "_has_drawn",
-        "builder",
-        "escaped",
-        "gradients",
-        "muted",
-        "on_break",
-        "outside",
-        "taken",
-        "write_count",
-    )
-
     def __init__(
         self, outside: Outside, gradients: Gradients, on_break: Callable[[GraphBreak], None]
     ) -> None:
@@ -102,7 +90,7 @@ class Recorder(Listener):
 
     # --- ops ------------------------------------------------------------------------------------
 
-    def _operation(self, op: Any, given: dict[str, Any], out: Any) -> None:
+    def _operation(self, op: Any, operands: dict[str, Any], output: Any) -> None:
         if not isinstance(op, Op):
             raise GraphBreak(
                 "B06",
@@ -110,25 +98,25 @@ class Recorder(Listener):
                 "write the function with ops, if its gradient follows from them",
             )
         try:
-            self._on_arrays(op, given, out)
+            self._on_arrays(op, operands, output)
         except GraphBreak:
-            if any(each.requires_grad for each in tensors_in(out)):
+            if any(each.requires_grad for each in tensors_in(output)):
                 raise
-            self.on_tensors(op.apply, [given[name] for name in op.parameters], {}, out)
-        for each in tensors_in(out):
+            self.on_tensors(op.apply, [operands[name] for name in op.parameters], {}, output)
+        for each in tensors_in(output):
             self.builder.remember(each)
 
-    def _on_arrays(self, op: Op, given: dict[str, Any], out: Any) -> None:
+    def _on_arrays(self, op: Op, arguments: dict[str, Any], output: Any) -> None:
         """Record an op as a call of its forward function."""
         builder = self.builder
-        operands = self._operands(op, given)
+        operands = self._operands(op, arguments)
         if op.view and self._is_constant(operands):
-            builder.constant(out.array)  # the same part of the same memory in every iteration
+            builder.constant(output.array)  # the same part of the same memory in every iteration
             return
         # The wrapper serves half precision.
         forward = Kernel(op.name, getattr(op.forward, "__wrapped__", op.forward))
-        several = type(out) is tuple
-        known = tuple([each.array for each in out]) if several else out.array
+        several = type(output) is tuple
+        known = tuple([each.array for each in output]) if several else output.array
         if all(map(_lies_in_rows, operands)):
             builder.call(forward, operands, op.reads_lazy, known)
             return
@@ -141,38 +129,42 @@ class Recorder(Listener):
             builder.stand_for(array, value)
 
     def on_tensors(
-        self, function: Any, arguments: list[Any], keywords: dict[str, Any], out: Any
+        self, function: Any, arguments: list[Any], keywords: dict[str, Any], output: Any
     ) -> None:
         """Record a call with tensors of which none is in a graph."""
         builder = self.builder
         operands: list[Any] = []
         placed = [builder.placed(each, operands) for each in arguments]
         named = {name: builder.placed(each, operands) for name, each in keywords.items()}
-        called = OnTensors(function, placed, named, out, SideExit)
-        arrays = tuple([each.array for each in tensors_in(out)])
-        result = arrays[0] if type(out) is Tensor else arrays
+        called = OnTensors(function, placed, named, output, SideExit)
+        arrays = tuple([each.array for each in tensors_in(output)])
+        result = arrays[0] if type(output) is Tensor else arrays
         if self.drew():
-            if type(out) is not Tensor:
+            if type(output) is not Tensor:
                 raise GraphBreak("B06", "a call draws random numbers for several tensors")
             builder.draw(called, operands, result)
         else:
             builder.call_ahead(called, operands, result)
 
-    def _operands(self, op: Op, given: dict[str, Any]) -> list[Any]:
+    def _operands(self, op: Op, arguments: dict[str, Any]) -> list[Any]:
         """The operands of a forward function as `apply` prepares them; GraphBreak for promotion."""
         builder = self.builder
-        found = dict(given)
+        found = dict(arguments)
         for name in op.parameters:
             operand = name in op.tensors or name in op.lists
             if operand:
                 continue
-            if name in op.keeps or not is_setting(given[name]) or builder.varies(given[name]):
+            if (
+                name in op.keeps
+                or not is_setting(arguments[name])
+                or builder.varies(arguments[name])
+            ):
                 raise GraphBreak("B06", f"`{op.name}` is given settings that may vary")
         for name in op.tensors:
-            if type(given[name]) is Tensor:
-                found[name] = builder.of(given[name])
+            if type(arguments[name]) is Tensor:
+                found[name] = builder.of(arguments[name])
         for name in op.lists:
-            found[name] = [builder.of(tensor) for tensor in given[name]]
+            found[name] = [builder.of(tensor) for tensor in arguments[name]]
         promoted = signature_of(op).promoted
         dtypes = {found[t].array.dtype for t in promoted if isinstance(found[t], Value)}
         if len(dtypes) > 1 or (op.floating and any(dtype.kind != "f" for dtype in dtypes)):

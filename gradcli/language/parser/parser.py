@@ -48,8 +48,6 @@ class Rejected(Exception):
 class Parser:
     """The grammar's automaton, ready to run."""
 
-    __slots__ = ("steps", "tables")
-
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         # The states that follow a nonterminal once the rules that merely pass its value on are
