@@ -36,8 +36,6 @@ class StatementResult:
         value: the value of an expression statement, None for others.
     """
 
-    __slots__ = ("seconds", "statement", "value")
-
     def __init__(self, statement: Statement, value: Any, seconds: float) -> None:
         self.statement = statement
         self.value = value
@@ -66,17 +64,6 @@ class Session:
             are errors.
         ended: whether such a line has ended the session: no further statement runs.
     """
-
-    __slots__ = (
-        "_interpreter",
-        "command",
-        "default_device",
-        "default_dtype",
-        "emit",
-        "ended",
-        "record",
-        "state",
-    )
 
     def __init__(
         self,

@@ -17,6 +17,7 @@ import pytest
 from tests import running
 from tests.command_line import ROOT
 from tests.host import Finder
+from tests.machine import PATIENCE
 
 Lacks = Mapping[str, Any]
 
@@ -49,7 +50,7 @@ def run(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=PATIENCE,
         cwd=cwd,
         env={**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(ROOT), **cache},
     )

@@ -46,11 +46,11 @@ def in_threads(work: Callable[[], None], tiles: int) -> None:
 
     Raises what it raised in any of them, once all have ended.
     """
-    wanted = min(_cores(), tiles) - 1
-    tasks, helpers = _tasks_of(wanted) if wanted > 0 else (None, 0)
-    if not helpers:
+    helpers = min(_cores(), tiles) - 1
+    if helpers < 1:
         work()
         return
+    tasks, helpers = _tasks_of(helpers)
     ended = type(tasks)()
     for _ in range(helpers):
         tasks.put((work, ended))

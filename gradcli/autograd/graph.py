@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any
 from gradcli.arrays.dtypes import DTYPES
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor, gradient_edge
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.arrays.dtypes import DType
     from gradcli.errors import Span
 
 
-class Edge:
+class Edge(Record):
     """Where the gradient of one input of an operation flows.
 
     Attributes:
         constant: the operand where there is no node, if a recorder kept it; None otherwise.
     """
 
-    __slots__ = ("constant", "node", "output_nr")
-
-    def __init__(self, node: GraphNode | None, output_nr: int, constant: Any = None) -> None:
-        self.node = node
-        self.output_nr = output_nr
-        self.constant = constant
+    node: GraphNode | None
+    output_nr: int
+    constant: Any = None
 
 
 class GraphNode:

@@ -23,6 +23,7 @@ from gradcli.errors import GradcliError
 from gradcli.state import active, look
 
 if TYPE_CHECKING:
+    from gradcli.autograd.inplace.views import ViewReplay
     from gradcli.autograd.node import Hooks, Node
 
 
@@ -52,6 +53,7 @@ class TensorMeta:
         loose: whether a view without grad_fn requires grad only because its base does: operations
             on it are recorded, and no gradient flows to it.
         retains_grad: whether the gradient of a non-leaf is kept.
+        replay: how a view is made again, where that is not as its layout says; see `keep_replay`.
         persistent: for an `nn.Buffer`, whether a module's state_dict has it; None for other
             tensors.
     """
@@ -68,6 +70,7 @@ class TensorMeta:
         "loose",
         "name",
         "persistent",
+        "replay",
         "retains_grad",
     )
 
@@ -80,6 +83,7 @@ class TensorMeta:
         self.attr_version = 0
         self.loose = False
         self.retains_grad = False
+        self.replay: ViewReplay | None = None
         self.is_parameter = False
         self.persistent: bool | None = None
         self.hooks: Hooks = {}
@@ -210,6 +214,11 @@ class Tensor:
     # --- Python's protocols -------------------------------------------------------------------
 
     def __repr__(self) -> str:
+        transforms = active.state.transforms
+        return transforms[-1].described(self) if transforms else self.text()
+
+    def text(self) -> str:
+        """How it is printed outside of transforms."""
         text = format_tensor(forced(self.array), self._suffixes())
         return f"Parameter containing:\n{text}" if self.meta and self.meta.is_parameter else text
 
@@ -313,13 +322,8 @@ class Tensor:
 def refuse_batched(what: str, *tensors: Any) -> None:
     """Raise E204 where a function needs one example's values inside `vmap`."""
     batch = active.state.batch
-    if batch is not None and batch.holds(tensors):
-        raise GradcliError(
-            "E204",
-            f"{what}() inside vmap(): the values of one example are not at hand",
-            raises="RuntimeError",
-            help="choose between values with torch.where()",
-        )
+    if batch is not None:
+        batch.refuse(what, tensors)
 
 
 def meta_of(tensor: Tensor) -> TensorMeta:
@@ -342,7 +346,8 @@ def storage_of(tensor: Tensor) -> Storage:
 
 def mark_inference(tensor: Tensor) -> None:
     """Make it an inference tensor, which no graph can save."""
-    tensor.array = np.asarray(forced(tensor.array))
+    array = forced(tensor.array)
+    tensor.array = np.asarray(array) if isinstance(array, np.generic) else array
     tensor.storage = InferenceStorage()
 
 

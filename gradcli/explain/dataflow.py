@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.node import AccumulateGrad, Node
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.autograd.recording.instructions import Call
@@ -32,30 +33,19 @@ _WITHOUT_VALUES_OF = ("id", "isinstance", "len", "print", "range", "type")
 """Functions that do the same."""
 
 
-class Flow:
+class Flow(Record):
     """A step of a value into another one.
 
     Attributes:
         carries: whether a gradient flows back along it.
     """
 
-    __slots__ = ("call", "carries", "evaluation", "operand", "source", "target")
-
-    def __init__(
-        self,
-        source: int,
-        target: int,
-        carries: bool,
-        call: Call | None = None,
-        operand: str = "",
-        evaluation: Evaluation | None = None,
-    ) -> None:
-        self.source = source
-        self.target = target
-        self.carries = carries
-        self.call = call
-        self.operand = operand
-        self.evaluation = evaluation
+    source: int
+    target: int
+    carries: bool
+    call: Call | None = None
+    operand: str = ""
+    evaluation: Evaluation | None = None
 
     @property
     def place(self) -> Span | None:
@@ -72,8 +62,6 @@ class Dataflow:
         values: the values by their keys, which keeps them and so the keys apart.
     """
 
-    __slots__ = ("_produced", "back", "onward", "values")
-
     def __init__(self, recorder: TraceRecorder, provenance: Provenance) -> None:
         self.onward: dict[int, list[Flow]] = {}
         self.back: dict[int, list[Flow]] = {}
@@ -83,6 +71,8 @@ class Dataflow:
             self._call(call)
         for write in recorder.writes:
             tensor, result = write.tensor, write.result
+            if result is None:
+                continue
             self._add(Flow(id(result), id(tensor), result.requires_grad))
             if tensor.base is not None:
                 self._add(Flow(id(tensor), id(tensor.base), result.requires_grad))

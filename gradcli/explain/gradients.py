@@ -27,8 +27,6 @@ class Gradient:
         reason: why there is none, or why it is structurally zero; "" otherwise.
     """
 
-    __slots__ = ("kind", "name", "node", "reason", "tensor")
-
     def __init__(self, name: str | None, tensor: Tensor, graph: Graph, output: str) -> None:
         edge = gradient_edge(tensor)[0]
         found = None if edge is None else graph.find(edge)

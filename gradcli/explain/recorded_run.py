@@ -27,17 +27,6 @@ class Recorded:
         inputs: the tensors that arguments were bound to, by name.
     """
 
-    __slots__ = (
-        "flow",
-        "inputs",
-        "output",
-        "output_name",
-        "program",
-        "provenance",
-        "recorder",
-        "values",
-    )
-
     def __init__(
         self,
         program: Sequence[tree.Statement],

@@ -8,9 +8,10 @@ from gradcli.autograd.graph import Graph
 from gradcli.autograd.recording.recorder import Event
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.gradients import Gradient
+from gradcli.record import Record
 
 
-class Result:
+class Result(Record):
     """What a run came to.
 
     Attributes:
@@ -19,20 +20,9 @@ class Result:
         events: the events of the backward pass in order; empty if they were not recorded.
     """
 
-    __slots__ = ("events", "gradients", "graph", "name", "output", "seed")
-
-    def __init__(
-        self,
-        name: str | None,
-        output: Tensor,
-        seed: Tensor | None,
-        gradients: Sequence[Gradient],
-        graph: Graph,
-        events: Sequence[Event] = (),
-    ) -> None:
-        self.name = name
-        self.output = output
-        self.seed = seed
-        self.gradients = gradients
-        self.graph = graph
-        self.events = events
+    name: str | None
+    output: Tensor
+    seed: Tensor | None
+    gradients: Sequence[Gradient]
+    graph: Graph
+    events: Sequence[Event] = ()

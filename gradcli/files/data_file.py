@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import IO, Any
 
 from gradcli.errors import GradcliError
+from gradcli.record import Record
 from gradcli.state import active
 
 FORMATS = ("npy", "npz", "csv", "json", "safetensors")
@@ -28,15 +29,12 @@ _MOST_NAMES = 10
 _BLOCK = 1 << 20
 
 
-class DataFile:
+class DataFile(Record):
     """A file of data, or standard input."""
 
-    __slots__ = ("format", "key", "path")
-
-    def __init__(self, path: str, key: str = "", format: str = "") -> None:
-        self.path = path
-        self.key = key
-        self.format = format
+    path: str
+    key: str = ""
+    format: str = ""
 
     @classmethod
     def named(cls, text: str) -> DataFile:

@@ -58,20 +58,6 @@ class Interpreter:
         provenance: the value of every expression, None unless `record_provenance` was called.
     """
 
-    __slots__ = (
-        "compiler",
-        "handled",
-        "hot_loops",
-        "last_assigned",
-        "make_hot_loop",
-        "modules",
-        "overrides",
-        "provenance",
-        "state",
-        "steps",
-        "values",
-    )
-
     def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
         self.state = state
         state.emit = emit

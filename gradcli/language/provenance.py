@@ -12,12 +12,13 @@ from gradcli.language.compiler.base import Compiler, Evaluate
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.language.interpreter import Interpreter
 
 
-class Evaluation:
+class Evaluation(Record):
     """One evaluation of an expression.
 
     Attributes:
@@ -25,21 +26,14 @@ class Evaluation:
         grad_enabled: whether gradients were on.
     """
 
-    __slots__ = ("grad_enabled", "node", "parts", "value")
-
-    def __init__(
-        self, node: tree.Expression, value: Any, parts: list[Evaluation], grad_enabled: bool
-    ) -> None:
-        self.node = node
-        self.value = value
-        self.parts = parts
-        self.grad_enabled = grad_enabled
+    node: tree.Expression
+    value: Any
+    parts: list[Evaluation]
+    grad_enabled: bool
 
 
 class Provenance:
     """What a run evaluated, in the order in which it ended, and assigned."""
-
-    __slots__ = ("assignments", "evaluations", "latest", "open")
 
     def __init__(self) -> None:
         self.evaluations: list[Evaluation] = []

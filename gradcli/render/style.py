@@ -4,6 +4,8 @@ terminal raw.
 
 from __future__ import annotations
 
+from gradcli.record import Record
+
 _SGR = {
     "error": "1;31",
     "warning": "1;33",
@@ -23,18 +25,15 @@ thousand nodes whose texts grow by a term each.
 """
 
 
-class Style:
+class Style(Record):
     """Where a text goes.
 
     Attributes:
         width: the columns of the terminal, None where it is no terminal.
     """
 
-    __slots__ = ("color", "width")
-
-    def __init__(self, color: bool = False, width: int | None = None) -> None:
-        self.color = color
-        self.width = width
+    color: bool = False
+    width: int | None = None
 
     def paint(self, text: str, role: str) -> str:
         """The text in the colour of its role."""

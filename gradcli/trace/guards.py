@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.errors import GradcliError
+from gradcli.record import Record
 from gradcli.trace.ir import Inline, Operand, Value, values_in
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class Kind(Enum):
     """A value: a number, the length of a list, a check of elements that passed."""
 
 
-class Guard:
+class Guard(Record):
     """A condition that must hold as it did when the trace was recorded.
 
     Attributes:
@@ -37,22 +38,11 @@ class Guard:
         inputs: the arguments of the function, or the operands of the piece.
     """
 
-    __slots__ = ("expected", "inputs", "kind", "read", "span")
-
-    def __init__(
-        self,
-        kind: Kind,
-        read: Callable[..., Any] | Inline,
-        expected: Operand,
-        *,
-        inputs: Sequence[Operand] = (),
-        span: Span | None = None,
-    ) -> None:
-        self.kind = kind
-        self.read = read
-        self.expected = expected
-        self.inputs = inputs
-        self.span = span
+    kind: Kind
+    read: Callable[..., Any] | Inline
+    expected: Operand
+    inputs: Sequence[Operand] = ()
+    span: Span | None = None
 
     @property
     def values(self) -> Iterator[Value]:

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from gradcli.record import Record
+
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.trace.graph_break import GraphBreak
@@ -40,7 +42,7 @@ class Effect(Enum):
     """There is output."""
 
 
-class Value:
+class Value(Record):
     """A value of a trace: made once and never changed.
 
     Attributes:
@@ -50,25 +52,13 @@ class Value:
         array: its array in the recorded run, None where that is not kept.
     """
 
-    __slots__ = ("array", "device", "dtype", "maker", "name", "number", "shape")
-
-    def __init__(
-        self,
-        number: int,
-        shape: tuple[int, ...] | None,
-        dtype: Any,
-        *,
-        device: str = "cpu",
-        name: str | None = None,
-        array: Any = None,
-    ) -> None:
-        self.number = number
-        self.shape = shape
-        self.dtype = dtype
-        self.device = device
-        self.name = name
-        self.array = array
-        self.maker: Instruction | None = None
+    number: int
+    shape: tuple[int, ...] | None
+    dtype: Any
+    device: str = "cpu"
+    name: str | None = None
+    array: Any = None
+    maker: Instruction | None = None
 
     def __repr__(self) -> str:
         return f"%{self.number}"
@@ -81,22 +71,19 @@ Effects = Mapping[Effect, Sequence[Value]]
 """The effects of an instruction, each with the values that it concerns."""
 
 
-class Kernel:
+class Kernel(Record):
     """A function of arrays under the name of the op that it belongs to.
 
     Attributes:
         several: whether it returns a tuple or list, one part for each output.
     """
 
-    __slots__ = ("function", "name", "several")
-
-    def __init__(self, name: str, function: Callable[..., Any], several: bool = False) -> None:
-        self.name = name
-        self.function = function
-        self.several = several
+    name: str
+    function: Callable[..., Any]
+    several: bool = False
 
 
-class Inline:
+class Inline(Record):
     """A piece of Python that generated code contains instead of a call.
 
     Attributes:
@@ -105,16 +92,19 @@ class Inline:
         name: its name in print; None to print the text.
     """
 
-    __slots__ = ("name", "text")
-
-    def __init__(self, text: str, name: str | None = None) -> None:
-        self.text = text
-        self.name = name
+    text: str
+    name: str | None = None
 
     @property
     def binds(self) -> bool:
         """Whether the text binds the outputs itself."""
         return "{out0}" in self.text
+
+
+ALIAS = Inline("{0}", "alias")
+"""A tensor that shows another one's memory and was not made by an op: `.data`, an unpacked saved
+tensor.
+"""
 
 
 class Instruction:

@@ -11,7 +11,15 @@ from gradcli.arrays.backend import module_of
 from gradcli.autograd.inplace.writes import check_inplace, rebase
 from gradcli.autograd.node import FREED, Node, freed, modified, printed_number
 from gradcli.autograd.saved_tensor import Pack, Packed, SavedTensor, Unpack
-from gradcli.autograd.tensor import Tensor, alias, gradient_edge, meta_of, storage_of, with_history
+from gradcli.autograd.tensor import (
+    Tensor,
+    alias,
+    gradient_edge,
+    meta_of,
+    refresh,
+    storage_of,
+    with_history,
+)
 from gradcli.errors import GradcliError, Label, Span
 from gradcli.state import active
 
@@ -50,11 +58,7 @@ class Saved:
 class PackedSaved(Packed):
     """A tensor that a context saved and a hook packed; `edge` is where its gradient flows to."""
 
-    __slots__ = ("edge",)
-
-    def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack) -> None:
-        super().__init__(pack(tensor), unpack)
-        self.edge = gradient_edge(tensor)
+    edge: tuple[Node | None, int]
 
 
 class FunctionNode(Node):
@@ -159,14 +163,13 @@ class FunctionNode(Node):
 
     def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
         """Keep what `pack` makes of each saved tensor, or of a number's; `unpack` turns it back."""
-        self.saved = tuple(
-            [
-                PackedSaved(self._tensor(kept), pack, unpack)
-                if isinstance(kept, Saved) and only in (None, number)
-                else kept
-                for number, kept in enumerate(self.saved)
-            ]
-        )
+        found: list[Any] = []
+        for number, kept in enumerate(self.saved):
+            if isinstance(kept, Saved) and only in (None, number):
+                tensor = self._tensor(kept)
+                kept = PackedSaved(pack(tensor), unpack, gradient_edge(tensor))
+            found.append(kept)
+        self.saved = tuple(found)
 
     def _tensor(self, kept: Saved) -> Tensor:
         """A saved tensor with its history."""
@@ -270,11 +273,20 @@ class FunctionNode(Node):
             and not any(value is given for given in self.non_differentiable)
         )
         if not differentiable:
-            if value.requires_grad:  # an input, or made under `enable_grad`
-                return alias(value)
-            return _shown(value) if is_input and not is_dirty else value
+            if value.storage is not None:
+                refresh(value)
+            if not value.requires_grad:
+                return _shown(value) if is_input and not is_dirty else value
+            # A view of an input stays one, as one that is made under no_grad.
+            return alias(value) if is_input or value.base is None else value
         if is_dirty:
             check_inplace(value)
+            if value.base is not None and self.multiple:
+                raise GradcliError(
+                    "E405",
+                    f"{self.function.__name__} changed a view in place, and returned more than it",
+                    help="return the view alone, or clone() it in forward",
+                )
             rebase(value, self, number)
         else:
             if is_input:

@@ -53,6 +53,7 @@ def run_backward(
     *,
     keep_graph: bool,
     create_graph: bool,
+    recorded: bool = True,
     targets: Sequence[Target] | None = None,
     accumulate: bool = True,
     identity_map: IdentityMap,
@@ -64,6 +65,7 @@ def run_backward(
             as a tensor under `create_graph`.
         keep_graph: keep the saved values for another pass.
         create_graph: record a graph of the gradients.
+        recorded: whether that graph is wanted; inside `vmap` gradients travel as tensors anyway.
         targets: run only what leads to these `(node, output number)`, and collect their gradients.
         accumulate: add to `.grad` of the leaves that are reached; with `targets`, of the targets.
         identity_map: knows the tensors whose arrays travel as gradients: those of the seeds, and
@@ -80,7 +82,7 @@ def run_backward(
     before = state.grad_enabled
     place = state.place
     outer = state.backward_pass
-    state.grad_enabled = create_graph
+    state.grad_enabled = create_graph and recorded
     try:
         if (
             len(roots) == 1
@@ -130,6 +132,8 @@ class _Pass:
         self.keep = (
             keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
         )
+        if state.batch is not None:  # the ops on the values of all examples are recorded
+            self.recorder = None
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.identity_map = identity_map

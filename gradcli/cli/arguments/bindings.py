@@ -14,6 +14,7 @@ from gradcli.cli.arguments.values import Argument
 from gradcli.errors import Warned
 from gradcli.language.hints.spelling import closest
 from gradcli.language.library.namespace import table_of
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 _MOST_NAMES = 10
 
 
-class Binding:
+class Binding(Record):
     """An argument and its state in the run.
 
     Attributes:
@@ -33,14 +34,11 @@ class Binding:
         useless: whether the program gives the name a value that cannot be replaced.
     """
 
-    __slots__ = ("argument", "bound", "settled", "useless", "value")
-
-    def __init__(self, argument: Argument, value: Any) -> None:
-        self.argument = argument
-        self.value = value
-        self.bound: Any = None
-        self.settled = False
-        self.useless = False
+    argument: Argument
+    value: Any
+    bound: Any = None
+    settled: bool = False
+    useless: bool = False
 
 
 class Bindings:
@@ -49,8 +47,6 @@ class Bindings:
     Raises:
         GradcliError: E501, E502 from a value.
     """
-
-    __slots__ = ("bindings", "names", "session", "wrt")
 
     def __init__(self, arguments: Sequence[Argument], session: Session, options: Options) -> None:
         self.session = session

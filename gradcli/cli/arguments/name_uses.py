@@ -7,6 +7,7 @@ from typing import Any
 
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import captured_names, target_names
+from gradcli.record import Record
 
 READ = "read"
 """Read where the statement runs."""
@@ -21,14 +22,11 @@ BOUND = "bound"
 """Given a value by another statement: a loop, `def`, `with`, `import`."""
 
 
-class NameUse:
+class NameUse(Record):
     """One use of a name: the name, and how it is used."""
 
-    __slots__ = ("how", "name")
-
-    def __init__(self, how: str, name: str) -> None:
-        self.how = how
-        self.name = name
+    how: str
+    name: str
 
 
 def name_uses(statement: tree.Statement) -> dict[str, str]:

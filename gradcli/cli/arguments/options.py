@@ -80,26 +80,6 @@ class Options:
         explain_loops: whether it is said what became of the loops that ran often.
     """
 
-    __slots__ = (
-        "device",
-        "dtype",
-        "explain_loops",
-        "format",
-        "full",
-        "inputs",
-        "jobs",
-        "keep_going",
-        "limits",
-        "of",
-        "output",
-        "precision",
-        "quiet",
-        "script",
-        "seed",
-        "trace",
-        "wrt",
-    )
-
     def __init__(
         self,
         *,

@@ -12,6 +12,7 @@ from gradcli.cli.program.report import seed_of
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.language.hints.spelling import closest
 from gradcli.language.objects.types import type_name
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.program.run import Run
@@ -29,8 +30,6 @@ class Line:
     Attributes:
         words: the spans of its words; `name?` is one word.
     """
-
-    __slots__ = ("commands", "source", "words")
 
     def __init__(self, span: Span, commands: Mapping[str, DotCommand]) -> None:
         self.commands = commands
@@ -100,7 +99,7 @@ class Line:
         return GradcliError(code, message, span=span, help=help)
 
 
-class DotCommand:
+class DotCommand(Record):
     """A command of the session.
 
     Args:
@@ -109,24 +108,12 @@ class DotCommand:
         kept: whether `.save` keeps the line, since it changes values.
     """
 
-    __slots__ = ("arguments", "kept", "name", "needed", "run", "summary")
-
-    def __init__(
-        self,
-        name: str,
-        run: Callable[[Run, Line], None],
-        summary: str,
-        arguments: Sequence[tuple[str, Kind]] = (),
-        *,
-        needed: int = 0,
-        kept: bool = False,
-    ) -> None:
-        self.name = name
-        self.run = run
-        self.summary = summary
-        self.arguments = arguments
-        self.needed = needed
-        self.kept = kept
+    name: str
+    run: Callable[[Run, Line], None]
+    summary: str
+    arguments: Sequence[tuple[str, Kind]] = ()
+    needed: int = 0
+    kept: bool = False
 
     @property
     def usage(self) -> str:

@@ -129,8 +129,6 @@ class _Clock:
         running: the clock of this process, None while there is no limit.
     """
 
-    __slots__ = ("answered", "before", "report", "state")
-
     running: _Clock | None = None
 
     def __init__(self, state: State, report: Callable[[GradcliError], None]) -> None:
@@ -181,8 +179,6 @@ class _Watchdog(_Clock):
         due: whether the signal that comes is the thread's.
         over: set once the run is over.
     """
-
-    __slots__ = ("due", "over")
 
     def __init__(self, state: State, report: Callable[[GradcliError], None]) -> None:
         super().__init__(state, report)

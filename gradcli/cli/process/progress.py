@@ -17,8 +17,6 @@ class Progress:
     and standard output is not, and none in the first second.
     """
 
-    __slots__ = ("_drawn", "_next", "_shown")
-
     def __init__(self, shown: bool = True) -> None:
         # Where results go to the terminal they are the progress.
         self._shown = shown and sys.stderr.isatty() and not sys.stdout.isatty()

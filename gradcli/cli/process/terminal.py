@@ -29,8 +29,6 @@ class Terminal:
         warnings: how many warnings there were, shown or not.
     """
 
-    __slots__ = ("_form", "error_style", "quiet", "strict", "style", "warnings")
-
     def __init__(
         self,
         color: str = "auto",

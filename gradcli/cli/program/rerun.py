@@ -15,10 +15,12 @@ from gradcli.cli.program.report import find_output
 from gradcli.cli.program.run import Run
 from gradcli.errors import GradcliError, Source, Span
 from gradcli.explain.blame.finding import Outcome
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.cli.arguments.options import Options
     from gradcli.cli.process.terminal import Terminal
+    from gradcli.cli.program.source import Asked
     from gradcli.explain.result import Result
     from gradcli.language.tree.syntax import Statement
 
@@ -34,8 +36,6 @@ class Executed:
         output: the output, None where it computes no tensor.
         leaves: the tensors by whose elements it can be differentiated, by name.
     """
-
-    __slots__ = ("leaves", "output", "run", "value")
 
     def __init__(self, run: Run, value: Any) -> None:
         self.run = run
@@ -83,7 +83,7 @@ class Executed:
         }
 
 
-class Rerun:
+class Rerun(Record):
     """Runs a program again.
 
     Args:
@@ -91,22 +91,12 @@ class Rerun:
         name: what diagnostics call it.
     """
 
-    __slots__ = ("arguments", "name", "options", "statements", "terminal", "text")
-
-    def __init__(
-        self,
-        terminal: Terminal,
-        text: str,
-        name: str,
-        arguments: Sequence[Argument],
-        options: Options,
-    ) -> None:
-        self.terminal = terminal
-        self.text = text
-        self.name = name
-        self.arguments = arguments
-        self.options = options
-        self.statements: Sequence[Statement] = ()
+    terminal: Terminal
+    text: str
+    name: str
+    arguments: Sequence[Argument]
+    options: Options
+    statements: Sequence[Statement] = ()
 
     def __call__(
         self, text: str | None = None, values: Arrays = _NONE, dtype: str | None = None
@@ -146,6 +136,12 @@ class Rerun:
                 return Executed(run, run.execute(statements, arguments))
         finally:
             options.dtype = before
+
+
+def rerun_of(asked: Asked) -> Rerun:
+    """What runs the program of a command again; raises E503 for a file that cannot be read."""
+    name, text = asked.program.name, asked.program.text()
+    return Rerun(asked.terminal, text, name, asked.arguments, asked.options)
 
 
 def evaluate(executed: Executed, expression: str) -> Any:

@@ -50,22 +50,6 @@ class Run:
         reading: the files that `.read` is running, outermost first.
     """
 
-    __slots__ = (
-        "_printed",
-        "bindings",
-        "handlers",
-        "mode",
-        "muted",
-        "options",
-        "reading",
-        "seconds",
-        "session",
-        "shows_values",
-        "terminal",
-        "timed",
-        "transcript",
-    )
-
     def __init__(
         self,
         terminal: Terminal,

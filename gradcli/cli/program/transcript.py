@@ -25,8 +25,6 @@ class Transcript:
         most: how many statements are kept, the oldest being forgotten first; None for all.
     """
 
-    __slots__ = ("_forgotten", "_statements", "failed", "most")
-
     def __init__(self) -> None:
         self.failed = 0
         self.most: int | None = None

@@ -63,8 +63,6 @@ class CursorContext:
         gap: what stands between the tokens and the word.
     """
 
-    __slots__ = ("gap", "kinds", "texts", "word")
-
     def __init__(self, text: str) -> None:
         tokens = Lexer(text)
         kinds: list[str] = []

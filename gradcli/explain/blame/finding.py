@@ -8,6 +8,7 @@ from typing import Any
 from gradcli.errors import Span
 from gradcli.explain.blame.causes import cause_of
 from gradcli.explain.blame.nonfinite import FirstNonFinite, is_finite
+from gradcli.record import Record
 
 
 class Rewrite:
@@ -18,8 +19,6 @@ class Rewrite:
         guards: whether it keeps arguments away from a point where the value is infinite, which is
             right only where the program goes on to take nothing times that value.
     """
-
-    __slots__ = ("also", "dtype", "guards", "reason", "span", "text")
 
     def __init__(self, span: Span, text: str, reason: str, dtype: str | None = None) -> None:
         self.span = span
@@ -51,15 +50,12 @@ class Rewrite:
         return sorted(found.items())
 
 
-class Outcome:
+class Outcome(Record):
     """The results of a run: its output and the gradients of its inputs."""
 
-    __slots__ = ("gradients", "inputs", "output")
-
-    def __init__(self, output: Any, inputs: dict[str, Any], gradients: dict[str, Any]) -> None:
-        self.output = output
-        self.inputs = inputs
-        self.gradients = gradients
+    output: Any
+    inputs: dict[str, Any]
+    gradients: dict[str, Any]
 
     def arrays(self) -> dict[str, Any]:
         """The output under "", and the gradients under `NAME.grad`."""
@@ -72,7 +68,7 @@ class Outcome:
         return all(is_finite(array) for array in self.arrays().values())
 
 
-class Fix:
+class Fix(Record):
     """A rewrite that was run.
 
     Attributes:
@@ -82,22 +78,16 @@ class Fix:
         elsewhere: whether it was compared at other inputs, where the program is finite.
     """
 
-    __slots__ = ("agree", "chosen", "elsewhere", "rewrite")
-
-    def __init__(self, rewrite: Rewrite, agree: int, chosen: int, elsewhere: bool) -> None:
-        self.rewrite = rewrite
-        self.agree = agree
-        self.chosen = chosen
-        self.elsewhere = elsewhere
+    rewrite: Rewrite
+    agree: int
+    chosen: int
+    elsewhere: bool
 
 
-class Mask:
+class Mask(Record):
     """A `where` that hides what is not finite from the value, and not from the gradient."""
 
-    __slots__ = ("place",)
-
-    def __init__(self, place: Span) -> None:
-        self.place = place
+    place: Span
 
 
 class Blamed:
@@ -107,8 +97,6 @@ class Blamed:
         spoilt: what is not finite because of it: `x.grad`, `y`.
     """
 
-    __slots__ = ("cause", "fix", "mask", "nonfinite", "spoilt", "text")
-
     def __init__(self, nonfinite: FirstNonFinite, mask: Mask | None, spoilt: Sequence[str]) -> None:
         self.nonfinite = nonfinite
         self.cause, self.text = cause_of(nonfinite)
@@ -117,15 +105,12 @@ class Blamed:
         self.fix: Fix | None = None
 
 
-class Blame:
+class Blame(Record):
     """What was found.
 
     Attributes:
         others: those after it, and those that reach neither output nor gradient.
     """
 
-    __slots__ = ("first", "others")
-
-    def __init__(self, first: Blamed | None, others: Sequence[Blamed]) -> None:
-        self.first = first
-        self.others = others
+    first: Blamed | None
+    others: Sequence[Blamed]

@@ -7,19 +7,17 @@ from collections.abc import Iterator, Sequence
 from gradcli.errors import Span
 from gradcli.explain.why.detachments import holds
 from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 Expression = tree.Expression
 
 
-class Applied:
+class Applied(Record):
     """A call of a named function, `f(x, …)`, `torch.f(x, …)` or `x.f(…)` alike."""
 
-    __slots__ = ("name", "operands", "others")
-
-    def __init__(self, name: str, operands: list[Expression], others: list[str]) -> None:
-        self.name = name
-        self.operands = operands
-        self.others = others
+    name: str
+    operands: list[Expression]
+    others: list[str]
 
     def more(self, first: int = 1) -> str:
         """The text of the arguments from one on."""

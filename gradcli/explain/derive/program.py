@@ -24,6 +24,7 @@ from gradcli.explain.derive.spellings import Unwritten, dtype_argument
 from gradcli.explain.derive.written_instructions import written
 from gradcli.explain.symbols.substitution import rebuilt, substituted
 from gradcli.explain.symbols.tree import Call, Constant, Name, Symbol
+from gradcli.record import Record
 from gradcli.trace.ir import Value, values_in
 
 _LONGEST = 60
@@ -33,18 +34,15 @@ _MOST_ELEMENTS = 1000
 """A constant of more elements is not written down."""
 
 
-class Line:
+class Line(Record):
     """`name = formula`, and the array that it came to in the run."""
 
-    __slots__ = ("array", "formula", "name")
-
-    def __init__(self, name: str, formula: Symbol, array: Any) -> None:
-        self.name = name
-        self.formula = formula
-        self.array = array
+    name: str
+    formula: Symbol
+    array: Any
 
 
-class Derivation:
+class Derivation(Record):
     """Gradients as formulas.
 
     Attributes:
@@ -52,19 +50,10 @@ class Derivation:
             where a seed was given.
     """
 
-    __slots__ = ("gradients", "inputs", "lines", "values")
-
-    def __init__(
-        self,
-        inputs: dict[str, Any],
-        lines: list[Line],
-        gradients: dict[str, str],
-        values: dict[str, Any],
-    ) -> None:
-        self.inputs = inputs
-        self.lines = lines
-        self.gradients = gradients
-        self.values = values
+    inputs: dict[str, Any]
+    lines: list[Line]
+    gradients: dict[str, str]
+    values: dict[str, Any]
 
 
 def derivation(

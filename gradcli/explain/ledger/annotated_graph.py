@@ -15,8 +15,6 @@ from gradcli.explain.ledger.ledger import last_pass
 class AnnotatedGraph:
     """A graph and its numbers."""
 
-    __slots__ = ("_gradients", "_passed", "_values", "graph")
-
     def __init__(
         self, graph: Graph, events: Sequence[Event] = (), calls: Mapping[Node, Call] | None = None
     ) -> None:

@@ -14,6 +14,7 @@ from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.explain.ledger.ledger import last_pass
+from gradcli.record import Record
 
 _MOST_PATHS = 100
 
@@ -21,7 +22,7 @@ _CANCELLED = 1e-3
 """Shares cancel where their sum is smaller than this part of the sum of their sizes."""
 
 
-class Path:
+class Path(Record):
     """One path from the output to a leaf.
 
     Attributes:
@@ -29,18 +30,13 @@ class Path:
         share: what it contributes to the leaf's gradient.
     """
 
-    __slots__ = ("edges", "nodes", "share")
-
-    def __init__(self, nodes: Sequence[GraphNode], edges: Sequence[int], share: Any) -> None:
-        self.nodes = nodes
-        self.edges = edges
-        self.share = share
+    nodes: Sequence[GraphNode]
+    edges: Sequence[int]
+    share: Any
 
 
 class Paths:
     """All paths to a leaf, depth first, the sum of their shares, and where they cancel."""
-
-    __slots__ = ("cancelled", "leaf", "paths", "total")
 
     def __init__(self, leaf: Tensor, paths: Sequence[Path]) -> None:
         self.leaf = leaf

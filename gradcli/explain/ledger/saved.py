@@ -10,9 +10,10 @@ from gradcli.autograd.node import FREED
 from gradcli.autograd.recording.recorder import Event, Step
 from gradcli.autograd.tensor import Tensor
 from gradcli.explain.ledger.ledger import last_pass
+from gradcli.record import Record
 
 
-class Saved:
+class Saved(Record):
     """One value that a node saved.
 
     Attributes:
@@ -23,17 +24,12 @@ class Saved:
         step: the number of the step of the backward pass that frees it; 0 if none ran.
     """
 
-    __slots__ = ("array", "held_by", "name", "node", "shared", "step")
-
-    def __init__(
-        self, node: GraphNode, name: str, array: Any, held_by: str | None, shared: bool, step: int
-    ) -> None:
-        self.node = node
-        self.name = name
-        self.array = array
-        self.held_by = held_by
-        self.shared = shared
-        self.step = step
+    node: GraphNode
+    name: str
+    array: Any
+    held_by: str | None
+    shared: bool
+    step: int
 
     @property
     def size(self) -> int:
@@ -48,8 +44,6 @@ class SavedValues:
         peak: the bytes that the graph alone keeps when the backward pass begins, which is the most:
             each step frees what its node saved.
     """
-
-    __slots__ = ("peak", "values")
 
     def __init__(self, values: Sequence[Saved]) -> None:
         self.values = values

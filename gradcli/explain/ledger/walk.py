@@ -19,8 +19,6 @@ class Walk:
         breaks: the names of nodes and variables to stop at.
     """
 
-    __slots__ = ("at", "breaks", "events", "graph", "stops")
-
     def __init__(self, graph: Graph, events: Sequence[Event]) -> None:
         self.graph = graph
         self.events = events

@@ -208,8 +208,6 @@ class Reading:
 class _Path:
     """One way through a function: the conditions met, which way was taken, and what came of it."""
 
-    __slots__ = ("conditions", "value", "ways")
-
     def __init__(self, ways: list[bool]) -> None:
         self.conditions: list[Symbol] = []
         self.ways = ways

@@ -14,6 +14,7 @@ from gradcli.explain.gradients import STRUCTURAL_ZERO, ZERO, Gradient, flat
 from gradcli.explain.recorded_run import Recorded, graph_of, path_to
 from gradcli.explain.why.detachments import Detachment, detachment_of
 from gradcli.language.tree import syntax as tree
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
@@ -22,7 +23,7 @@ ATTRIBUTES = ("grad", "requires_grad", "is_leaf")
 """What can be asked of a tensor."""
 
 
-class Why:
+class Why(Record):
     """The answer to a question.
 
     Attributes:
@@ -32,23 +33,12 @@ class Why:
         path: the nodes that carry the gradient, from the output to the tensor.
     """
 
-    __slots__ = ("detachments", "kind", "path", "question", "reason", "value")
-
-    def __init__(
-        self,
-        question: str,
-        value: Any,
-        kind: str,
-        reason: str,
-        detachments: Sequence[Detachment] = (),
-        path: Sequence[GraphNode] = (),
-    ) -> None:
-        self.question = question
-        self.value = value
-        self.kind = kind
-        self.reason = reason
-        self.detachments = detachments
-        self.path = path
+    question: str
+    value: Any
+    kind: str
+    reason: str
+    detachments: Sequence[Detachment] = ()
+    path: Sequence[GraphNode] = ()
 
 
 def why(run: Recorded, name: str, tensor: Tensor, attribute: str) -> Why:

@@ -14,24 +14,20 @@ from gradcli.language.limits import enter_host_call, too_many_steps
 from gradcli.language.objects.iteration import drawing, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables, comprehension_scope
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.limits import Steps
 
 
-class _Clause:
+class _Clause(Record):
     """One `for target in iterable if …`, compiled."""
 
-    __slots__ = ("conditions", "iterable", "span", "store")
-
-    def __init__(
-        self, iterable: Evaluate, store: Store, conditions: list[Evaluate], span: Span
-    ) -> None:
-        self.iterable = iterable
-        self.store = store
-        self.conditions = conditions
-        self.span = span
+    iterable: Evaluate
+    store: Store
+    conditions: list[Evaluate]
+    span: Span
 
 
 @compiles(tree.Comprehension)

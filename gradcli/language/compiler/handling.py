@@ -17,30 +17,21 @@ from gradcli.language.objects.repr import text
 from gradcli.language.objects.types import is_exception, type_name, type_of
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
+from gradcli.record import Record
 
 if TYPE_CHECKING:
     from gradcli.errors import Span
     from gradcli.state import State
 
 
-class Clause:
+class Clause(Record):
     """One `except`, compiled."""
 
-    __slots__ = ("body", "classes", "span", "store", "unbind")
-
-    def __init__(
-        self,
-        classes: Evaluate | None,
-        span: Span,
-        store: Store | None,
-        unbind: Run | None,
-        body: Run,
-    ) -> None:
-        self.classes = classes
-        self.span = span
-        self.store = store
-        self.unbind = unbind
-        self.body = body
+    classes: Evaluate | None
+    span: Span
+    store: Store | None
+    unbind: Run | None
+    body: Run
 
     def begin(self, variables: Variables, error: GradcliError) -> None:
         """Bind the name of `except … as name`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import FunctionType
 from typing import Any
 
@@ -21,10 +22,11 @@ from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.language.tree.syntax import Constant, ExpressionStatement, Statement
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
+from gradcli.record import Record
 from gradcli.state import State
 
 
-class Function:
+class Function(Record):
     """A function of the program: `def` or `lambda`, with the variables around it.
 
     It is called by `invoke` from compiled code and by the host's own call from everywhere else
@@ -34,44 +36,17 @@ class Function:
         statements: its body as it is written; `body` is the same, compiled.
     """
 
-    __slots__ = (
-        "body",
-        "defaults",
-        "name",
-        "number",
-        "parent",
-        "scope",
-        "signature",
-        "state",
-        "statements",
-        "steps",
-        "wrapped",
-    )
-
-    wrapped: Any
-
-    def __init__(
-        self,
-        name: str,
-        signature: Signature,
-        defaults: dict[str, Any],
-        statements: list[Statement],
-        scope: Scope,
-        body: Run,
-        parent: Variables,
-        state: State,
-        steps: Steps,
-    ) -> None:
-        self.name = name
-        self.signature = signature
-        self.defaults = defaults
-        self.statements = statements
-        self.scope = scope
-        self.body = body
-        self.parent = parent
-        self.state = state
-        self.steps = steps
-        self.number = 0
+    name: str
+    signature: Signature
+    defaults: dict[str, Any]
+    statements: list[Statement]
+    scope: Scope
+    body: Run
+    parent: Variables
+    state: State
+    steps: Steps
+    number: int = 0
+    wrapped: Any = None
 
     language_attributes = frozenset({"__name__"})
 
@@ -248,13 +223,31 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         function = function.function
         if type(function) is Function:
             return function.invoke(args, kwargs)
+        called = function
+    elif "out" in kwargs:
+        called, kwargs = _with_out(function, kwargs)
+    else:
+        called = function
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
     try:
-        return function(*args, **kwargs)
+        return called(*args, **kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+def _with_out(function: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A function that writes to the tensors given as `out`, and the other keywords; for one without
+    `out=` the function itself, and all of them.
+    """
+    from gradcli.ops.binding.out import WITH_OUT, written  # lazy: start-up
+
+    name = _name(function).removeprefix("special_").removeprefix("linalg_")
+    if name not in WITH_OUT or not _is_catalogue(function):
+        return function, kwargs
+    others = {key: value for key, value in kwargs.items() if key != "out"}
+    return partial(written, name, function, kwargs["out"]), others
 
 
 _FLAGS = frozenset(
@@ -378,10 +371,8 @@ def _bad_call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Gra
     written = ", ".join(_written(parameter) for parameter in shown)
     known = [p.name for p in shown if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
     takes_all = any(p.kind is p.VAR_KEYWORD for p in shown)
-    for keyword, value in kwargs.items():
+    for keyword in kwargs:
         if keyword not in known and not takes_all:
-            if keyword == "out" and _is_catalogue(function):
-                catalogue.refuse_out(_name(function), value, *args)
             return unknown_keyword(_name(function), keyword, known, f"({written})")
     return misfit(_name(function), _misfit_in_words(problem, shown, len(args)), f"({written})")
 

@@ -32,20 +32,6 @@ class Guard:
             iteration begins.
     """
 
-    __slots__ = (
-        "checks",
-        "contents",
-        "facts",
-        "gradients",
-        "lasting",
-        "modes",
-        "state",
-        "storages",
-        "tensors",
-        "training",
-        "values",
-    )
-
     def __init__(self, state: State) -> None:
         self.state = state
         self.modes = _modes(state)

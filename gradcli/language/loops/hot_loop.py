@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gradcli.language.compiler.loops import Iterations, Length
@@ -25,9 +24,6 @@ HOT_AFTER = 16
 """Interpreted iterations before one is captured: that costs about as much as it then saves in as
 many.
 """
-
-HOT_SECONDS = 0.015
-"""Seconds of interpreted iterations that are enough too, where iterations are long."""
 
 _ATTEMPTS = 4
 """How often a loop is captured again, because what its iterations rely on has changed, too soon."""
@@ -55,19 +51,6 @@ class Path:
         verified: whether it was found to do what the interpreter does.
         entered: whether nothing has run since that it does not know of.
     """
-
-    __slots__ = (
-        "changed",
-        "entered",
-        "found",
-        "given",
-        "names",
-        "served",
-        "stored",
-        "unseen",
-        "verified",
-        "written",
-    )
 
     def __init__(self, written: CompiledIteration, walk: Capture) -> None:
         self.written = written
@@ -115,7 +98,6 @@ class HotLoop:
         self.body = body
         self.plan = analysed(node)
         self.interpreted = 0
-        self.seconds = 0.0
         self.refused = False
         self.attempts = _ATTEMPTS
         self.paths: list[Path] = []
@@ -166,8 +148,7 @@ class HotLoop:
         if self.refused and self.left is None:
             self.interpreted_count += 1
             return self.body(variables)
-        early = self.interpreted < HOT_AFTER and self.seconds < HOT_SECONDS
-        if last or (early and not self.paths):
+        if last or (self.interpreted < HOT_AFTER and not self.paths):
             return self._interpret(variables)
         if not is_unobserved(self.compiler.state) or self.compiler.interpreter.overrides:
             return self._interpret(variables)
@@ -231,9 +212,7 @@ class HotLoop:
 
     def _interpret(self, variables: Variables) -> Any:
         self._show(variables)
-        began = perf_counter()
         signal = self.body(variables)
-        self.seconds += perf_counter() - began
         self.interpreted += 1
         self.interpreted_count += 1
         self._check(variables)
@@ -261,7 +240,6 @@ class HotLoop:
             self.broken = self.broken or self._changes()
             self._refuse()
         self.interpreted = 0
-        self.seconds = 0.0
 
     def _changes(self) -> GraphBreak:
         reason = "what the iterations rely on changes too often"
@@ -305,7 +283,6 @@ class HotLoop:
             self.attempts -= 1
         if not self.paths:
             self.interpreted = 0
-            self.seconds = 0.0
             if self.attempts <= 0:
                 self.broken = self.broken or self._changes()
                 self._refuse()

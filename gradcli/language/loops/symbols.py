@@ -13,6 +13,7 @@ from gradcli.arrays.dtypes import DType
 from gradcli.arrays.sizes import Device, Size
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.loops.guards import is_same_value
+from gradcli.record import Record
 from gradcli.trace.builder import TraceBuilder
 from gradcli.trace.graph_break import GraphBreak
 from gradcli.trace.guards import kind_of
@@ -26,14 +27,11 @@ SETTINGS = (*NUMBERS, str, complex, type(None), type(...), DType, Device, Size, 
 _CHANGED = "what it reads was changed earlier in the iteration"
 
 
-class Symbol:
+class Symbol(Record):
     """A number or a string that is another one in every iteration."""
 
-    __slots__ = ("now", "value")
-
-    def __init__(self, now: Any, value: Value) -> None:
-        self.now = now
-        self.value = value
+    now: Any
+    value: Value
 
 
 def concrete(value: Any) -> Any:
@@ -354,14 +352,11 @@ def tensor_like(array: Any, former: Tensor) -> Tensor:
     return made
 
 
-class Slot:
+class Slot(Record):
     """Where an operand goes in the arguments of a function: as a tensor, or as it is."""
 
-    __slots__ = ("is_tensor", "number")
-
-    def __init__(self, number: int, is_tensor: bool) -> None:
-        self.number = number
-        self.is_tensor = is_tensor
+    number: int
+    is_tensor: bool
 
     @staticmethod
     def filled(value: Any, operands: Sequence[Any]) -> Any:

@@ -26,7 +26,7 @@ from gradcli.language.objects.types import (
     type_name,
     type_of,
 )
-from gradcli.nn.extensible import discard_value, store_value, stored_value
+from gradcli.nn.extensible import Slotted, discard_value, store_value, stored_value
 
 
 class Instance:
@@ -68,7 +68,7 @@ class Instance:
     language_delattr = discard_value
 
 
-class HostClass(type):
+class HostClass(Slotted):
     """Makes the host classes; `Instance` stands behind every base of ours, in either order."""
 
     def mro(cls) -> list[type]:
@@ -95,7 +95,7 @@ class UserClass(LanguageType):
         self.names = names
         self.fields = fields or {}
         try:
-            host: Any = HostClass(name, bases, {"__slots__": (), "__module__": __name__})
+            host: Any = HostClass(name, bases, {"__module__": __name__})
         except TypeError as error:  # an order of bases that cannot be, or two that are layers
             raise GradcliError("E202", f"the bases of {name} do not go together") from error
         self.host = host

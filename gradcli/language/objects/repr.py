@@ -71,8 +71,6 @@ _PIECE = 16
 class _Writer:
     """Collects the text of one value, with the containers that it is inside of."""
 
-    __slots__ = ("inside", "length", "pieces")
-
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.length = 0

@@ -48,8 +48,6 @@ class Rejected(Exception):
 class Parser:
     """The grammar's automaton, ready to run."""
 
-    __slots__ = ("steps", "tables")
-
     def __init__(self, tables: Tables) -> None:
         self.tables = tables
         # The states that follow a nonterminal once the rules that merely pass its value on are
@@ -173,13 +171,15 @@ class Parser:
 
 
 def find_builder(name: str) -> Callable[..., Any]:
-    """What builds the tree of a rule: the function of its name, or else the class of the node."""
+    """What builds the tree of a rule: the function of its name, its row in `NODES`, or the class
+    of the node.
+    """
     for room in (expressions, statements, literals):
         builder: Callable[..., Any] | None = getattr(room, name, None)
         if builder is not None:
             return builder
-    node: Callable[..., Any] = getattr(syntax, name.title().replace("_", ""))
-    return node
+    found = expressions.NODES.get(name) or statements.NODES.get(name)
+    return found or getattr(syntax, name.title().replace("_", ""))
 
 
 def picker(mode: int, places: tuple[Any, ...]) -> Pick:

@@ -15,7 +15,7 @@ from gradcli.arrays.backend import on_the_host
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.arithmetic.arithmetic import reciprocal
 from gradcli.ops.binding.arguments import in_single
-from gradcli.ops.binding.catalogue import expose, function, refuse_out
+from gradcli.ops.binding.catalogue import expose, function
 from gradcli.ops.definition.doc import describe
 from gradcli.ops.definition.dtype_support import check_dtype, dtype_names
 from gradcli.ops.definition.op import Function, Op, pointwise
@@ -28,7 +28,6 @@ from gradcli.packages import imported
 
 i0: Op = pointwise(
     "i0",
-    "I0Backward0",
     by_scipy("i0"),
     floating=True,
     self=lambda grad, self: grad * i1(self),
@@ -67,7 +66,6 @@ def _i1e_rule(grad: Any, self: Any, result: Any) -> Any:
 
 i1: Op = pointwise(
     "special_i1",
-    "SpecialI1Backward0",
     by_scipy("i1"),
     floating=True,
     self=_i1_rule,
@@ -77,7 +75,6 @@ i1: Op = pointwise(
 
 i0e: Op = pointwise(
     "special_i0e",
-    "SpecialI0EBackward0",
     by_scipy("i0e"),
     floating=True,
     self=lambda grad, self, result: grad * (i1e(self) - sgn(self) * result),
@@ -87,7 +84,6 @@ i0e: Op = pointwise(
 
 i1e: Op = pointwise(
     "special_i1e",
-    "SpecialI1EBackward0",
     by_scipy("i1e"),
     floating=True,
     self=_i1e_rule,
@@ -167,7 +163,6 @@ def _of_one(name: str) -> Function:
 for _name, (_scipy_name, _doc) in _OF_ONE.items():
     _entry = pointwise(
         f"special_{_name}",
-        "",
         _of_one(_scipy_name),
         floating=True,
         unsupported=_NOT_SINGLE,
@@ -188,7 +183,6 @@ def _spherical_bessel_j0(self: Any) -> Any:
 
 spherical_bessel_j0 = pointwise(
     "special_spherical_bessel_j0",
-    "",
     _spherical_bessel_j0,
     floating=True,
     unsupported=_NOT_SINGLE,
@@ -230,10 +224,9 @@ def _polynomial(name: str, scipy_name: str) -> Function:
     def forward(input: Any, n: Any) -> Any:
         return values_of(input, n)
 
-    entry = pointwise(f"special_{name}", "", forward, floating=True)
+    entry = pointwise(f"special_{name}", forward, floating=True)
 
-    def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
-        refuse_out(name, out)
+    def polynomial(input: Any, n: Any) -> Tensor:
         return entry.apply(input, n)
 
     describe(

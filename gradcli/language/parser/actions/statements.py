@@ -5,6 +5,9 @@ They are called as those in `expressions` are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from gradcli.errors import GradcliError, Span
 from gradcli.language.parser.actions.expressions import checked_parameters
 from gradcli.language.parser.actions.targets import (
@@ -42,11 +45,6 @@ WithItem = tuple[Expression, Expression | None]
 
 
 # ---- simple statements ----
-
-
-def command(span: Span, _text: str) -> Command:
-    """A line for the session."""
-    return Command(span)
 
 
 def assignment(span: Span, target: Expression, value: Expression) -> Assign:
@@ -90,65 +88,7 @@ def del_statement(span: Span, targets: list[Expression]) -> Del:
     return Del(span, targets)
 
 
-def longer_dotted_name(_span: Span, dotted: str, text: str) -> str:
-    """The name of a module inside another."""
-    return f"{dotted}.{text}"
-
-
-def imported(_span: Span, text: str, alias: str | None) -> tuple[str, str | None]:
-    """`name as alias` or `module as alias`."""
-    return text, alias
-
-
-def import_all(_span: Span) -> tuple[str, str | None]:
-    """`*` after `import`."""
-    return "*", None
-
-
-def dots(_span: Span, parts: list[str]) -> str:
-    """The dots of a relative import."""
-    return "".join(parts)
-
-
-def relative_import(
-    span: Span, dots: str, module: str | None, names: list[tuple[str, str | None]]
-) -> FromImport:
-    """`from .module import name as alias`."""
-    return FromImport(span, dots + (module or ""), names)
-
-
-def global_statement(span: Span, names: list[str]) -> Global:
-    """`global names`."""
-    return Global(span, "global", names)
-
-
-def nonlocal_statement(span: Span, names: list[str]) -> Global:
-    """`nonlocal names`."""
-    return Global(span, "nonlocal", names)
-
-
 # ---- compound statements ----
-
-
-def if_statement(
-    span: Span,
-    test: Expression,
-    body: Body,
-    elifs: list[tuple[Expression, Body]] | None,
-    orelse: Body | None,
-) -> If:
-    """`if test: body elif …: … else: orelse`."""
-    return If(span, [(test, body), *(elifs or ())], orelse or [])
-
-
-def elif_clause(_span: Span, test: Expression, body: Body) -> tuple[Expression, Body]:
-    """`elif test: body`."""
-    return test, body
-
-
-def while_statement(span: Span, test: Expression, body: Body, orelse: Body | None) -> While:
-    """`while test: body else: orelse`."""
-    return While(span, test, body, orelse or [])
 
 
 def for_statement(
@@ -197,23 +137,6 @@ def try_statement(
     return Try(span, body, handlers, orelse or [], final or [])
 
 
-def try_finally(span: Span, body: Body, final: Body) -> Try:
-    """`try: body finally: final`."""
-    return Try(span, body, [], [], final)
-
-
-def def_statement(
-    span: Span,
-    decorators: list[Expression] | None,
-    text: str,
-    parameters: list[Parameter] | None,
-    _annotation: Expression | None,
-    body: Body,
-) -> Def:
-    """`def name(parameters) -> annotation: body`."""
-    return Def(span, text, checked_parameters(span, parameters), body, decorators or [])
-
-
 def class_statement(
     span: Span,
     decorators: list[Expression] | None,
@@ -227,8 +150,26 @@ def class_statement(
     return Class(span, text, bases, keywords, body, decorators or [])
 
 
-def parameter(
-    span: Span, text: str, _annotation: Expression | None, default: Expression | None
-) -> Parameter:
-    """`name: annotation = default`."""
-    return Parameter(span, text, "", default)
+NODES: dict[str, Callable[..., Any]] = {
+    "command": lambda span, text: Command(span),
+    "longer_dotted_name": lambda span, dotted, text: f"{dotted}.{text}",
+    "imported": lambda span, name, alias: (name, alias),
+    "import_all": lambda span: ("*", None),
+    "dots": lambda span, parts: "".join(parts),
+    "relative_import": lambda span, dots, module, names: FromImport(
+        span, dots + (module or ""), names
+    ),
+    "global_statement": lambda span, names: Global(span, "global", names),
+    "nonlocal_statement": lambda span, names: Global(span, "nonlocal", names),
+    "if_statement": lambda span, test, body, elifs, orelse: If(
+        span, [(test, body), *(elifs or ())], orelse or []
+    ),
+    "elif_clause": lambda span, test, body: (test, body),
+    "while_statement": lambda span, test, body, orelse: While(span, test, body, orelse or []),
+    "try_finally": lambda span, body, final: Try(span, body, [], [], final),
+    "def_statement": lambda span, decorators, text, parameters, annotation, body: Def(
+        span, text, checked_parameters(span, parameters), body, decorators or []
+    ),
+    "parameter": lambda span, text, annotation, default: Parameter(span, text, "", default),
+}
+"""The rules whose node differs from their parts by little."""
