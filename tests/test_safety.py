@@ -119,6 +119,7 @@ ATTACKS = [
     ("getattr(1, '__class__').__bases__", "E102"),
     ("setattr(1, '__class__', 2)", "E102"),
     ("setattr(print, '__name__', 'x')", "E102"),
+    ("(lambda: 0).__code__ = 1", "E102"),
     ("exp.__name__ = 'x'", "E102"),
     ("torch.exp = 3", "E102"),
     ("str.upper = 3", "E102"),

@@ -61,8 +61,10 @@ def _project(folder: Path) -> Path:
     )
     (folder / "settings.py").write_text("WIDTH = 3\nprint('settings', __name__)\n")
     (folder / "layers").mkdir()
-    (folder / "layers" / "__init__.py").write_text("from .inner import FACTOR\nfrom . import inner\n"
-        "def double(x): return x * FACTOR * inner.FACTOR\n")  # fmt: skip
+    (folder / "layers" / "__init__.py").write_text(
+        "from .inner import FACTOR\nfrom . import inner\n"
+        "def double(x): return x * FACTOR * inner.FACTOR\n"
+    )
     (folder / "layers" / "inner.py").write_text("FACTOR = 2\n")
     (folder / "wrong.py").write_text("x = 1\ny = x.no\n")
     (folder / "unreadable.py").write_text("x = (\n")
