@@ -96,6 +96,7 @@ def check_integer(bits: int) -> None:
         )
 
 
+_PLAIN = frozenset({bool, complex, float, int, str, type(None)})
 _CONTAINERS = frozenset({list, tuple, dict, set})
 _BASES = (list, tuple, dict, deque)
 
@@ -110,7 +111,8 @@ def check_nesting(value: Any) -> None:
     A list that holds itself is infinitely deep; `x = [x, x]` forty times over is a small object
     and an endless walk.
     """
-    if not _is_container(type(value)):
+    kind = type(value)
+    if kind in _PLAIN or not _is_container(kind):
         return
     charge(len(value))
     level = _inner(value)

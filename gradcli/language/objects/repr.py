@@ -14,7 +14,7 @@ from gradcli.language.objects.exceptions import arguments_of, converted
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
 from gradcli.state import active, charge_tensors
 
-HOST_TEXT: set[type] = {bytes}
+HOST_TEXT: set[type] = {bytes, type(NotImplemented)}
 """Types whose text the host writes, as it is: all that they hold is plain."""
 
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range, slice})
