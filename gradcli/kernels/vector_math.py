@@ -76,7 +76,7 @@ def log1p(self: Any) -> Any:
     """`log(1 + self)`, exact near 0 for complex numbers too, whose absolute value NumPy rounds."""
     if getattr(getattr(self, "dtype", None), "kind", "") != "c":
         return _log1p_of_real(self)
-    wide = np.asarray(self, np.complex128)
+    wide = self.astype(np.complex128)
     x, y = wide.real, wide.imag
     small = np.hypot(x, y) < 0.5
     squared = np.where(small, x * (2 + x) + y * y, 0)  # |1 + self| ** 2 - 1

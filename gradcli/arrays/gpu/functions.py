@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.arrays.gpu.runtime import cupy
+from gradcli.arrays.gpu.runtime import cupy, extension
 
 Function = Callable[..., Any]
 
@@ -25,6 +25,8 @@ def ufunc_method(ufunc: Any, method: str) -> Function:
 
 def function_like(function: Any) -> Function | None:
     """CuPy's function with the module and name of one of NumPy's, None where it has none."""
+    if function in _OWN:
+        return _OWN[function]
     try:
         module = functools.reduce(getattr, function.__module__.split(".")[1:], cupy())
         found: Function = getattr(module, function.__name__)
@@ -35,15 +37,22 @@ def function_like(function: Any) -> Function | None:
     return _raising(found) if function.__module__ == "numpy.linalg" else found
 
 
+def _windows(array: Any, shape: Any, axis: Any = None, *, writeable: bool = False) -> Any:
+    # CuPy's views can be written to, and it refuses to be asked for one.
+    return cupy().lib.stride_tricks.sliding_window_view(array, shape, axis)
+
+
+_OWN: dict[Any, Function] = {np.lib.stride_tricks.sliding_window_view: _windows}
+"""What CuPy has with other parameters."""
+
+
 def _raising(function: Function) -> Function:
     """A function of linear algebra that raises LinAlgError as NumPy's does, for which CuPy waits
     for the GPU; by itself it leaves NaN.
     """
 
     def compute(*args: Any, **keywords: Any) -> Any:
-        from importlib import import_module
-
-        with import_module("cupyx").errstate(linalg="raise"):
+        with extension("cupyx").errstate(linalg="raise"):
             return function(*args, **keywords)
 
     return compute
@@ -54,10 +63,8 @@ def _ufunc(ufunc: Any) -> Function | None:
     if getattr(np, name, None) is ufunc or ufunc is np.matmul:
         found: Function | None = getattr(cupy(), name, None)
         return found
-    from importlib import import_module
-
     # SciPy's special functions are ufuncs of names of their own.
-    special: Function | None = getattr(import_module("cupyx.scipy.special"), name, None)
+    special: Function | None = getattr(extension("cupyx.scipy.special"), name, None)
     return special
 
 
@@ -141,30 +148,72 @@ def _scan(combine: Function, array: Any, axis: int) -> Any:
     return cupy().moveaxis(result, 0, axis)
 
 
-_SCATTERED = {
-    np.add: "scatter_add",
-    np.maximum: "scatter_max",
-    np.minimum: "scatter_min",
-}
-
-
 def _at(ufunc: Any) -> Function:
-    def compute(array: Any, index: Any, values: Any) -> None:
-        if ufunc not in _SCATTERED:
-            whole = array.get()
-            on_host = tuple(map(_got, index)) if isinstance(index, tuple) else _got(index)
-            ufunc.at(whole, on_host, _got(values))
-            array[...] = cupy().asarray(whole)
-            return
-        from importlib import import_module
+    return _SCATTERED.get(ufunc) or functools.partial(_at_on_the_host, ufunc)
 
-        scatter = getattr(import_module("cupyx"), _SCATTERED[ufunc])
-        values = cupy().asarray(values, array.dtype)
-        if array.dtype == np.int64 and ufunc is np.add:  # the same bits without a sign
-            array, values = array.view(np.uint64), values.view(np.uint64)
-        scatter(array, index, values)
 
-    return compute
+def _at_on_the_host(ufunc: Any, array: Any, index: Any, values: Any) -> None:
+    whole = array.get()
+    on_host = tuple(map(_got, index)) if isinstance(index, tuple) else _got(index)
+    ufunc.at(whole, on_host, _got(values))
+    array[...] = cupy().asarray(whole)
+
+
+def _add_at(array: Any, index: Any, values: Any) -> None:
+    values = cupy().asarray(values, array.dtype)
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind == "c":
+        _add_at(array.real, index, values.real)
+        _add_at(array.imag, index, values.imag)
+    elif kind == "b":
+        _extreme_at("maximum", array, index, values)
+    elif kind in "iu" and size < 4:  # the same bits, once they are cut off
+        wide = array.astype(np.int32)
+        _add_at(wide, index, values.astype(np.int32))
+        array[...] = wide
+    else:
+        cupy().add.at(array, index, values)
+
+
+def _extreme_at(name: str, array: Any, index: Any, values: Any) -> None:
+    """Write the extreme of all that meets at a place, as integers that are ordered alike: CuPy
+    compares floats in single precision, loses NaN, and lacks the narrow dtypes.
+    """
+    values = cupy().asarray(values, array.dtype)
+    extreme = getattr(cupy(), name)
+    if array.dtype.kind in "iu" and array.dtype.itemsize >= 4:
+        extreme.at(array, index, values)
+        return
+    ordered = _ordered(array, name)
+    extreme.at(ordered, index, _ordered(values, name))
+    array[...] = _from_ordered(ordered, array.dtype)
+
+
+_MAGNITUDE = np.int64(2**63 - 1)
+
+
+def _ordered(array: Any, name: str) -> Any:
+    """Integers in the order of an array's elements, NaN beyond all that it is to replace."""
+    if array.dtype.kind != "f":
+        return array.astype(np.int64)
+    bits = array.astype(np.float64).view(np.int64)
+    bits = bits ^ ((bits >> 63) & _MAGNITUDE)
+    beyond = _MAGNITUDE if name == "maximum" else ~_MAGNITUDE
+    return cupy().where(cupy().isnan(array), beyond, bits)
+
+
+def _from_ordered(ordered: Any, dtype: Any) -> Any:
+    if dtype.kind != "f":
+        return ordered.astype(dtype)
+    return (ordered ^ ((ordered >> 63) & _MAGNITUDE)).view(np.float64).astype(dtype)
+
+
+_SCATTERED: dict[Any, Function] = {
+    np.add: _add_at,
+    np.maximum: functools.partial(_extreme_at, "maximum"),
+    np.minimum: functools.partial(_extreme_at, "minimum"),
+}
+"""The methods `at` that compute on the GPU; the others copy the array to the host and back."""
 
 
 def _got(value: Any) -> Any:
