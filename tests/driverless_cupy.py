@@ -79,9 +79,9 @@ def _answer(name: str, signature: str) -> tuple[Any, Callable[..., Any]]:
     kinds = [_C_TYPES.get(each, ctypes.c_void_p) for each in parameters]
     kind = _C_TYPES.get(result.strip(), ctypes.c_void_p)
     given = parameters.index(_SKIP) if _SKIP in parameters else len(parameters)
-    compute = _ANSWERS.get(name, lambda *_: None if kind is ctypes.py_object else 0)
-    prototype: Any = ctypes.PYFUNCTYPE
-    made = prototype(kind, *kinds)(lambda *args: compute(*args[:given]))
+    nothing = None if kind is ctypes.py_object else 0
+    compute: Callable[..., Any] = _ANSWERS.get(name, lambda *_: nothing)
+    made = ctypes.PYFUNCTYPE(kind, *kinds)(lambda *args: compute(*args[:given]))
     _kept.append(made)
     return made, compute
 

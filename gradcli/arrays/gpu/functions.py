@@ -13,14 +13,16 @@ from gradcli.arrays.gpu.runtime import cupy, extension
 Function = Callable[..., Any]
 
 
-def ufunc_method(ufunc: Any, method: str) -> Function:
-    """The function that computes a ufunc, or one of its methods, on CuPy's arrays. Raises
-    TypeError, when called, where there is none.
+def ufunc_method(ufunc: Any, method: str) -> Function | None:
+    """The function that computes a ufunc, or one of its methods, on CuPy's arrays; None where there
+    is none, and the host has to compute it.
     """
-    if method == "__call__":
-        return _ufunc(ufunc) or _refused(ufunc, method)
-    make = _METHODS.get(method)
-    return _refused(ufunc, method) if make is None else make(ufunc)
+    if method == "at":
+        return _SCATTERED.get(ufunc) or functools.partial(_at_on_the_host, ufunc)
+    compute = _ufunc(ufunc)
+    if method == "__call__" or compute is None:
+        return compute
+    return _METHODS[method](ufunc, compute)
 
 
 def function_like(function: Any) -> Function | None:
@@ -68,13 +70,6 @@ def _ufunc(ufunc: Any) -> Function | None:
     return special
 
 
-def _refused(ufunc: Any, method: str) -> Function:
-    def refuse(*inputs: Any, **keywords: Any) -> Any:
-        raise TypeError(f"CuPy has no {ufunc.__name__}.{method}")
-
-    return refuse
-
-
 # --- methods --------------------------------------------------------------------------------------
 
 _REDUCTIONS = {
@@ -87,9 +82,9 @@ _REDUCTIONS = {
 }
 
 
-def _reduce(ufunc: Any) -> Function:
+def _reduce(ufunc: Any, combine: Function) -> Function | None:
     if ufunc not in _REDUCTIONS:
-        return _refused(ufunc, "reduce")
+        return None
     reduction = getattr(cupy(), _REDUCTIONS[ufunc])
 
     def compute(
@@ -109,19 +104,15 @@ def _reduce(ufunc: Any) -> Function:
         result = reduction(array, axis=axis, keepdims=keepdims, out=out, **given)
         if initial is None:
             return result
-        return _ufunc_of(ufunc)(result, array.dtype.type(initial))
+        return combine(result, array.dtype.type(initial))
 
     return compute
-
-
-def _ufunc_of(ufunc: Any) -> Function:
-    return _ufunc(ufunc) or _refused(ufunc, "__call__")
 
 
 _RUNNING = {np.add: "cumsum", np.multiply: "cumprod"}
 
 
-def _accumulate(ufunc: Any) -> Function:
+def _accumulate(ufunc: Any, combine: Function) -> Function:
     def compute(array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
         if dtype is not None:
             array = array.astype(dtype, copy=False)
@@ -129,7 +120,7 @@ def _accumulate(ufunc: Any) -> Function:
             result = getattr(cupy(), _RUNNING[ufunc])(array, axis=axis)
             result = result.astype(array.dtype, copy=False)
         else:
-            result = _scan(_ufunc_of(ufunc), array, axis)
+            result = _scan(combine, array, axis)
         if out is None:
             return result
         out[...] = result
@@ -146,10 +137,6 @@ def _scan(combine: Function, array: Any, axis: int) -> Any:
         result[reach:] = combine(result[reach:], result[:-reach].copy())
         reach *= 2
     return cupy().moveaxis(result, 0, axis)
-
-
-def _at(ufunc: Any) -> Function:
-    return _SCATTERED.get(ufunc) or functools.partial(_at_on_the_host, ufunc)
 
 
 def _at_on_the_host(ufunc: Any, array: Any, index: Any, values: Any) -> None:
@@ -220,17 +207,16 @@ def _got(value: Any) -> Any:
     return value.get() if isinstance(value, cupy().ndarray) else value
 
 
-def _outer(ufunc: Any) -> Function:
+def _outer(ufunc: Any, combine: Function) -> Function:
     def compute(left: Any, right: Any, **keywords: Any) -> Any:
         column = left.reshape(left.shape + (1,) * right.ndim)
-        return _ufunc_of(ufunc)(column, right, **keywords)
+        return combine(column, right, **keywords)
 
     return compute
 
 
-_METHODS: dict[str, Callable[[Any], Function]] = {
+_METHODS: dict[str, Callable[[Any, Function], Function | None]] = {
     "reduce": _reduce,
     "accumulate": _accumulate,
-    "at": _at,
     "outer": _outer,
 }
