@@ -212,6 +212,22 @@ PROGRAMS = {
         "tensor([[ 0.2599, -0.1873],\n        [ 1.0019,  1.7265],\n"
         "        [-1.2618, -1.5392]], device='cuda:0')\n",
     ),
+    "what draws and what makes windows": (
+        "x = torch.tensor([0.5, 1., 2.5], device='cuda', requires_grad=True)\n"
+        "y = F.gumbel_softmax(x)\ny[0].backward()\nprint(y.device, x.grad.device)\n"
+        "s = torch.arange(8., device='cuda')\n"
+        "print(torch.istft(torch.stft(s, 4, return_complex=True), 4).round())\n"
+        "q = torch.eye(2, device='cuda').half()\n"
+        "print(F.scaled_dot_product_attention(q, q, q).dtype)\n"
+        "z = torch.tensor([0, 1j], device='cuda')\nprint(z.logical_not(), z.logical_and(z))",
+        "cuda:0 cuda:0\ntensor([0., 1., 2., 3., 4., 5., 6., 7.], device='cuda:0')\ntorch.float16\n"
+        "tensor([ True, False], device='cuda:0') tensor([False,  True], device='cuda:0')\n",
+    ),
+    "gradcheck": (
+        "x = torch.tensor([0.5, 1.], dtype=torch.float64, device='cuda', requires_grad=True)\n"
+        "print(torch.autograd.gradcheck(torch.sin, x), torch.autograd.gradgradcheck(torch.exp, x))",
+        "True True\n",
+    ),
     "torch.cuda": (
         "torch.cuda.synchronize()\ntorch.cuda.empty_cache()\n"
         "print(torch.cuda.memory_allocated() <= torch.cuda.memory_reserved())\n"

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.backend import module_of
 from gradcli.arrays.printing import format_tensor
 from gradcli.arrays.random.generator import Generator
 from gradcli.autograd.engine import backward
@@ -108,7 +109,7 @@ class _Check:
     def _moved(self, number: int, position: int, step: complex) -> list[Any]:
         """The outputs' parts, with one element of one input moved by a step."""
         tensor = self.inputs[number]
-        array = np.array(tensor.array, order="C")
+        array = module_of(tensor.array).array(tensor.array, order="C")
         array.reshape(-1)[position] += step
         moved = Tensor(array[()] if not array.ndim else array)
         moved.requires_grad = True
@@ -130,7 +131,7 @@ class _Check:
         columns: dict[int, list[Any]] = {number: [] for number in self.numbers}
         for position in range(output.array.size):
             for unit in units:
-                seed = np.zeros(output.array.shape, output.array.dtype)
+                seed = module_of(output.array).zeros(output.array.shape, output.array.dtype)
                 seed.reshape(-1)[position] = unit
                 found = backward.grad(
                     [output], inputs, [Tensor(seed[()])], retain_graph=True, allow_unused=True
@@ -293,5 +294,6 @@ def _random_seeds(outputs: Sequence[Tensor]) -> list[Tensor]:
     for output in outputs:
         array = output.array
         drawn = generator.normal(array.size, np.dtype(np.float64)).reshape(array.shape)
-        seeds.append(Tensor(drawn.astype(array.dtype)[()], requires_grad=True))
+        placed = module_of(array).asarray(drawn.astype(array.dtype))[()]
+        seeds.append(Tensor(placed, requires_grad=True))
     return seeds

@@ -44,8 +44,28 @@ def _windows(array: Any, shape: Any, axis: Any = None, *, writeable: bool = Fals
     return cupy().lib.stride_tricks.sliding_window_view(array, shape, axis)
 
 
-_OWN: dict[Any, Function] = {np.lib.stride_tricks.sliding_window_view: _windows}
-"""What CuPy has with other parameters."""
+def _logical(name: str) -> Function:
+    """A logical ufunc: CuPy has none of complex numbers."""
+
+    def compute(*operands: Any, **keywords: Any) -> Any:
+        truth = [
+            each != 0 if getattr(each, "dtype", bool) in _COMPLEX else each for each in operands
+        ]
+        return getattr(cupy(), name)(*truth, **keywords)
+
+    return compute
+
+
+_COMPLEX = (np.complex64, np.complex128)
+
+_OWN: dict[Any, Function] = {
+    np.lib.stride_tricks.sliding_window_view: _windows,
+    np.logical_and: _logical("logical_and"),
+    np.logical_or: _logical("logical_or"),
+    np.logical_xor: _logical("logical_xor"),
+    np.logical_not: _logical("logical_not"),
+}
+"""What CuPy has with other parameters, or for fewer dtypes."""
 
 
 def _raising(function: Function) -> Function:
@@ -61,6 +81,8 @@ def _raising(function: Function) -> Function:
 
 
 def _ufunc(ufunc: Any) -> Function | None:
+    if ufunc in _OWN:
+        return _OWN[ufunc]
     name = ufunc.__name__
     if getattr(np, name, None) is ufunc or ufunc is np.matmul:
         found: Function | None = getattr(cupy(), name, None)
