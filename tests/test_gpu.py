@@ -223,6 +223,23 @@ PROGRAMS = {
         "cuda:0 cuda:0\ntensor([0., 1., 2., 3., 4., 5., 6., 7.], device='cuda:0')\ntorch.float16\n"
         "tensor([ True, False], device='cuda:0') tensor([False,  True], device='cuda:0')\n",
     ),
+    "half precision": (
+        "for t in (torch.float16, torch.bfloat16):\n"
+        "    x = torch.tensor([0.5, 0.25], dtype=t, device='cuda', requires_grad=True)\n"
+        "    y = x.asin() + (x + 3).mvlgamma(2) + x.as_strided((2,), (0,)) + x.clamp(0.3)\n"
+        "    y.sum().backward()\n"
+        "    print(y.detach(), x.grad, x.argsort(), torch.isin(x, x),\n"
+        "        x.rsqrt().sort()[0][0].item())\n"
+        "i = torch.tensor([0, 0], device='cuda')\n"
+        "print(torch.zeros_like(x).scatter_reduce(0, i, x, 'amax').tolist())",
+        "tensor([3.9902, 3.0371], device='cuda:0', dtype=torch.float16)"
+        " tensor([6.1797, 2.8691], device='cuda:0', dtype=torch.float16)"
+        " tensor([1, 0], device='cuda:0') tensor([True, True], device='cuda:0') 1.4140625\n"
+        "tensor([4.0000, 3.0312], device='cuda:0', dtype=torch.bfloat16)"
+        " tensor([6.1875, 2.8750], device='cuda:0', dtype=torch.bfloat16)"
+        " tensor([1, 0], device='cuda:0') tensor([True, True], device='cuda:0') 1.4140625\n"
+        "[0.5, 0.0]\n",
+    ),
     "gradcheck": (
         "x = torch.tensor([0.5, 1.], dtype=torch.float64, device='cuda', requires_grad=True)\n"
         "print(torch.autograd.gradcheck(torch.sin, x), torch.autograd.gradgradcheck(torch.exp, x))",
@@ -253,7 +270,6 @@ ERRORS = [
     ("torch.where(torch.ones(2).cuda() > 0, torch.ones(2).cuda(), torch.ones(2))", "E208", None),
     ("torch.ones(2).cuda().numpy()", "E205", "TypeError"),
     ("torch.ones(2, device='cuda:7')", "E604", "RuntimeError"),
-    ("torch.ones(2, device='cuda', dtype=torch.bfloat16)", "E205", None),
     ("torch.rand(2, device='cuda', generator=torch.Generator())", "E204", "RuntimeError"),
 ]
 

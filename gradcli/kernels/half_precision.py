@@ -73,7 +73,7 @@ def _rsqrt(self: Any) -> Any:
     value = self.astype(_single)
     root = np.sqrt(value)
     grouped = self.size // GROUP * GROUP
-    result = np.asarray(1 / half.rounded(root))
+    result = module_of(root).asarray(1 / half.rounded(root))
     result.reshape(-1)[:grouped] = np.reshape(1 / root, -1)[:grouped]
     return half.stored(result)
 

@@ -124,7 +124,7 @@ class ndarray(NDArrayOperatorsMixin):  # CuPy's name
         }
         assert step
         holder = type("Memory", (), {"__array_interface__": interface, "owner": memptr.owner})()
-        self.host = np.asarray(holder)
+        self.host = np.asarray(holder).view(dtype)
 
     device = _Device()
 
@@ -243,6 +243,8 @@ def _function(function: Any, module: str = "") -> Any:
         out = keywords.get("out")
         with np.errstate(all="ignore"):
             result = function(*_plain(args), **_plain(keywords))
+        if function is np.where and len(args) == 3 and result.dtype.name == "bfloat16":
+            result = result.astype(np.float32)  # it has no loop of its own in CuPy
         return same(out if isinstance(out, ndarray) else _wrapped(result))
 
     call.__name__ = function.__name__

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from gradcli.arrays.gpu.runtime import cupy, supported
+from gradcli.arrays.gpu.runtime import cupy
 
 
 class GPUArray(NDArrayOperatorsMixin):
@@ -179,7 +179,7 @@ class GPUArray(NDArrayOperatorsMixin):
         """The values in another dtype; itself with `copy=False` where it has it."""
         if not copy and self.dtype == dtype:
             return self
-        return GPUArray(self.values.astype(supported(dtype), order=order))
+        return GPUArray(self.values.astype(dtype, order=order))
 
     def copy(self, order: str = "C") -> GPUArray:
         """The same values in memory of their own."""

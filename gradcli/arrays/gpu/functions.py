@@ -56,10 +56,37 @@ def _logical(name: str) -> Function:
     return compute
 
 
+def _where(condition: Any, *choices: Any) -> Any:
+    """A choice in NumPy's dtype: of bfloat16 CuPy makes float32."""
+    found = cupy().where(condition, *choices)
+    if not choices:
+        return found
+    dtype = np.result_type(*[getattr(each, "dtype", each) for each in choices])
+    return found.astype(dtype, copy=False)
+
+
+def _in_single(name: str) -> Function:
+    """A function that orders elements: CuPy does not order bfloat16."""
+
+    def compute(*operands: Any, **keywords: Any) -> Any:
+        wide = [
+            each.astype(np.float32) if getattr(each, "dtype", None) == "bfloat16" else each
+            for each in operands
+        ]
+        found = getattr(cupy(), name)(*wide, **keywords)
+        return found.astype(operands[0].dtype) if name == "sort" else found
+
+    return compute
+
+
 _COMPLEX = (np.complex64, np.complex128)
 
 _OWN: dict[Any, Function] = {
     np.lib.stride_tricks.sliding_window_view: _windows,
+    np.where: _where,
+    np.sort: _in_single("sort"),
+    np.argsort: _in_single("argsort"),
+    np.isin: _in_single("isin"),
     np.logical_and: _logical("logical_and"),
     np.logical_or: _logical("logical_or"),
     np.logical_xor: _logical("logical_xor"),
@@ -176,9 +203,11 @@ def _add_at(array: Any, index: Any, values: Any) -> None:
         _add_at(array.imag, index, values.imag)
     elif kind == "b":
         _extreme_at("maximum", array, index, values)
-    elif kind in "iu" and size < 4:  # the same bits, once they are cut off
-        wide = array.astype(np.int32)
-        _add_at(wide, index, values.astype(np.int32))
+    elif kind == "V" or (kind in "iu" and size < 4):
+        # bfloat16, which is rounded once; small integers have the same bits, once they are cut off.
+        dtype = np.float32 if kind == "V" else np.int32
+        wide = array.astype(dtype)
+        _add_at(wide, index, values.astype(dtype))
         array[...] = wide
     else:
         cupy().add.at(array, index, values)
@@ -203,7 +232,7 @@ _MAGNITUDE = np.int64(2**63 - 1)
 
 def _ordered(array: Any, name: str) -> Any:
     """Integers in the order of an array's elements, NaN beyond all that it is to replace."""
-    if array.dtype.kind != "f":
+    if array.dtype.kind not in "fV":
         return array.astype(np.int64)
     bits = array.astype(np.float64).view(np.int64)
     bits = bits ^ ((bits >> 63) & _MAGNITUDE)
@@ -212,7 +241,7 @@ def _ordered(array: Any, name: str) -> Any:
 
 
 def _from_ordered(ordered: Any, dtype: Any) -> Any:
-    if dtype.kind != "f":
+    if dtype.kind not in "fV":
         return ordered.astype(dtype)
     return (ordered ^ ((ordered >> 63) & _MAGNITUDE)).view(np.float64).astype(dtype)
 

@@ -1,11 +1,9 @@
-"""CuPy: imported when the first array on a GPU asks for it, and what it lacks of NumPy's dtypes."""
+"""CuPy: imported when the first array on a GPU asks for it."""
 
 from __future__ import annotations
 
 from importlib import import_module
 from typing import Any
-
-import numpy as np
 
 from gradcli.errors import GradcliError
 
@@ -45,10 +43,3 @@ def extension(name: str) -> Any:
     if name not in _loaded:
         _loaded[name] = import_module(name)
     return _loaded[name]
-
-
-def supported(dtype: Any) -> Any:
-    """A dtype that CuPy has; raises E205 for bfloat16."""
-    if np.dtype(dtype).kind == "V" or np.dtype(dtype).name == "bfloat16":
-        raise GradcliError("E205", "bfloat16 on a GPU is outside the catalogue")
-    return dtype
