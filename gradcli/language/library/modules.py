@@ -78,7 +78,10 @@ LIBRARY: dict[str, str] = {
     "torch.xpu": "torch.settings:XPU",
     "tensorboardX": "drawing:TENSORBOARD",
     "tqdm": "tqdm:TQDM",
-    **{f"tqdm.{name}": "tqdm:TQDM" for name in ("asyncio", "auto", "autonotebook", "notebook", "std")},
+    **{
+        f"tqdm.{name}": "tqdm:TQDM"
+        for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
+    },
     "warnings": "python.logging:WARNINGS",
     **{name: "drawing:DRAWING" for name in _DRAWING},
 }

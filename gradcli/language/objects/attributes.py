@@ -47,9 +47,7 @@ class PerSession:
 
     __slots__ = ("read", "write")
 
-    def __init__(
-        self, read: Callable[[], Any], write: Callable[[Any], None] | None = None
-    ) -> None:
+    def __init__(self, read: Callable[[], Any], write: Callable[[Any], None] | None = None) -> None:
         self.read = read
         self.write = write
 
