@@ -337,15 +337,6 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
-_PICKLING = {
-    "load": "PyTorch's files are pickles, which could run any code: `load('w.safetensors')` reads"
-    " npy, npz, csv, json and safetensors",
-    "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
-    " csv, json and safetensors",
-}
-"""Names of torch that are not supported, and what to use instead."""
-
-
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
     owner = f"module '{value.name}'" if type(value) is Module else f"'{_owner(value)}' object"
@@ -359,8 +350,6 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
-    elif type(value) is Module and value.name == "torch" and name in _PICKLING:
-        help = _PICKLING[name]
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import function

@@ -149,7 +149,7 @@ class Autocast:
 
 
 class GradScaler:
-    """`torch.amp.GradScaler(device)`: scales nothing, since it is off without CUDA, as PyTorch's."""
+    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA."""
 
     __slots__ = ("device",)
 
