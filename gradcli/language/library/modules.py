@@ -22,8 +22,8 @@ _DRAWING = """IPython IPython.display matplotlib matplotlib.animation matplotlib
     mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules that draw: they are accepted, and draw nothing."""
 
-_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear loss
-    module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
+_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
+    loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
 
 _OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 
