@@ -122,7 +122,7 @@ UNSUPPORTED = {
         unify_type_list UnionType unsafe_split_with_sizes USE_GLOBAL_DEPS
         USE_RTLD_GLOBAL_WITH_LIBTORCH """,
     _NO_OP: """
-        binomial poisson cauchy_ geometric_ log_normal_ histogram histogramdd segment_reduce
+        cauchy_ geometric_ log_normal_ histogram histogramdd segment_reduce
         lobpcg svd_lowrank pca_lowrank geqrf ldl_factor ldl_factor_ex ldl_solve
         linear_cross_entropy triplet_margin_with_distance_loss AdaptiveLogSoftmaxWithLoss
         CrossMapLRN2d LinearCrossEntropyLoss TripletMarginWithDistanceLoss upsample_bilinear

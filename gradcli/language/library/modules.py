@@ -87,7 +87,7 @@ LIBRARY: dict[str, str] = {
         for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
     },
     "warnings": "python.logging:WARNINGS",
-    **dict.fromkeys(_DRAWING, "drawing:DRAWING"),
+    **dict.fromkeys(_DRAWING.split(), "drawing:DRAWING"),
 }
 """Each module with the file of this folder and the table in it that holds its names."""
 
