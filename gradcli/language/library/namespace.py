@@ -56,6 +56,14 @@ def _load_data() -> None:
     name_classes(catalogue.modules["torch.utils.data"])
 
 
+def _load_distributions() -> None:
+    """Fill the tables of `torch.distributions`."""
+    import gradcli.distributions.load  # noqa: F401  # lazy: family
+
+    for name in _DISTRIBUTIONS:
+        name_classes(catalogue.modules[name])
+
+
 def _load_nn() -> None:
     """Fill the table of `torch.nn` and those inside it."""
     import gradcli.nn.load  # noqa: F401  # lazy: family
@@ -118,6 +126,13 @@ for _name in (
 for _name in ("torch.optim", "torch.optim.lr_scheduler"):
     _TORCH[_name].load = _load_optim
 _TORCH["torch.utils.data"].load = _load_data
+_DISTRIBUTIONS = (
+    "torch.distributions",
+    "torch.distributions.kl",
+    "torch.distributions.transforms",
+)
+for _name in _DISTRIBUTIONS:
+    _TORCH[_name].load = _load_distributions
 for _name in ("torch.autograd", "torch.autograd.function"):
     _TORCH[_name].load = _load_functions
 _TRANSFORMS = (
