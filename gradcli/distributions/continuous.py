@@ -5,7 +5,8 @@ vectors: `Dirichlet MultivariateNormal`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -26,13 +27,19 @@ from gradcli.distributions.distribution import (
     T,
     broadcast_all,
     call,
+    minus,
+    over,
+    plus,
+    times,
 )
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules, operators
 from gradcli.ops.creation.rejection import standard_gamma
 
 
-def _pair(self: Distribution, names: tuple[str, str], values: tuple[Any, Any], checked: Any) -> None:
+def _pair(
+    self: Distribution, names: tuple[str, str], values: tuple[Any, Any], checked: Any
+) -> None:
     """Set up a distribution of two parameters, one number each."""
     first, second = broadcast_all(*values)
     self.given = dict(zip(names, (first, second), strict=True))
@@ -51,7 +58,7 @@ class Normal(Distribution):
     """
 
     language_name = "torch.distributions.normal.Normal"
-    constraints = {"loc": REAL, "scale": POSITIVE}
+    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
 
@@ -74,11 +81,10 @@ class Normal(Distribution):
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
-        drawn = T.normal(
+        return T.normal(
             call(self.expanded("loc", shape), "detach"),
             call(self.expanded("scale", shape), "detach"),
         )
-        return drawn
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         return self.loc + standard_normal(self.shape_of(sample_shape), self.loc) * self.scale
@@ -87,26 +93,27 @@ class Normal(Distribution):
         self.check_value(value)
         variance = self.scale**2
         log_scale = call(self.scale, "log")
-        squares = -((value - self.loc) ** 2) / (2 * variance)
-        return squares - log_scale - math.log(math.sqrt(2 * math.pi))
+        squares = -((value - self.loc) ** 2) / times(2, variance)
+        return minus(squares - log_scale, math.log(math.sqrt(2 * math.pi)))
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        scaled = (value - self.loc) * call(self.scale, "reciprocal") / math.sqrt(2)
-        return 0.5 * (1 + T.erf(scaled))
+        scaled = over((value - self.loc) * call(self.scale, "reciprocal"), math.sqrt(2))
+        return times(0.5, plus(1, T.erf(scaled)))
 
     def icdf(self, value: Any) -> Any:
-        return self.loc + self.scale * T.erfinv(2 * value - 1) * math.sqrt(2)
+        scaled = self.scale * T.erfinv(minus(times(2, value), 1))
+        return self.loc + times(scaled, math.sqrt(2))
 
     def entropy(self) -> Any:
-        return 0.5 + 0.5 * math.log(2 * math.pi) + T.log(self.scale)
+        return plus(0.5 + 0.5 * math.log(2 * math.pi), T.log(self.scale))
 
 
 class Laplace(Distribution):
     """Numbers around `loc` that fall off exponentially on both sides."""
 
     language_name = "torch.distributions.laplace.Laplace"
-    constraints = {"loc": REAL, "scale": POSITIVE}
+    constraints: ClassVar[dict[str, Constraint]] = {"loc": REAL, "scale": POSITIVE}
     support = REAL
     has_rsample = True
 
@@ -121,11 +128,11 @@ class Laplace(Distribution):
 
     @property
     def variance(self) -> Any:
-        return 2 * call(self.scale, "pow", 2)
+        return times(2, call(self.scale, "pow", 2))
 
     @property
     def stddev(self) -> Any:
-        return (2**0.5) * self.scale
+        return times(2**0.5, self.scale)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         least = T.finfo(self.loc.dtype).eps - 1
@@ -135,23 +142,23 @@ class Laplace(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        return -T.log(2 * self.scale) - T.abs(value - self.loc) / self.scale
+        return -T.log(times(2, self.scale)) - T.abs(value - self.loc) / self.scale
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
         apart = value - self.loc
         fall = T.expm1(-call(apart, "abs") / self.scale)
-        return 0.5 - 0.5 * call(apart, "sign") * fall
+        return minus(0.5, times(0.5, call(apart, "sign")) * fall)
 
     def entropy(self) -> Any:
-        return 1 + T.log(2 * self.scale)
+        return plus(1, T.log(times(2, self.scale)))
 
 
 class Uniform(Distribution):
     """Numbers from `low` up to `high`."""
 
     language_name = "torch.distributions.uniform.Uniform"
-    constraints = {"low": REAL, "high": REAL}
+    constraints: ClassVar[dict[str, Constraint]] = {"low": REAL, "high": REAL}
     has_rsample = True
 
     def __init__(self, low: Any, high: Any, validate_args: bool | None = None) -> None:
@@ -164,19 +171,19 @@ class Uniform(Distribution):
 
     @property
     def mean(self) -> Any:
-        return (self.high + self.low) / 2
+        return over(self.high + self.low, 2)
 
     @property
     def mode(self) -> Any:
-        return math.nan * self.high
+        return times(math.nan, self.high)
 
     @property
     def stddev(self) -> Any:
-        return (self.high - self.low) / 12**0.5
+        return over(self.high - self.low, 12**0.5)
 
     @property
     def variance(self) -> Any:
-        return call(self.high - self.low, "pow", 2) / 12
+        return over(call(self.high - self.low, "pow", 2), 12)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         drawn = T.rand(self.shape_of(sample_shape), dtype=self.low.dtype)
@@ -214,7 +221,7 @@ class Exponential(Distribution):
     """Waiting times of events that come at a `rate`."""
 
     language_name = "torch.distributions.exponential.Exponential"
-    constraints = {"rate": POSITIVE}
+    constraints: ClassVar[dict[str, Constraint]] = {"rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
@@ -247,13 +254,13 @@ class Exponential(Distribution):
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
-        return 1 - T.exp(-self.rate * value)
+        return minus(1, T.exp(-self.rate * value))
 
     def icdf(self, value: Any) -> Any:
         return -T.log1p(-value) / self.rate
 
     def entropy(self) -> Any:
-        return 1.0 - T.log(self.rate)
+        return minus(1.0, T.log(self.rate))
 
 
 def _undifferentiated(name: str, *parameters: Tensor) -> None:
@@ -275,7 +282,7 @@ class Gamma(Distribution):
     """Sums of `concentration` waiting times at a `rate`."""
 
     language_name = "torch.distributions.gamma.Gamma"
-    constraints = {"concentration": POSITIVE, "rate": POSITIVE}
+    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE, "rate": POSITIVE}
     support = NONNEGATIVE
     has_rsample = True
 
@@ -288,7 +295,7 @@ class Gamma(Distribution):
 
     @property
     def mode(self) -> Any:
-        return call((self.concentration - 1) / self.rate, "clamp", min=0)
+        return call(minus(self.concentration, 1) / self.rate, "clamp", min=0)
 
     @property
     def variance(self) -> Any:
@@ -308,7 +315,7 @@ class Gamma(Distribution):
         concentration, rate = self.concentration, self.rate
         return (
             T.xlogy(concentration, rate)
-            + T.xlogy(concentration - 1, value)
+            + T.xlogy(minus(concentration, 1), value)
             - rate * value
             - T.lgamma(concentration)
         )
@@ -323,7 +330,7 @@ class Gamma(Distribution):
             concentration
             - T.log(self.rate)
             + T.lgamma(concentration)
-            + (1.0 - concentration) * T.digamma(concentration)
+            + minus(1.0, concentration) * T.digamma(concentration)
         )
 
 
@@ -333,12 +340,12 @@ class Chi2(Gamma):
     language_name = "torch.distributions.chi2.Chi2"
 
     def __init__(self, df: Any, validate_args: bool | None = None) -> None:
-        super().__init__(0.5 * df, 0.5, validate_args)
+        super().__init__(times(0.5, df) if isinstance(df, Tensor) else 0.5 * df, 0.5, validate_args)
 
     @property
     def df(self) -> Any:
         """How many squares."""
-        return self.concentration * 2
+        return times(self.concentration, 2)
 
     language_attributes = Gamma.language_attributes | {"df"}
 
@@ -350,7 +357,7 @@ class Dirichlet(Distribution):
     """Shares that sum to 1."""
 
     language_name = "torch.distributions.dirichlet.Dirichlet"
-    constraints = {"concentration": POSITIVE_VECTOR}
+    constraints: ClassVar[dict[str, Constraint]] = {"concentration": POSITIVE_VECTOR}
     support = SIMPLEX
     has_rsample = True
 
@@ -376,7 +383,7 @@ class Dirichlet(Distribution):
         self.check_value(value)
         concentration = self.concentration
         return (
-            call(T.xlogy(concentration - 1.0, value), "sum", -1)
+            call(T.xlogy(minus(concentration, 1.0), value), "sum", -1)
             + T.lgamma(call(concentration, "sum", -1))
             - call(T.lgamma(concentration), "sum", -1)
         )
@@ -391,7 +398,7 @@ class Dirichlet(Distribution):
         return (
             self.concentration
             * (total - self.concentration)
-            / (call(total, "pow", 2) * (total + 1))
+            / (call(total, "pow", 2) * plus(total, 1))
         )
 
     def entropy(self) -> Any:
@@ -401,14 +408,13 @@ class Dirichlet(Distribution):
         return (
             call(T.lgamma(concentration), "sum", -1)
             - T.lgamma(total)
-            - (count - total) * T.digamma(total)
-            - call((concentration - 1.0) * T.digamma(concentration), "sum", -1)
+            - minus(count, total) * T.digamma(total)
+            - call(minus(concentration, 1.0) * T.digamma(concentration), "sum", -1)
         )
-
 
     @property
     def mode(self) -> Any:
-        above = call(self.concentration - 1, "clamp", min=0.0)
+        above = call(minus(self.concentration, 1), "clamp", min=0.0)
         found = above / call(above, "sum", -1, True)
         below = call(T.lt(self.concentration, 1), "all", dim=-1, keepdim=True)
         corner = call(T.argmax(self.concentration, -1), "unsqueeze", -1)
@@ -424,7 +430,7 @@ class Beta(Distribution):
     language_name = "torch.distributions.beta.Beta"
     support = UNIT
     has_rsample = True
-    computed = {
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "concentration0": lambda self: operators["[]"](self.dirichlet.concentration, (..., 1)),
         "concentration1": lambda self: operators["[]"](self.dirichlet.concentration, (..., 0)),
     }
@@ -443,7 +449,7 @@ class Beta(Distribution):
     @property
     def variance(self) -> Any:
         total = self.concentration1 + self.concentration0
-        return self.concentration1 * self.concentration0 / (call(total, "pow", 2) * (total + 1))
+        return self.concentration1 * self.concentration0 / (call(total, "pow", 2) * plus(total, 1))
 
     @property
     def mode(self) -> Any:
@@ -454,7 +460,7 @@ class Beta(Distribution):
 
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
-        return self.dirichlet.log_prob(T.stack([value, 1.0 - value], -1))
+        return self.dirichlet.log_prob(T.stack([value, minus(1.0, value)], -1))
 
     def entropy(self) -> Any:
         return self.dirichlet.entropy()
@@ -501,7 +507,7 @@ class MultivariateNormal(Distribution):
     __slots__ = ("factor",)
 
     language_name = "torch.distributions.multivariate_normal.MultivariateNormal"
-    constraints = {
+    constraints: ClassVar[dict[str, Constraint]] = {
         "loc": REAL_VECTOR,
         "covariance_matrix": COVARIANCE,
         "precision_matrix": COVARIANCE,
@@ -509,8 +515,10 @@ class MultivariateNormal(Distribution):
     }
     support = REAL_VECTOR
     has_rsample = True
-    computed = {
-        "covariance_matrix": lambda self: self.wide(T.matmul(self.factor, call(self.factor, "mT"))),
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
+        "covariance_matrix": lambda self: self.wide(
+            T.matmul(self.factor, call(self.factor, "transpose", -2, -1))
+        ),
         "precision_matrix": lambda self: self.wide(T.cholesky_inverse(self.factor)),
         "scale_tril": lambda self: self.wide(self.factor),
     }
@@ -585,12 +593,11 @@ class MultivariateNormal(Distribution):
         self.check_value(value)
         distances = mahalanobis(self.factor, value - self.loc)
         constant = self.event_shape[0] * math.log(2 * math.pi)
-        return -0.5 * (constant + distances) - log_diagonal(self.factor)
+        return times(-0.5, plus(constant, distances)) - log_diagonal(self.factor)
 
     def entropy(self) -> Any:
-        found = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + log_diagonal(
-            self.factor
-        )
+        constant = 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi))
+        found = plus(constant, log_diagonal(self.factor))
         return call(found, "expand", self.batch_shape) if self.batch_shape else found
 
 

@@ -5,7 +5,8 @@ Geometric Poisson Binomial`.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
 from gradcli.autograd.tensor import Tensor
@@ -24,6 +25,9 @@ from gradcli.distributions.distribution import (
     T,
     broadcast_all,
     call,
+    minus,
+    over,
+    plus,
     size_of,
 )
 from gradcli.errors import GradcliError
@@ -52,7 +56,7 @@ def _binary_logits(self: Any) -> Any:
     return T.log(clamped) - T.log1p(-clamped)
 
 
-_BINARY: dict[str, Any] = {
+_BINARY: dict[str, Callable[[Any], Any]] = {
     "logits": _binary_logits,
     "probs": lambda self: T.sigmoid(self.logits),
 }
@@ -61,8 +65,8 @@ _BINARY: dict[str, Any] = {
 class _Binary(Distribution):
     """The base of those of an event of one probability."""
 
-    constraints = {"probs": UNIT, "logits": REAL}
-    computed = _BINARY
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": UNIT, "logits": REAL}
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
 
     def __init__(
         self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -91,7 +95,7 @@ class Bernoulli(_Binary):
 
     @property
     def variance(self) -> Any:
-        return self.probs * (1 - self.probs)
+        return self.probs * minus(1, self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -122,7 +126,7 @@ class Geometric(_Binary):
 
     @property
     def mean(self) -> Any:
-        return 1.0 / self.probs - 1.0
+        return minus(over(1.0, self.probs), 1.0)
 
     @property
     def mode(self) -> Any:
@@ -130,7 +134,7 @@ class Geometric(_Binary):
 
     @property
     def variance(self) -> Any:
-        return (1.0 / self.probs - 1.0) / self.probs
+        return (minus(over(1.0, self.probs), 1.0)) / self.probs
 
     def sample(self, sample_shape: Any = ()) -> Any:
         with NoGrad():
@@ -155,8 +159,8 @@ class Categorical(Distribution):
 
     language_name = "torch.distributions.categorical.Categorical"
     language_attributes = Distribution.language_attributes | {"enumerate_support", "param_shape"}
-    constraints = {"probs": SIMPLEX, "logits": REAL_VECTOR}
-    computed = {
+    constraints: ClassVar[dict[str, Constraint]] = {"probs": SIMPLEX, "logits": REAL_VECTOR}
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "logits": lambda self: T.log(_clamped(self.probs)),
         "probs": lambda self: F["softmax"](self.logits, -1),
     }
@@ -238,7 +242,7 @@ class OneHotCategorical(Distribution):
 
     language_name = "torch.distributions.one_hot_categorical.OneHotCategorical"
     support = ONE_HOT
-    computed = {
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "logits": lambda self: self.categorical.logits,
         "probs": lambda self: self.categorical.probs,
     }
@@ -256,7 +260,7 @@ class OneHotCategorical(Distribution):
 
     @property
     def variance(self) -> Any:
-        return self.probs * (1 - self.probs)
+        return self.probs * minus(1, self.probs)
 
     @property
     def mode(self) -> Any:
@@ -279,7 +283,7 @@ class Poisson(Distribution):
     """How many events come that come at a `rate`."""
 
     language_name = "torch.distributions.poisson.Poisson"
-    constraints = {"rate": NONNEGATIVE}
+    constraints: ClassVar[dict[str, Constraint]] = {"rate": NONNEGATIVE}
     support = COUNT
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -304,15 +308,19 @@ class Poisson(Distribution):
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         rate, value = broadcast_all(self.rate, value)
-        return call(value, "xlogy", rate) - rate - call(value + 1, "lgamma")
+        return call(value, "xlogy", rate) - rate - call(plus(value, 1), "lgamma")
 
 
 class Binomial(Distribution):
     """How many of `total_count` trials succeed, each with the probability `probs`."""
 
     language_name = "torch.distributions.binomial.Binomial"
-    constraints = {"total_count": COUNT, "probs": UNIT, "logits": REAL}
-    computed = _BINARY
+    constraints: ClassVar[dict[str, Constraint]] = {
+        "total_count": COUNT,
+        "probs": UNIT,
+        "logits": REAL,
+    }
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = _BINARY
 
     def __init__(
         self,
@@ -332,11 +340,11 @@ class Binomial(Distribution):
 
     @property
     def mode(self) -> Any:
-        return T.minimum(T.floor((self.total_count + 1) * self.probs), self.total_count)
+        return T.minimum(T.floor(plus(self.total_count, 1) * self.probs), self.total_count)
 
     @property
     def variance(self) -> Any:
-        return self.total_count * self.probs * (1 - self.probs)
+        return self.total_count * self.probs * minus(1, self.probs)
 
     def sample(self, sample_shape: Any = ()) -> Any:
         shape = self.shape_of(sample_shape)
@@ -346,11 +354,11 @@ class Binomial(Distribution):
     def log_prob(self, value: Any) -> Any:
         self.check_value(value)
         total, logits = self.total_count, self.logits
-        all_ways = T.lgamma(total + 1)
-        ways = T.lgamma(value + 1)
-        other_ways = T.lgamma(total - value + 1)
+        all_ways = T.lgamma(plus(total, 1))
+        ways = T.lgamma(plus(value, 1))
+        other_ways = T.lgamma(plus(total - value, 1))
         above, below = call(logits, "clamp", min=0), call(logits, "clamp", max=0)
-        positive = (above + logits - below) / 2
+        positive = over(above + logits - below, 2)
         rest = T.log1p(T.exp(-T.abs(logits)))
         normalised = total * positive + total * rest - all_ways
         return value * logits - ways - other_ways - normalised

@@ -5,17 +5,16 @@ made of independent ones.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gradcli.arrays.sizes import Size
-from gradcli.autograd.modes import NoGrad
+from gradcli.autograd.modes import EnableGrad, NoGrad
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
-from gradcli.ops.binding.catalogue import methods, modules
+from gradcli.ops.binding.catalogue import methods, modules, operators
 
 TABLE = modules["torch.distributions"]
 
@@ -28,6 +27,11 @@ class _Functions:
 
 
 T = _Functions()
+
+plus, minus, times, over = (operators[sign] for sign in "+-*/")
+"""The operators as programs have them: with a number on one side the node is another than that of
+tensors' own operators, which are for the derivatives' formulas.
+"""
 
 
 def call(tensor: Tensor, name: str, *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +162,8 @@ class Distribution(Extensible):
         compute = type(self).computed.get(name)
         if compute is None:
             raise AttributeError(name)
-        found = self.given[name] = compute(self)
+        with EnableGrad():  # it may first be asked for while numbers are drawn
+            found = self.given[name] = compute(self)
         return found
 
     def language_getattr(self, name: str) -> Any:

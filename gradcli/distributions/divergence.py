@@ -25,7 +25,15 @@ from gradcli.distributions.discrete import (
     OneHotCategorical,
     Poisson,
 )
-from gradcli.distributions.distribution import TABLE, Independent, T, call, sum_rightmost
+from gradcli.distributions.distribution import (
+    TABLE,
+    Independent,
+    T,
+    call,
+    minus,
+    sum_rightmost,
+    times,
+)
 from gradcli.distributions.transforms import LogNormal
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
@@ -43,8 +51,7 @@ def kl_divergence(p: Any, q: Any) -> Any:
             return formula(p, q)
     raise GradcliError(
         "E205",
-        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type"
-        f" {type(q).__name__}",
+        f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}",
         raises="NotImplementedError",
     )
 
@@ -52,7 +59,7 @@ def kl_divergence(p: Any, q: Any) -> Any:
 def _normal(p: Any, q: Any) -> Any:
     ratio = call(p.scale / q.scale, "pow", 2)
     apart = call((p.loc - q.loc) / q.scale, "pow", 2)
-    return 0.5 * (ratio + apart - 1 - T.log(ratio))
+    return times(0.5, minus(ratio + apart, 1) - T.log(ratio))
 
 
 def _log_normal(p: Any, q: Any) -> Any:
@@ -67,15 +74,13 @@ def _bernoulli(p: Any, q: Any) -> Any:
     softplus = F["softplus"]
     hits = p.probs * (softplus(-q.logits) - softplus(-p.logits))
     hits = _where(T.eq(p.probs, 0), 0, _where(T.eq(q.probs, 0), math.inf, hits))
-    misses = (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    misses = minus(1, p.probs) * (softplus(q.logits) - softplus(p.logits))
     misses = _where(T.eq(p.probs, 1), 0, _where(T.eq(q.probs, 1), math.inf, misses))
     return hits + misses
 
 
 def _binomial(p: Any, q: Any) -> Any:
-    return p.total_count * (
-        p.probs * (p.logits - q.logits) + T.log1p(-p.probs) - T.log1p(-q.probs)
-    )
+    return p.total_count * (p.probs * (p.logits - q.logits) + T.log1p(-p.probs) - T.log1p(-q.probs))
 
 
 def _categorical(p: Any, q: Any) -> Any:
@@ -90,7 +95,7 @@ def _one_hot(p: Any, q: Any) -> Any:
 
 def _exponential(p: Any, q: Any) -> Any:
     ratio = q.rate / p.rate
-    return -T.log(ratio) + ratio - 1
+    return minus(-T.log(ratio) + ratio, 1)
 
 
 def _poisson(p: Any, q: Any) -> Any:
@@ -132,7 +137,7 @@ def _dirichlet(p: Any, q: Any) -> Any:
 def _laplace(p: Any, q: Any) -> Any:
     ratio = p.scale / q.scale
     apart = T.abs(p.loc - q.loc)
-    return -T.log(ratio) + apart / q.scale + ratio * T.exp(-apart / p.scale) - 1
+    return minus(-T.log(ratio) + apart / q.scale + ratio * T.exp(-apart / p.scale), 1)
 
 
 def _uniform(p: Any, q: Any) -> Any:
@@ -150,7 +155,7 @@ def _multivariate_normal(p: Any, q: Any) -> Any:
     flat = call(call(solved, "reshape", (-1, count * count)), "pow", 2)
     trace = call(call(flat, "sum", -1), "reshape", tuple(batch))
     distance = mahalanobis(q.factor, q.loc - p.loc)
-    return half + 0.5 * (trace + distance - count)
+    return half + times(0.5, minus(trace + distance, count))
 
 
 def _independent(p: Any, q: Any) -> Any:

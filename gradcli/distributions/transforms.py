@@ -5,6 +5,7 @@ functions.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from gradcli.autograd.modes import NoGrad
@@ -15,7 +16,11 @@ from gradcli.distributions.distribution import (
     Distribution,
     T,
     call,
+    minus,
+    over,
+    plus,
     sum_rightmost,
+    times,
 )
 from gradcli.errors import GradcliError
 from gradcli.nn.extensible import Extensible
@@ -132,7 +137,7 @@ class TanhTransform(Transform):
         return T.atanh(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return 2.0 * (math.log(2.0) - x - F["softplus"](-2.0 * x))
+        return times(2.0, minus(math.log(2.0), x) - F["softplus"](times(-2.0, x)))
 
 
 class AffineTransform(Transform):
@@ -149,10 +154,10 @@ class AffineTransform(Transform):
         self.event_dim = event_dim
 
     def _call(self, x: Any) -> Any:
-        return self.loc + self.scale * x
+        return plus(self.loc, times(self.scale, x))
 
     def _inverse(self, y: Any) -> Any:
-        return (y - self.loc) / self.scale
+        return over(minus(y, self.loc), self.scale)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         if isinstance(self.scale, (int, float)):
@@ -188,7 +193,7 @@ class ComposeTransform(Transform):
         total: Any = 0
         for part in self.parts:
             after = part(x)
-            total = total + part.log_abs_det_jacobian(x, after)
+            total = plus(total, part.log_abs_det_jacobian(x, after))
             x = after
         return total
 
@@ -231,10 +236,11 @@ class TransformedDistribution(Distribution):
         for transform in reversed(self.transforms):
             x = transform.inv(value)
             kept = getattr(transform, "event_dim", 0)
-            total = total - sum_rightmost(transform.log_abs_det_jacobian(x, value), dims - kept)
+            change = sum_rightmost(transform.log_abs_det_jacobian(x, value), dims - kept)
+            total = minus(total, change)
             value = x
         base = self.base_dist.log_prob(value)
-        return total + sum_rightmost(base, dims - len(self.base_dist.event_shape))
+        return plus(total, sum_rightmost(base, dims - len(self.base_dist.event_shape)))
 
     def cdf(self, value: Any) -> Any:
         self.check_value(value)
@@ -251,7 +257,7 @@ class LogNormal(TransformedDistribution):
 
     language_name = "torch.distributions.log_normal.LogNormal"
     support = POSITIVE
-    computed = {
+    computed: ClassVar[dict[str, Callable[[Any], Any]]] = {
         "loc": lambda self: self.base_dist.loc,
         "scale": lambda self: self.base_dist.scale,
     }
@@ -261,7 +267,7 @@ class LogNormal(TransformedDistribution):
 
     @property
     def mean(self) -> Any:
-        return T.exp(self.loc + call(self.scale, "pow", 2) / 2)
+        return T.exp(self.loc + over(call(self.scale, "pow", 2), 2))
 
     @property
     def mode(self) -> Any:
@@ -270,7 +276,7 @@ class LogNormal(TransformedDistribution):
     @property
     def variance(self) -> Any:
         square = call(self.scale, "pow", 2)
-        return T.expm1(square) * T.exp(2 * self.loc + square)
+        return T.expm1(square) * T.exp(times(2, self.loc) + square)
 
     def entropy(self) -> Any:
         return self.base_dist.entropy() + self.loc
