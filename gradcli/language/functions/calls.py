@@ -13,6 +13,7 @@ from gradcli.language.functions.parameters import Signature
 from gradcli.language.hints.spelling import closest
 from gradcli.language.limits import DEEPEST_CALL, enter_host_call, too_many_steps
 from gradcli.language.objects.attributes import Method
+from gradcli.language.objects.borders import FOREIGN, argument
 from gradcli.language.objects.descriptors import BoundMethod
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.repr import numbered
@@ -239,6 +240,9 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         function = function.function
         if type(function) is Function:
             return function.invoke(args, kwargs)
+    if FOREIGN:
+        args = for_op(function, args)
+        kwargs = dict(zip(kwargs, for_op(function, tuple(kwargs.values())), strict=True))
     for name in kwargs:
         if name in _FLAGS and type(kwargs[name]) is not bool:
             _check_flag(function, name, kwargs[name])
@@ -246,6 +250,16 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         return function(*args, **kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
+
+
+def for_op(function: Any, values: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of a call as a function of torch sees them; any other function gets them as
+    they are.
+    """
+    target = function.construct if isinstance(function, LanguageType) else function
+    if not _is_catalogue(target):
+        return values
+    return tuple([argument(target, value) for value in values])
 
 
 _FLAGS = frozenset(

@@ -11,7 +11,7 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.math import MATH, NUMPY
+from gradcli.language.library.math import MATH
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.methods import dict_of
 from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
@@ -87,6 +87,24 @@ def _load_type_forms() -> None:
     MODULES["__future__"].names.update(typing.FUTURE)
 
 
+_NUMPY = (
+    "numpy",
+    "numpy.exceptions",
+    "numpy.fft",
+    "numpy.linalg",
+    "numpy.random",
+    "numpy.testing",
+)
+
+
+def _load_numpy() -> None:
+    """Fill the tables of `numpy` and the modules in it."""
+    from gradcli.language.library.numpy import load  # lazy: family
+
+    for name in _NUMPY:
+        MODULES[name].names.update(load.TABLES[name])
+
+
 def _load_copy() -> None:
     """Fill the table of `copy`."""
     from gradcli.language.library import copy  # lazy: family
@@ -149,6 +167,22 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     return load_and_call
 
 
+def _of_arrays(name: str) -> Callable[..., Any]:
+    """A function between tensors and arrays, which loads `numpy` when it is called."""
+
+    def exchange_and_call(*args: Any, **kwargs: Any) -> Any:
+        from gradcli.language.library.numpy import exchange, load  # lazy: family
+
+        assert load.TABLES
+        return getattr(exchange, name)(*args, **kwargs)
+
+    exchange_and_call.__name__ = exchange_and_call.__qualname__ = name
+    return exchange_and_call
+
+
+catalogue.methods["numpy"] = _of_arrays("numpy")
+catalogue.methods["__array__"] = _of_arrays("as_array")
+catalogue.modules["torch"]["from_numpy"] = _of_arrays("from_numpy")
 _install_classes()
 _TORCH = _torch_modules()
 for _name in (
@@ -191,13 +225,17 @@ MODULES: dict[str, Module] = {
     "copy": Module("copy", {}),
     "functools": Module("functools", {}),
     "math": Module("math", MATH),
-    "numpy": Module("numpy", NUMPY),
+    **{name: Module(name, {}) for name in _NUMPY},
     "time": Module("time", {}),
     "typing": Module("typing", {}),
 }
 """The modules that can be imported."""
 
 MODULES["collections"].load = _load_collections
+for _name in _NUMPY:
+    MODULES[_name].load = _load_numpy
+    if _name != "numpy":
+        MODULES["numpy"].modules[_name.removeprefix("numpy.")] = MODULES[_name]
 MODULES["copy"].load = _load_copy
 for _name in ("functools", "time"):
     MODULES[_name].load = _load_functools

@@ -315,4 +315,7 @@ def _is_of_tensors(name: str) -> bool:
 
 
 def _owner(value: Any) -> str:
-    return "type" if isinstance(value, LanguageType) else type_name(value)
+    if isinstance(value, LanguageType):
+        return "type"
+    kind = type_of(value)
+    return kind.full_name if kind.full_name.startswith("numpy.") else kind.name

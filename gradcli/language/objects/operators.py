@@ -7,10 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 import gradcli.ops.load  # noqa: F401  (fills the catalogue)
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import check_collection, check_integer, check_nesting, check_text
+from gradcli.language.objects import borders
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
@@ -45,8 +48,11 @@ def multiply(left: Any, right: Any) -> Any:
             check_integer(left.bit_length() + right.bit_length())
         else:
             _check_repeated(right, left)
-    elif isinstance(right, int) and type(left) is not float:
-        _check_repeated(left, right)
+    elif type(left) is not float:
+        if isinstance(right, (int, np.integer)):
+            _check_repeated(left, int(right))
+        elif isinstance(left, np.integer):
+            _check_repeated(right, int(left))
     return left * right
 
 
@@ -183,9 +189,13 @@ _METHODS = {
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
-    """What an object of the program's does for an operator whose other operand is a tensor, None
-    where there is no such object or method.
+    """What an object of the program's, or an array, does for an operator whose other operand is a
+    tensor, None where there is no such object or method.
     """
+    if type(left) is not type(right) and (borders.is_array(left) or borders.is_array(right)):
+        if type(left) is Tensor or type(right) is Tensor:
+            return partial(borders.mixed, symbol, left, right)
+        return None
     for position, (own, other) in enumerate(((left, right), (right, left))):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
             method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
@@ -230,7 +240,7 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
     place.
     """
     kind = type(left)
-    if kind is Tensor and symbol in catalogue.inplace_operators:
+    if kind is Tensor and symbol in catalogue.inplace_operators and not borders.is_array(right):
         try:
             return catalogue.inplace_operators[symbol](left, right)
         except OPERATOR_ERRORS as error:
@@ -245,7 +255,7 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
             _check_repeated(left, right)
             left *= right
             return left
-    if hasattr(kind, "language_class") or (
+    if hasattr(kind, "language_class") or hasattr(kind, "updates_in_place") or (
         symbol in _SET_OPERATORS and (kind is set or kind is dict)
     ):
         try:
