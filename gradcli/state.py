@@ -40,7 +40,7 @@ class State:
     """What a session remembers between two operations.
 
     Attributes:
-        arrays: what NumPy keeps for the session (options, random numbers); None before its first use.
+        arrays: what NumPy keeps for the session, None before its first use.
         grad_enabled: whether operations are recorded in the graph.
         inference: whether `torch.inference_mode` is on.
         sequence_nr: the number of the node made last; a node's own number orders the backward pass.

@@ -42,7 +42,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         if type(called) is Function:
             return called.invoke(values, {})
         if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
-            values = for_op(called, values)
+            values = tuple(for_op(called, values))
         try:
             return called(*values)
         except Exception as error:
@@ -144,7 +144,7 @@ def _method(
         if type(called) is Function:
             return called.invoke(values, {})
         if FOREIGN and not FOREIGN.isdisjoint(map(type, values)):
-            values = for_op(called, values)
+            values = tuple(for_op(called, values))
         try:
             return called(*values)
         except Exception as error:

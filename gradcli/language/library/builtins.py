@@ -446,5 +446,10 @@ def _exception(name: str) -> Callable[..., Raised]:
 
 for _name, _kind in EXCEPTIONS.items():
     _kind.construct = _exception(_name)
-    if _name not in ("AxisError", "GradcheckError", "LinAlgError", "_LinAlgError"):  # known by their modules
+    if _name not in (
+        "AxisError",
+        "GradcheckError",
+        "LinAlgError",
+        "_LinAlgError",
+    ):  # known by their modules
         BUILTINS[_name] = _kind

@@ -63,4 +63,3 @@ MATH: dict[str, Any] = {
     if not name.startswith("_") and name != "sumprod"
 } | {function.__name__: function for function in _OWN}
 """What `math` holds."""
-

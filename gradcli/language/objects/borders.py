@@ -22,13 +22,13 @@ class Hooks(NamedTuple):
         array: the class of arrays.
         mixed: an operator, by its symbol, between a tensor and an array.
         argument: what a function of torch sees of an argument.
-        index: what a tensor sees of an index.
+        indices: what a tensor sees of an index.
     """
 
     array: type
     mixed: Callable[[str, Any, Any], Any]
     argument: Callable[[Any, Any], Any]
-    index: Callable[[Any], Any]
+    indices: Callable[[Any], Any]
 
 
 _hooks: list[Hooks] = []
@@ -48,11 +48,11 @@ def argument(function: Any, value: Any) -> Any:
 
 def index(value: Any) -> Any:
     """What a tensor sees of an index."""
-    return _hooks[0].index(value) if type(value) in FOREIGN else value
+    return _hooks[0].indices(value) if type(value) in FOREIGN else value
 
 
-def assigned(value: Any) -> Any:
-    """What a tensor sees of a value that is assigned to its items."""
+def number(value: Any) -> Any:
+    """A number of NumPy's as Python's, which is what a tensor sees of it; others as they are."""
     return value.item() if type(value) in SCALARS else value
 
 
@@ -61,6 +61,8 @@ def is_array(value: Any) -> bool:
     return bool(_hooks) and type(value) is _hooks[0].array
 
 
-def mixed(symbol: str, left: Any, right: Any) -> Any:
-    """An operator between a tensor and an array."""
-    return _hooks[0].mixed(symbol, left, right)
+def beside(symbol: str, left: Any, right: Any, on_tensors: Callable[[Any, Any], Any]) -> Any:
+    """A binary operator between a tensor and a value of one of the `FOREIGN` types."""
+    if is_array(left) or is_array(right):
+        return _hooks[0].mixed(symbol, left, right)
+    return on_tensors(number(left), number(right))

@@ -13,7 +13,7 @@ from typing import Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import LARGEST_FORMAT, check_text
-from gradcli.language.objects.borders import SCALARS
+from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.exceptions import HOST_ERRORS, Raised, converted
 from gradcli.language.objects.repr import display, text
 from gradcli.language.objects.types import type_name
@@ -37,6 +37,8 @@ def format_value(value: Any, spec: str) -> str:
             return format(value, spec)
         except HOST_ERRORS as error:
             raise converted(error) from error
+    if spec and is_array(value):
+        raise GradcliError("E202", "unsupported format string passed to numpy.ndarray.__format__")
     if spec:
         raise GradcliError(
             "E202",

@@ -14,6 +14,7 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.limits import check_collection, check_integer, check_nesting, check_text
 from gradcli.language.objects import borders
+from gradcli.language.objects.borders import FOREIGN
 from gradcli.language.objects.exceptions import HOST_ERRORS, converted
 from gradcli.language.objects.formatting import percent
 from gradcli.language.objects.iteration import bounded
@@ -153,6 +154,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     """A binary operator on any two values; raises E202 where it is not defined for them."""
     try:
         if type(left) is Tensor or type(right) is Tensor:
+            if type(left) in FOREIGN or type(right) in FOREIGN:
+                return borders.beside(symbol, left, right, TENSOR_OPERATORS[symbol])
             return TENSOR_OPERATORS[symbol](left, right)
         return HOST_OPERATORS[symbol](left, right)
     except GradcliError:
@@ -189,13 +192,9 @@ _METHODS = {
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
-    """What an object of the program's, or an array, does for an operator whose other operand is a
-    tensor, None where there is no such object or method.
+    """What an object of the program's does for an operator whose other operand is a tensor, None
+    where there is no such object or method.
     """
-    if type(left) is not type(right) and (borders.is_array(left) or borders.is_array(right)):
-        if type(left) is Tensor or type(right) is Tensor:
-            return partial(borders.mixed, symbol, left, right)
-        return None
     for position, (own, other) in enumerate(((left, right), (right, left))):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
             method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
@@ -208,6 +207,7 @@ def contains(element: Any, container: Any) -> bool:
     """`element in container`."""
     kind = type(container)
     if kind is Tensor:
+        element = borders.number(element)
         if type(element) not in _ELEMENTS:
             raise GradcliError(
                 "E202",
@@ -242,7 +242,7 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
     kind = type(left)
     if kind is Tensor and symbol in catalogue.inplace_operators and not borders.is_array(right):
         try:
-            return catalogue.inplace_operators[symbol](left, right)
+            return catalogue.inplace_operators[symbol](left, borders.number(right))
         except OPERATOR_ERRORS as error:
             raise operator_failed(f"{symbol}=", left, right, error) from error
     if kind is list:
@@ -255,8 +255,10 @@ def augmented(symbol: str, left: Any, right: Any) -> Any:
             _check_repeated(left, right)
             left *= right
             return left
-    if hasattr(kind, "language_class") or hasattr(kind, "updates_in_place") or (
-        symbol in _SET_OPERATORS and (kind is set or kind is dict)
+    if (
+        hasattr(kind, "language_class")
+        or hasattr(kind, "updates_in_place")
+        or (symbol in _SET_OPERATORS and (kind is set or kind is dict))
     ):
         try:
             return _IN_PLACE[symbol](left, right)

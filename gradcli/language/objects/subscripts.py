@@ -36,7 +36,7 @@ def set_item(value: Any, index: Any, new: Any) -> None:
     """`value[index] = new`."""
     kind = type(value)
     if kind is Tensor:
-        catalogue.operators["[]="](value, borders.index(index), borders.assigned(new))
+        catalogue.operators["[]="](value, borders.index(index), borders.number(new))
         return
     if kind is dict:
         check_key(index)

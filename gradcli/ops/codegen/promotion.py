@@ -80,10 +80,8 @@ def promoted(
     for name, operand in zip(names, operands, strict=True):
         if type(operand) is Tensor:
             arrays.append(operand.array)
-        elif type(operand) in NUMBERS:
+        elif type(operand) in NUMBERS or isinstance(operand, np.generic):
             arrays.append(operand)
-        elif isinstance(operand, np.generic):  # a number as Python's, as PyTorch takes it
-            arrays.append(operand.item())
         else:
             raise wrong_operand(op, name, operand)
     without = len(names) == len(op.tensors) and Tensor not in map(type, operands)

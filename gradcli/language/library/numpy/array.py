@@ -12,10 +12,12 @@ import math
 import operator
 import warnings
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
 
+from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.arrays.fusion.write_barrier import write_barrier
 from gradcli.autograd.tensor import Tensor, refresh, storage_of
@@ -25,6 +27,7 @@ from gradcli.language.library.numpy.dtypes import (
     SCALARS,
     Dtype,
     dtype_of,
+    dtype_value,
     is_supported,
     supported,
 )
@@ -71,6 +74,8 @@ def unwrap(value: Any) -> Any:
         return slice(*[unwrap(part) for part in (value.start, value.stop, value.step)])
     if isinstance(value, LanguageType):
         return dtype_of(value)
+    if kind is DType:
+        return dtype_of(value)
     raise GradcliError(
         "E202",
         f"NumPy takes numbers, lists of them and arrays here, not {type_name(value)}",
@@ -86,7 +91,9 @@ def _integer(value: int) -> int:
 
 def _text(value: str) -> str:
     if len(value) > LONGEST_TEXT:
-        raise active.state.limits.too_many_elements(len(value), "characters of a string in an array")
+        raise active.state.limits.too_many_elements(
+            len(value), "characters of a string in an array"
+        )
     return value
 
 
@@ -166,9 +173,11 @@ def wrap(value: Any) -> Any:
         return [wrap(each) for each in value]
     if isinstance(value, tuple):
         parts = [wrap(each) for each in value]
-        return NamedResult(kind, parts) if hasattr(kind, "_fields") else tuple(parts)
+        return (
+            _named(kind.__name__, kind._fields)(parts) if hasattr(kind, "_fields") else tuple(parts)
+        )
     if isinstance(value, np.dtype):
-        return Dtype(supported(value))
+        return dtype_value(supported(value))
     if isinstance(value, np.ndarray):  # `np.matrix` and others
         return NDArray(np.asarray(value))
     raise GradcliError("E205", f"NumPy's {kind.__name__} is outside the language")
@@ -177,23 +186,25 @@ def wrap(value: Any) -> Any:
 class NamedResult(tuple[Any, ...]):
     """A result with names, such as `EigResult(eigenvalues=…, eigenvectors=…)`."""
 
-    names: tuple[str, ...]
-    kind: str
+    fields: ClassVar[tuple[str, ...]] = ()
+    language_attributes: ClassVar[frozenset[str]] = frozenset()
+    settable_attributes: ClassVar[frozenset[str]] = frozenset()
 
-    def __new__(cls, kind: Any, parts: list[Any]) -> NamedResult:
-        made = super().__new__(cls, parts)
-        made.kind, made.names = kind.__name__, kind._fields
-        return made
-
-    def language_getattr(self, name: str) -> Any:
-        """The part of a name."""
-        if name in self.names:
-            return self[self.names.index(name)]
+    def __getattr__(self, name: str) -> Any:
+        if name in self.fields:
+            return self[self.fields.index(name)]
         raise AttributeError(name)
 
     def __repr__(self) -> str:
-        parts = [f"{name}={part!r}" for name, part in zip(self.names, self, strict=True)]
-        return f"{self.kind}({', '.join(parts)})"
+        parts = [f"{name}={part!r}" for name, part in zip(self.fields, self, strict=True)]
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+
+@cache
+def _named(name: str, fields: tuple[str, ...]) -> type[NamedResult]:
+    """The class for a named tuple of NumPy's."""
+    names = {"fields": fields, "language_attributes": frozenset(fields)}
+    return type(name, (NamedResult,), names)
 
 
 _ERRORS: tuple[tuple[type[Exception], str, str | None], ...] = (
@@ -505,7 +516,9 @@ _OPERATORS: dict[str, tuple[Function, Function | None, str]] = {
 }
 """For each special method its operator, the one in place, and the ufunc that warnings name."""
 
-_OPERANDS = frozenset({bool, int, float, complex, str, list, tuple, NDArray, range}) | SCALARS
+_OPERANDS = (
+    frozenset({bool, int, float, complex, str, list, tuple, NDArray, range, type(None)}) | SCALARS
+)
 
 
 def broadcast_size(*arrays: Any) -> int:
@@ -519,7 +532,8 @@ def broadcast_size(*arrays: Any) -> int:
 
 def product_size(left: Any, right: Any) -> tuple[int, int]:
     """The elements of a matrix product, and its work in ufuncs' operations."""
-    a, b = np.shape(left) or (1,), np.shape(right) or (1,)
+    a: tuple[int, ...] = np.shape(left) or (1,)
+    b: tuple[int, ...] = np.shape(right) or (1,)
     rows, columns = math.prod(a[:-1]), b[-1] if len(b) > 1 else 1
     try:
         batches = math.prod(np.broadcast_shapes(a[:-2], b[:-2]))

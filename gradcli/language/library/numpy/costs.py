@@ -314,7 +314,7 @@ COSTS: dict[str, Cost] = {
 
 def cost_of(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[int, int]:
     """The elements and the work of a call with unwrapped arguments."""
-    cost = COSTS.get(name, usual)
+    cost: Cost = COSTS.get(name, usual)
     try:
         found = cost(*args, **kwargs)
     except (ArithmeticError, IndexError, KeyError, TypeError, ValueError):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from gradcli.arrays.dtypes import DType
 from gradcli.errors import GradcliError
 from gradcli.language.objects.types import LanguageType, define, type_name
 
@@ -13,9 +15,9 @@ LONGEST_TEXT = 1000
 """Characters of a string in an array: each element takes the room of the longest."""
 
 _CONCRETE = (
-    "bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
-    " complex128 str_"
-).split()
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16"),
+    *("float32", "float64", "complex64", "complex128", "str_"),
+)
 
 SCALARS = frozenset(getattr(np, name) for name in _CONCRETE)
 """The host classes of the scalars that are values of the language."""
@@ -102,11 +104,14 @@ def dtype_of(value: Any) -> np.dtype[Any]:
             raise GradcliError(
                 "E202", f"data type {value[:80]!r} not understood", raises="TypeError"
             ) from None
-    shown = f"'{value}'" if type(value).__module__.startswith("gradcli.arrays") else type_name(value)
+    shown = f"'{value}'" if type(value) is DType else type_name(value)
     raise GradcliError("E202", f"Cannot interpret {shown} as a data type")
 
 
-DTYPE = define("numpy.dtype", Dtype, construct=lambda dtype=None: Dtype(dtype_of(dtype)))
+dtype_value = cache(Dtype)
+"""The value of the language for a dtype: one for each."""
+
+DTYPE = define("numpy.dtype", Dtype, construct=lambda dtype=None: dtype_value(dtype_of(dtype)))
 
 
 CLASSES: dict[type, LanguageType] = {
@@ -115,9 +120,9 @@ CLASSES: dict[type, LanguageType] = {
 """The classes of the language by their host classes."""
 
 _ABSTRACT = (
-    "character complexfloating flexible floating generic inexact integer number signedinteger"
-    " unsignedinteger"
-).split()
+    *("character", "complexfloating", "flexible", "floating", "generic", "inexact", "integer"),
+    *("number", "signedinteger", "unsignedinteger"),
+)
 
 TYPES: dict[str, LanguageType] = {
     **{name: CLASSES[getattr(np, name)] for name in (*_CONCRETE, "bool_", "int_", "uint", "intc",
@@ -147,7 +152,7 @@ class TypeLimits:
         if name not in self.language_attributes:
             raise AttributeError(name)
         found = getattr(self._limits, name)
-        return Dtype(found) if isinstance(found, np.dtype) else found
+        return dtype_value(found) if isinstance(found, np.dtype) else found
 
     def __repr__(self) -> str:
         return repr(self._limits)

@@ -1,4 +1,4 @@
-"""What arrays and tensors do together, as in PyTorch: shared memory, operators, arguments of ops."""
+"""What arrays and tensors do together, as in PyTorch: shared memory, operators, arguments."""
 
 from __future__ import annotations
 
@@ -80,12 +80,7 @@ def check_numbers(array: Any) -> None:
         )
 
 
-_OF_TENSORS = frozenset(
-    map(
-        np.dtype,
-        "bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128".split(),
-    )
-)
+_OF_TENSORS = frozenset(map(np.dtype, SCALARS - {np.uint16, np.uint32, np.uint64, np.str_}))
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -116,7 +111,9 @@ def mixed(symbol: str, left: Any, right: Any) -> Any:
         return catalogue.operators["=="](*tensors)
     if symbol == "!=":
         return True
-    if symbol in _UFUNCS and (type(left) is Tensor or symbol == "/"):
+    if symbol == "/" and type(right) is Tensor:
+        return mixed("*", catalogue.methods["reciprocal"](right), left)
+    if symbol in _UFUNCS and type(left) is Tensor:
         host = _UFUNCS[symbol]
         operands = (unwrap(left), unwrap(right))
         if symbol == "@":
@@ -149,19 +146,21 @@ def as_tensor(value: Any) -> Any:
 
 # --- arguments of ops -----------------------------------------------------------------------------
 
-_OF_DATA = frozenset(
-    {"tensor", "as_tensor", "asarray", "new_tensor", "Tensor", "FloatTensor", "DoubleTensor",
-     "HalfTensor", "LongTensor", "IntTensor", "ShortTensor", "CharTensor", "ByteTensor",
-     "BoolTensor"}
-)  # fmt: skip
-"""The functions of torch that take data of NumPy's, with its dtype."""
+_WITH_DTYPE = frozenset({"as_tensor", "asarray", "new_tensor", "tensor"})
+"""The functions of torch that take the dtype of a number of NumPy's."""
+
+_OF_DATA = _WITH_DTYPE | {
+    f"{kind}Tensor"
+    for kind in ("", "Float", "Double", "Half", "Long", "Int", "Short", "Char", "Byte", "Bool")
+}
+"""The functions of torch that take data of NumPy's."""
 
 
 def argument(function: Any, value: Any) -> Any:
     """What an op of torch sees of an argument: a number of NumPy's is one of Python's."""
     if type(value) in SCALARS:
         name = getattr(function, "__name__", "")
-        return value if name in _OF_DATA else value.item()
+        return value if name in _WITH_DTYPE else value.item()
     if type(value) in (list, tuple) and len(value) > 0:
         if getattr(function, "__name__", "") in _OF_DATA:
             return _data(value)
@@ -202,6 +201,7 @@ def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
             return as_tensor(tensor_on(data), dtype, device)
         return as_tensor(data, dtype, device)
 
+    share.__module__ = as_tensor.__module__
     share.__name__ = share.__qualname__ = "as_tensor"
     share.__doc__ = as_tensor.__doc__
     return share

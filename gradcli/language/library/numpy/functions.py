@@ -113,6 +113,8 @@ def _by_method(name: str, host: Callable[..., Any]) -> Callable[..., Any]:
                     f"np.{name}() does not take a tensor that needs its own {name}()",
                     help=f"`tensor.{name}()`, or `np.{name}(tensor.numpy())`",
                 )
+            if name in ("cumprod", "cumsum") and len(args) + len(kwargs) == 1:
+                return method(catalogue.methods["reshape"](args[0], -1), 0)
             if name == "transpose" and len(args) == 1:
                 args = (args[0], tuple(range(args[0].ndim))[::-1])
             return method(*args, **kwargs)
@@ -217,7 +219,7 @@ _PLAIN = """
     nanpercentile nanprod nanquantile nanstd nansum nanvar ndim ones ones_like outer pad partition
     percentile place poly polyadd polyder polydiv polyfit polyint polymul polysub polyval
     promote_types put put_along_axis putmask quantile ravel_multi_index real result_type roll
-    rollaxis roots rot90 select setdiff1d setxor1d shape sinc size sort sort_complex split stack
+    rollaxis roots rot90 select setdiff1d setxor1d sinc size sort sort_complex split stack
     take take_along_axis tensordot tile trapezoid tri tril tril_indices trim_zeros triu
     triu_indices union1d unique unique_counts unique_inverse unique_values unravel_index unwrap
     vander vdot vsplit vstack where zeros zeros_like
@@ -252,11 +254,14 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True) -> Any:
     return call(np.astype, "array", (x, dtype), {"copy": copy})
 
 
-def _table(
-    names: str, home: Any, make: Callable[[str, Callable[..., Any]], Any]
-) -> dict[str, Any]:
+def _table(names: str, home: Any, make: Callable[[str, Callable[..., Any]], Any]) -> dict[str, Any]:
     """Functions of a module of NumPy by name: those that this NumPy has."""
     return {name: make(name, getattr(home, name)) for name in names.split() if hasattr(home, name)}
+
+
+def shape(a: Any) -> Any:
+    """`np.shape(a)`."""
+    return a.shape if type(a) is Tensor else call(np.shape, "shape", (a,), {})
 
 
 FUNCTIONS: dict[str, Any] = {
@@ -265,6 +270,7 @@ FUNCTIONS: dict[str, Any] = {
     **_table(_METHODS, np, _by_method),
     "asarray": asarray,
     "astype": astype,
+    "shape": shape,
 }
 """The functions of `numpy` that NumPy computes."""
 
@@ -287,5 +293,3 @@ def scalar_of(host: type) -> Callable[..., Any]:
 
     construct.__name__ = construct.__qualname__ = host.__name__
     return construct
-
-

@@ -17,6 +17,7 @@ from gradcli.language.library.numpy.array import (
     NDARRAY,
     NDArray,
     charge_elements,
+    compute,
     session_of,
     unwrap,
     wrap,
@@ -32,8 +33,9 @@ from gradcli.ops.binding import catalogue
 # --- printing ----------------------------------------------------------------------------------
 
 _OPTIONS = (
-    "precision threshold edgeitems linewidth suppress nanstr infstr sign floatmode"
-).split()
+    *("precision", "threshold", "edgeitems", "linewidth", "suppress"),
+    *("nanstr", "infstr", "sign", "floatmode"),
+)
 
 _WIDEST = 10_000
 
@@ -46,7 +48,9 @@ def _options(given: dict[str, Any]) -> dict[str, Any]:
             raise GradcliError(
                 "E201",
                 f"set_printoptions() has no argument {name!r} in the language",
-                help="numbers are written one by one with f-strings" if name == "formatter" else None,
+                help="numbers are written one by one with f-strings"
+                if name == "formatter"
+                else None,
             )
         if value is None:
             continue
@@ -71,7 +75,7 @@ def set_printoptions(precision: Any = None, threshold: Any = None, **options: An
 def get_printoptions() -> dict[str, Any]:
     """`np.get_printoptions()`."""
     with np.printoptions(**session_of().options):
-        known = np.get_printoptions()
+        known: dict[str, Any] = dict(np.get_printoptions())
     return {name: known[name] for name in _OPTIONS}
 
 
@@ -131,7 +135,12 @@ def _text_of(host: Callable[..., Any]) -> Callable[..., str]:
     def text(a: Any, max_line_width: Any = None, precision: Any = None, suppress_small: Any = None,
              separator: Any = None, **more: Any) -> str:  # fmt: skip
         options = _options(
-            {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small, **more}
+            {
+                "linewidth": max_line_width,
+                "precision": precision,
+                "suppress": suppress_small,
+                **more,
+            }
         )
         array = np.asarray(unwrap(a))
         if separator is None:
@@ -158,8 +167,8 @@ class Indexed:
         self.host = host
 
     def __getitem__(self, index: Any) -> Any:
-        if self.host is np.s_:
-            return index
+        if self.host is np.s_ or self.host is np.index_exp:
+            return index if self.host is np.s_ or type(index) is tuple else (index,)
         parts = index if type(index) is tuple else (index,)
         lengths = [self._length(part) for part in parts]
         grid = self.host is np.mgrid
@@ -167,7 +176,7 @@ class Indexed:
         at = tuple(map(unwrap, index)) if type(index) is tuple else unwrap(index)
         if any(type(part) is str for part in parts):
             raise GradcliError("E205", "strings inside the brackets are outside the language")
-        return functions.compute(lambda: self.host[at], (), {}, 0)
+        return compute(lambda: self.host[at], (), {}, 0)
 
     @staticmethod
     def _length(part: Any) -> int:
@@ -209,7 +218,9 @@ def vectorize(pyfunc: Any, otypes: Any = None, **options: Any) -> Callable[..., 
         columns = [map(wrap, array.reshape(-1)) for array in arrays]
         made = [pyfunc(*each) for each in bounded(list(zip(*columns, strict=True)))]
         dtype = None if otypes is None else otypes[0]
-        array = functions.call(np.array, "array", (made,), {} if dtype is None else {"dtype": dtype})
+        array = functions.call(
+            np.array, "array", (made,), {} if dtype is None else {"dtype": dtype}
+        )
         return wrap(array.data.reshape(shape)[()])
 
     return vectorized
@@ -228,7 +239,7 @@ def apply_along_axis(func1d: Any, axis: Any, arr: Any, *args: Any, **kwargs: Any
     return wrap(whole[()])
 
 
-def fromfunction(function: Any, shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
+def fromfunction(function: Any, shape: Any, *, dtype: Any = "float64", **kwargs: Any) -> Any:
     """`np.fromfunction(f, shape)`: `f` of the indices along each axis."""
     indices = functions.FUNCTIONS["indices"](shape, dtype=dtype)
     return function(*indices, **kwargs)
@@ -284,7 +295,7 @@ NUMPY: dict[str, Any] = {
     "euler_gamma": np.euler_gamma,
     "fromfunction": fromfunction,
     "get_printoptions": get_printoptions,
-    "index_exp": Indexed(np.s_),
+    "index_exp": Indexed(np.index_exp),
     "inf": np.inf,
     "mgrid": Indexed(np.mgrid),
     "nan": np.nan,
@@ -323,7 +334,7 @@ def _make_known() -> None:
     for host, made in dtypes.CLASSES.items():
         made.construct = functions.scalar_of(host)
         METHODS[host] = methods.methods_of(host)
-        VALUES[host] = {} if host is np.str_ else methods.SCALAR_VALUES
+        VALUES[host] = {} if host is np.str_ else dict(methods.SCALAR_VALUES)
     borders.open_border(
         borders.Hooks(NDArray, exchange.mixed, exchange.argument, exchange.index), dtypes.SCALARS
     )

@@ -138,7 +138,7 @@ _SCALAR = """
 
 def _scalar_method(name: str) -> Method:
     def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        values, named = given(name, (np.asarray(self), *args), kwargs)
+        values, named = given(name, (NDArray(np.asarray(self)), *args), kwargs)
         return compute(getattr(np.ndarray, name), values, named, *cost_of(name, values, named))
 
     method.__name__ = method.__qualname__ = name

@@ -36,13 +36,16 @@ _SIZE_AT = {
 
 _OLD_SIZE_AT = {
     **_SIZE_AT,
-    **dict.fromkeys(("random_sample", "ranf", "sample"), 0),
+    "random_sample": 0,
     "randint": 2,
 }
 _NEW_SIZE_AT = {**_SIZE_AT, "integers": 2}
 
 _OF_ANY_FLOAT = frozenset(
-    "choice exponential gumbel laplace logistic lognormal multivariate_normal normal uniform".split()
+    (
+        *("choice", "exponential", "gumbel", "laplace", "logistic", "lognormal"),
+        *("multivariate_normal", "normal", "uniform"),
+    )
 )
 """The draws that come to an end for a parameter that is not finite."""
 
@@ -210,15 +213,14 @@ def methods_of(generator: Callable[[], Any]) -> dict[str, Any]:
         _checked(lambda: generator().set_state(host))
 
     return {
-        **{name: _draw(generator, name, at) for name, at in _OLD_SIZE_AT.items()
-           if hasattr(np.random.RandomState, name)},
+        **{name: _draw(generator, name, at) for name, at in _OLD_SIZE_AT.items()},
         **{name: _draw_of_sizes(generator, name) for name in ("rand", "randn")},
         "get_state": get_state,
         "permutation": _permutation(generator, "permutation"),
         "seed": seed,
         "set_state": set_state,
         "shuffle": _shuffle(generator),
-    }  # fmt: skip
+    }
 
 
 def _checked(function: Callable[[], Any]) -> Any:
@@ -265,9 +267,8 @@ def _of_session() -> Any:
 RANDOM: dict[str, Any] = {
     **methods_of(_of_session),
     "Generator": define("numpy.random._generator.Generator", Generator),
-    "RandomState": define(
-        "numpy.random.mtrand.RandomState", RandomState, construct=random_state
-    ),
+    "RandomState": define("numpy.random.mtrand.RandomState", RandomState, construct=random_state),
     "default_rng": default_rng,
+    **{name: _draw(_of_session, "random_sample", 0) for name in ("ranf", "sample")},
 }
 """What `numpy.random` holds."""
