@@ -20,6 +20,7 @@ from gradcli.errors import GradcliError, Source
 from gradcli.language.interpreter import Interpreter
 from gradcli.language.library.namespace import MODULES, PREDEFINED
 from gradcli.language.objects.attributes import Method, Module, attribute_names, get_attribute
+from gradcli.language.objects.borders import SCALARS
 from gradcli.language.objects.types import LanguageType
 from gradcli.limits import Limits
 from gradcli.state import active
@@ -156,6 +157,10 @@ def _start() -> Iterator[Any]:
         tensor([1., 2.]).shape; torch.float32; tensor(1.).device; torch.no_grad(); torch
         tensor([1., 2.]).max(0); (tensor(1., requires_grad=True) * 2).grad_fn
         (tensor(1., requires_grad=True) * 2).grad_fn.next_functions[0][0]; torch.nn.functional
+        np.ones(2); np.ones(2).sum; np.float64(1); np.int64(1); np.str_('a'); np.ones(2).dtype
+        np.random.default_rng(0); np.random.RandomState(0); np.random.default_rng(0).random
+        np.finfo(np.float32); np.ones(2).flags; np.linalg.eig(np.eye(2)); np.add.reduce
+        np.errstate(all='ignore'); np.printoptions(); np.vectorize(exp); np.ndindex(2)
     """
     interpreter = Interpreter(active.state, lambda event: None)
     for text in made.replace("\n", ";").split(";"):
@@ -174,6 +179,8 @@ def _is_of_the_language(value: Any) -> bool:
     if isinstance(
         value, (*DATA, *VIEWS, tuple, Tensor, LanguageType, Method, Module, GradcliError)
     ):
+        return True
+    if type(value) in SCALARS:
         return True
     if isinstance(value, types.ModuleType):
         return False

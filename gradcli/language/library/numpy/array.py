@@ -212,7 +212,7 @@ _ERRORS: tuple[tuple[type[Exception], str, str | None], ...] = (
     (np.exceptions.AxisError, "E302", "AxisError"),
     (IndexError, "E302", None),
     (AttributeError, "E102", None),
-    (AssertionError, "E204", None),
+    (AssertionError, "E701", None),
 )
 """What NumPy raises beside the errors that `converted` knows."""
 

@@ -37,12 +37,6 @@ def numpy(self: Tensor, *, force: bool = False) -> NDArray:
     return NDArray(array_of(self))
 
 
-def as_array(self: Tensor, dtype: Any = None) -> NDArray:
-    """`tensor.__array__()`."""
-    made = numpy(self)
-    return made if dtype is None else NDArray(made.data.astype(unwrap(dtype)))
-
-
 def from_numpy(ndarray: Any, /) -> Tensor:
     """The tensor on an array's memory; raises E202 for what is no array of numbers, E204 for one
     that runs backwards through its memory.

@@ -277,7 +277,9 @@ class Reader:
         elif is_array(value):
             self.refuse("an array of NumPy's is used", _AS_TENSOR)
         elif kind in SCALARS:
-            self.refuse("a number of NumPy's is used", "`float(x)` makes a number of Python's of it")
+            self.refuse(
+                "a number of NumPy's is used", "`float(x)` makes a number of Python's of it"
+            )
         elif kind is tuple:
             for each in value:
                 self.constant(each)
