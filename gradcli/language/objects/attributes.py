@@ -281,6 +281,10 @@ _PICKLING = {
 }
 """Names of torch that are not supported, and what to use instead."""
 
+_FILES_OF_NUMPY = frozenset(
+    {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
+)
+
 
 def no_attribute(value: Any, name: str) -> GradcliError:
     """The error of an attribute that a value does not have, with the one that was likely meant."""
@@ -297,6 +301,8 @@ def no_attribute(value: Any, name: str) -> GradcliError:
         help = "attributes of Python's own machinery are not part of the language"
     elif type(value) is Module and value.name == "torch" and name in _PICKLING:
         help = _PICKLING[name]
+    elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
+        help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:
         help = "the value is None: a .grad is, until a backward pass has reached its leaf"
     elif type(value) is Module and name in catalogue.modules["torch"]:

@@ -100,12 +100,16 @@ def _text(value: str) -> str:
 def _items(values: Any) -> Any:
     """A list or tuple, with what it holds unwrapped and its size charged."""
     check_nesting(values)
-    count = 0
+    known: dict[int, tuple[Any, int]] = {}  # a list may hold another one many times
 
-    def walk(items: Any) -> Any:
-        nonlocal count
-        count += len(items)
-        check_collection(count)
+    def walk(items: Any) -> tuple[Any, int]:
+        found = known.get(id(items))
+        if found is None:
+            found = known[id(items)] = unwrapped(items)
+        check_collection(found[1])
+        return found
+
+    def unwrapped(items: Any) -> tuple[Any, int]:
         charge(len(items))
         kinds = set(map(type, items))
         if kinds <= _NUMERIC:
@@ -113,13 +117,17 @@ def _items(values: Any) -> Any:
                 for each in items:
                     if type(each) is int:
                         _integer(each)
-            return items
-        made = [
-            walk(each) if isinstance(each, (list, tuple, range)) else unwrap(each) for each in items
-        ]
-        return tuple(made) if isinstance(items, tuple) else made
+            return items, len(items)
+        made: list[Any] = []
+        count = 0
+        for each in items:
+            part, size = walk(each) if isinstance(each, (list, tuple, range)) else (unwrap(each), 1)
+            made.append(part)
+            count += size
+            check_collection(count)
+        return (tuple(made) if isinstance(items, tuple) else made), count
 
-    return walk(values)
+    return walk(values)[0]
 
 
 _NUMERIC = frozenset({bool, int, float, complex})
@@ -157,6 +165,35 @@ def array_of(tensor: Tensor) -> Any:
     if not is_supported(array.dtype):
         raise GradcliError("E202", "Got unsupported ScalarType BFloat16")
     return array
+
+
+def tensor_on(array: Any) -> Tensor:
+    """A tensor on the memory of a host array."""
+    check_numbers(array)
+    if any(stride < 0 for stride in array.strides):
+        raise GradcliError(
+            "E204",
+            "At least one stride in the given numpy array is negative, and tensors with negative"
+            " strides are not currently supported. (You can probably work around this by making a"
+            " copy of your array  with array.copy().) ",
+        )
+    made = Tensor(array)
+    storage_of(made)
+    return made
+
+
+def check_numbers(array: Any) -> None:
+    """Raise E202 for an array that no tensor can hold."""
+    if array.dtype not in _OF_TENSORS:
+        raise GradcliError(
+            "E202",
+            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only"
+            " supported types are: float64, float32, float16, complex64, complex128, int64, int32,"
+            " int16, int8, uint64, uint32, uint16, uint8, and bool.",
+        )
+
+
+_OF_TENSORS = frozenset(map(np.dtype, SCALARS - {np.uint16, np.uint32, np.uint64, np.str_}))
 
 
 def wrap(value: Any) -> Any:
@@ -352,12 +389,19 @@ class NDArray:
     def imag(self, value: Any) -> None:
         NDArray(self.data.imag)[...] = value
 
+    def to_tensor(self) -> Tensor:
+        """The tensor on its memory, which a batch is made of."""
+        return tensor_on(self.data)
+
     def __len__(self) -> int:
         return int(_called(lambda: len(self.data)))
 
     def __iter__(self) -> Iterator[Any]:
         rows = _called(lambda: iter(self.data))
         return map(wrap, rows)
+
+    def __reversed__(self) -> Iterator[Any]:
+        return map(wrap, _called(lambda: iter(self.data[::-1])))
 
     def __contains__(self, value: Any) -> bool:
         return bool(_called(lambda: unwrap(value) in self.data, self.data.size))

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from gradcli.autograd.tensor import Tensor, storage_of
+from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.library.numpy.array import (
     NDArray,
     array_of,
     broadcast_size,
+    check_numbers,
     compute,
     product_size,
+    tensor_on,
     unwrap,
 )
 from gradcli.language.library.numpy.dtypes import SCALARS
@@ -46,35 +48,6 @@ def from_numpy(ndarray: Any, /) -> Tensor:
         name = f"numpy.{shown}" if type(ndarray) in SCALARS else shown
         raise GradcliError("E202", f"expected np.ndarray (got {name})")
     return tensor_on(ndarray.data)
-
-
-def tensor_on(array: Any) -> Tensor:
-    """A tensor on the memory of a host array."""
-    check_numbers(array)
-    if any(stride < 0 for stride in array.strides):
-        raise GradcliError(
-            "E204",
-            "At least one stride in the given numpy array is negative, and tensors with negative"
-            " strides are not currently supported. (You can probably work around this by making a"
-            " copy of your array  with array.copy().) ",
-        )
-    made = Tensor(array)
-    storage_of(made)
-    return made
-
-
-def check_numbers(array: Any) -> None:
-    """Raise E202 for an array that no tensor can hold."""
-    if array.dtype not in _OF_TENSORS:
-        raise GradcliError(
-            "E202",
-            f"can't convert np.ndarray of type numpy.{array.dtype.type.__name__}. The only"
-            " supported types are: float64, float32, float16, complex64, complex128, int64, int32,"
-            " int16, int8, uint64, uint32, uint16, uint8, and bool.",
-        )
-
-
-_OF_TENSORS = frozenset(map(np.dtype, SCALARS - {np.uint16, np.uint32, np.uint64, np.str_}))
 
 
 # --- operators ------------------------------------------------------------------------------------
@@ -191,7 +164,6 @@ def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
 
     def share(data: Any, dtype: Any = None, device: Any = None) -> Any:
         if isinstance(data, np.ndarray):
-            check_numbers(data)
             return as_tensor(tensor_on(data), dtype, device)
         return as_tensor(data, dtype, device)
 

@@ -50,7 +50,7 @@ def given(name: str, args: Any, kwargs: dict[str, Any]) -> tuple[list[Any], dict
     if type(named.get("dtype")) is str:
         named["dtype"] = dtype_of(named["dtype"])
     if name not in _TEXTS:
-        for value in values[1:]:
+        for value in values[2 if name in ("full", "full_like") else 1 :]:
             if type(value) is str:
                 _check_dtype(value)
     for value in (*values, *named.values()):
