@@ -17,7 +17,7 @@ from gradcli.ops.shape.joining import stack_
 
 
 def default_collate(batch: Any) -> Any:
-    """Items as one: tensors and arrays stacked, numbers as a tensor, and what is in lists, tuples and
+    """Items as one: tensors and arrays stacked, numbers as a tensor, what is in lists, tuples and
     dictionaries in the same way.
 
     Raises E202 for items of other kinds, E204 for sequences of different lengths.
