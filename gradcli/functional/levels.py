@@ -16,6 +16,7 @@ from typing import Any
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
+from gradcli.functional.batching.description import described
 from gradcli.functional.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
 from gradcli.state import active
@@ -50,30 +51,42 @@ class Level:
     """One call of a transformed function, from its inputs to its results.
 
     Attributes:
+        level: its number among the transforms that run, from 1.
         connected: whether operations were recorded around the transform; if not, its results carry
             no history.
         edges: where the gradients of the inputs arrive; they keep the graph's ends alive.
     """
 
-    __slots__ = ("_before", "_own", "connected", "edges")
+    __slots__ = ("_before", "_frames", "_own", "connected", "edges", "level")
 
     def __init__(self) -> None:
         self.connected = active.state.grad_enabled
         self._own: list[Tensor] = []
         self.edges: list[Node | None] = []
         self._before: list[bool] = []
+        self._frames: list[Any] = []
 
     def __enter__(self) -> Level:
         state = active.state
         self._before.append(state.grad_enabled)
+        frame = state.batch
+        if frame is not None and frame.below is None:
+            frame.below = state.grad_enabled
+        else:
+            frame = None
+        self._frames.append(frame)
         state.grad_enabled = True
-        state.transforms += 1
+        state.transforms.append(self)
+        self.level = len(state.transforms)
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = active.state
         state.grad_enabled = self._before.pop()
-        state.transforms -= 1
+        frame = self._frames.pop()
+        if frame is not None:
+            frame.below = None
+        state.transforms.pop()
 
     def enter(self, value: Any) -> Any:
         """The inputs that the function is called with: a structure of tensors like the given one.
@@ -94,6 +107,9 @@ class Level:
                 "E402",
                 f"only floating and complex tensors can require grad, not {tensor.dtype}",
             )
+        frame = active.state.batch
+        if frame is not None:  # a variable for each example, also where all share its value
+            tensor = frame.wrapped(tensor)
         if self.connected and tensor.requires_grad:
             new = with_history(alias(tensor).array, Entry(tensor))
         else:
@@ -102,6 +118,10 @@ class Level:
             self._own.append(new)
         self.edges.append(gradient_edge(new)[0])
         return new
+
+    def described(self, tensor: Tensor) -> str:
+        """How a tensor is printed inside."""
+        return described(tensor)
 
     def close(self) -> None:
         """End the level: what depends only on its own leaves is constant outside it."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.arrays.allocator import keep_freed_memory
 from gradcli.errors import GradcliError, Source
-from gradcli.language import tree
 from gradcli.language.compiler import (  # noqa: F401  each handler registers itself
     access,
     assignment,
@@ -18,8 +17,10 @@ from gradcli.language.compiler import (  # noqa: F401  each handler registers it
     comprehensions,
     displays,
     functions,
+    generators,
     handling,
     loops,
+    matching,
     names,
     operations,
     updates,
@@ -28,6 +29,7 @@ from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
 from gradcli.language.objects.exceptions import caught
 from gradcli.language.parser.parser import parse_expression
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
 
@@ -46,32 +48,14 @@ class Interpreter:
     """Runs a session's statements, while the session's state is the active one.
 
     Attributes:
-        compiler: makes the closures of the statements.
         make_hot_loop: makes what compiles a loop's iterations; while it is None, as until the
             session sets it, all loops are interpreted.
-        state: the session's state.
-        values: the program's names.
         overrides: what the next top-level assignment to a name stores, as a function of the value
             assigned.
         last_assigned: the name of the tensor that was assigned last at top level.
         handled: the errors whose `except` is running, innermost last.
-        steps: the iterations of loops and the calls that are left.
-        hot_loops: the loops that ran often.
         provenance: the value of every expression, None unless `record_provenance` was called.
     """
-
-    __slots__ = (
-        "compiler",
-        "handled",
-        "hot_loops",
-        "last_assigned",
-        "make_hot_loop",
-        "overrides",
-        "provenance",
-        "state",
-        "steps",
-        "values",
-    )
 
     def __init__(self, state: State, emit: Callable[[Any], None]) -> None:
         self.state = state
@@ -88,10 +72,7 @@ class Interpreter:
         keep_freed_memory()
 
     def execute(self, statement: tree.Statement) -> Any:
-        """Run one top-level statement; returns the value of an expression statement, else None.
-
-        Raises a GradcliError with its span and the calls that were open.
-        """
+        """Run one top-level statement; returns the value of an expression, else None."""
         if isinstance(statement, tree.ExpressionStatement):
             return self._run(statement.value)
         self._run(statement)

@@ -56,9 +56,7 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
 
 
 def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
-    """The lines of a stream, each as soon as it has arrived; raises E503, and E602 for a line that
-    does not end.
-    """
+    """The lines of a stream as they arrive; raises E503, and E602 for an endless one."""
     number = 1
     while line := stream.readline(_LARGEST_PROGRAM + 1):
         yield decoded(_checked(line, name), name, number)
@@ -69,9 +67,7 @@ def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
 
 
 def check_output(path: str) -> str | None:
-    """Why a result cannot be written to a path, as far as it shows before the run; None if it
-    seems possible.
-    """
+    """Why a result cannot be written to a path, known before the run; None if it can."""
     from gradcli.files.writing import SUFFIXES  # lazy: start-up: few results go to a file
 
     if not path.endswith(SUFFIXES):

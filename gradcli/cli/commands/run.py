@@ -30,7 +30,7 @@ from gradcli.cli.program.source import program_text
 from gradcli.errors import GradcliError
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 
 @click.command("run")

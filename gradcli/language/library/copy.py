@@ -56,7 +56,6 @@ class _Copying:
     """One deep copy.
 
     Attributes:
-        copies: what was copied, by the `id` of the original.
         originals: the originals, which must not go away meanwhile.
     """
 
@@ -160,3 +159,7 @@ def _instance(instance: Instance, of: Any, keep: Any = _nothing) -> Instance:
     keep(instance, made)
     made.values.update({key: of(value) for key, value in instance.values.items()})
     return made
+
+
+COPY: dict[str, Any] = {"copy": copy, "deepcopy": deepcopy}
+"""What the module `copy` holds."""

@@ -316,15 +316,12 @@ NUMPY: dict[str, Any] = {
 """What `numpy` holds."""
 
 
-TABLES: dict[str, dict[str, Any]] = {
-    "numpy": NUMPY,
-    "numpy.exceptions": {"AxisError": EXCEPTIONS["AxisError"]},
-    "numpy.fft": functions.FFT,
-    "numpy.linalg": {**functions.LINALG, "LinAlgError": EXCEPTIONS["LinAlgError"]},
-    "numpy.random": random.RANDOM,
-    "numpy.testing": TESTING,
-}
-"""What each module holds."""
+ERRORS: dict[str, Any] = {"AxisError": EXCEPTIONS["AxisError"]}
+"""What `numpy.exceptions` holds."""
+
+FFT = functions.FFT
+LINALG: dict[str, Any] = {**functions.LINALG, "LinAlgError": EXCEPTIONS["LinAlgError"]}
+RANDOM = random.RANDOM
 
 
 def _make_known() -> None:
