@@ -31,7 +31,7 @@ from gradcli.language.library.numpy.dtypes import (
     is_supported,
     supported,
 )
-from gradcli.language.limits import charge, check_collection, check_nesting
+from gradcli.language.limits import charge, check_collection, too_deep
 from gradcli.language.objects.exceptions import converted
 from gradcli.language.objects.types import LanguageType, define, type_name
 from gradcli.ops.binding import catalogue
@@ -99,17 +99,18 @@ def _text(value: str) -> str:
 
 def _items(values: Any) -> Any:
     """A list or tuple, with what it holds unwrapped and its size charged."""
-    check_nesting(values)
     known: dict[int, tuple[Any, int]] = {}  # a list may hold another one many times
 
-    def walk(items: Any) -> tuple[Any, int]:
+    def walk(items: Any, depth: int) -> tuple[Any, int]:
         found = known.get(id(items))
         if found is None:
-            found = known[id(items)] = unwrapped(items)
+            if depth > _DEEPEST:
+                raise too_deep("lists")
+            found = known[id(items)] = unwrapped(items, depth + 1)
         check_collection(found[1])
         return found
 
-    def unwrapped(items: Any) -> tuple[Any, int]:
+    def unwrapped(items: Any, depth: int) -> tuple[Any, int]:
         charge(len(items))
         kinds = set(map(type, items))
         if kinds <= _NUMERIC:
@@ -121,14 +122,18 @@ def _items(values: Any) -> Any:
         made: list[Any] = []
         count = 0
         for each in items:
-            part, size = walk(each) if isinstance(each, (list, tuple, range)) else (unwrap(each), 1)
+            inside = isinstance(each, (list, tuple, range))
+            part, size = walk(each, depth) if inside else (unwrap(each), 1)
             made.append(part)
             count += size
             check_collection(count)
         return (tuple(made) if isinstance(items, tuple) else made), count
 
-    return walk(values)[0]
+    return walk(values, 0)[0]
 
+
+_DEEPEST = 100
+"""Lists inside lists; an array has 64 dimensions at most."""
 
 _NUMERIC = frozenset({bool, int, float, complex})
 

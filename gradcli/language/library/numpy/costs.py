@@ -43,7 +43,7 @@ def usual(*args: Any, **kwargs: Any) -> int:
         return 1
     if len(arrays) == 1 and type(arrays[0]) is np.ndarray:
         return int(arrays[0].size)
-    return held(arrays) + broadcast_size(*[each for each in arrays if type(each) is np.ndarray], ())
+    return held(arrays) + broadcast_size(*[each for each in arrays if type(each) is np.ndarray], 0)
 
 
 def held(values: Any) -> int:
