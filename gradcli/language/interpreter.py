@@ -27,8 +27,9 @@ from gradcli.language.compiler import (  # noqa: F401  each handler registers it
 )
 from gradcli.language.compiler.base import Compiler, MakeHotLoop
 from gradcli.language.functions.calls import locate
+from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.exceptions import caught
-from gradcli.language.parser.parser import parse_expression
+from gradcli.language.parser.parser import parse_expression, parse_program
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope
 from gradcli.state import State
@@ -68,6 +69,7 @@ class Interpreter:
         self.steps = state.steps
         self.provenance: Provenance | None = None
         self.make_hot_loop: MakeHotLoop | None = None
+        self.modules: dict[str, Module] = {}
         self.compiler = Compiler(self)
         keep_freed_memory()
 
@@ -81,6 +83,54 @@ class Interpreter:
     def evaluate(self, source: Source) -> Any:
         """The value of a text that is one expression, such as that of `NAME=VALUE`."""
         return self._run(parse_expression(source))
+
+    def module_beside(self, name: str) -> Module | None:
+        """The module of a file beside the script, which runs when it is first imported; None
+        where there is none.
+
+        Raises what `program_beside` raises, `SyntaxErrors`, and whatever ends its run.
+        """
+        found = self.modules.get(name)
+        folder = self.state.library.get("folder")
+        if found is not None or folder is None:
+            return found
+        from gradcli.files.programs import program_beside  # lazy: start-up: one file is the rule
+
+        parent, _, own = name.rpartition(".")
+        outer = self.module_beside(parent) if parent else None
+        program = program_beside(folder, name)
+        if program is None:
+            return None
+        path, text = program
+        made = self.modules[name] = Module(name, {"__name__": name}, is_file=True)
+        try:
+            self._run_file(made, Source(path, text), path.endswith("__init__.py"))
+        except BaseException:
+            del self.modules[name]
+            raise
+        if outer is not None:
+            outer.modules[own] = made
+        return made
+
+    def _run_file(self, module: Module, source: Source, is_package: bool) -> None:
+        compiler = type(self.compiler)(self)
+        compiler.values = module.names
+        compiler.package = module.name if is_package else module.name.rpartition(".")[0]
+        stack = self.state.stack
+        stack.append((f"<module {module.name}>", self.state.place))
+        try:
+            for statement in parse_program(source):
+                if isinstance(statement, tree.Command):
+                    raise GradcliError(
+                        "E104",
+                        f"`{statement.span.text}` is a line for the command line's sessions",
+                        span=statement.span,
+                    )
+                compiler.statement(statement, Scope())(module.names)
+        except GradcliError as error:
+            raise locate(error, self.state) from error.__cause__
+        finally:
+            stack.pop()
 
     def _run(self, node: tree.Expression | tree.Statement) -> Any:
         state = self.state

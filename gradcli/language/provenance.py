@@ -52,7 +52,7 @@ class Provenance:
 def record_provenance(interpreter: Interpreter) -> None:
     """Record the provenance of everything that the interpreter runs from now on."""
     interpreter.provenance = Provenance()
-    interpreter.compiler = ProvenanceCompiler(interpreter, interpreter.provenance)
+    interpreter.compiler = ProvenanceCompiler(interpreter)
 
 
 class ProvenanceCompiler(Compiler):
@@ -60,9 +60,10 @@ class ProvenanceCompiler(Compiler):
 
     __slots__ = ("provenance",)
 
-    def __init__(self, interpreter: Interpreter, provenance: Provenance) -> None:
+    def __init__(self, interpreter: Interpreter) -> None:
         super().__init__(interpreter)
-        self.provenance = provenance
+        assert interpreter.provenance is not None
+        self.provenance: Provenance = interpreter.provenance
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         evaluate = super().expression(node, scope)

@@ -76,6 +76,7 @@ class Options:
         dtype: the dtype of new floating tensors and of floating arrays from files; None leaves
             those as they are.
         quiet: whether traces, warnings and notes are kept back.
+        script: the words behind `--`, which are the script's own.
         explain_loops: whether it is said what became of the loops that ran often.
     """
 
@@ -119,6 +120,7 @@ class Options:
         self.keep_going = keep_going
         self.explain_loops = explain_loops
         self.limits = limits or Limits()
+        self.script: list[str] = []
 
     @property
     def json(self) -> bool:

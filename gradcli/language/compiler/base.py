@@ -57,10 +57,12 @@ class Compiler:
 
     Attributes:
         loop: the outermost loop around what is being compiled.
+        package: the package of the file that is compiled, "" for none.
+        values: the names of the program, or of that file.
         in_try: whether a `try` around it has an `except`.
     """
 
-    __slots__ = ("in_try", "interpreter", "loop", "state", "steps", "values")
+    __slots__ = ("in_try", "interpreter", "loop", "package", "state", "steps", "values")
 
     def __init__(self, interpreter: Interpreter) -> None:
         self.interpreter = interpreter
@@ -69,6 +71,7 @@ class Compiler:
         self.values = interpreter.values
         self.loop: tree.Statement | None = None
         self.in_try = False
+        self.package = ""
 
     def expression(self, node: tree.Expression, scope: Scope) -> Evaluate:
         """The closure of an expression."""

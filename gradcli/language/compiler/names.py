@@ -11,6 +11,8 @@ from gradcli.errors import GradcliError, Span
 from gradcli.language.compiler.base import Compiler, Evaluate, compiles
 from gradcli.language.functions.control_flow import Run
 from gradcli.language.library import namespace
+from gradcli.language.library.modules import INSTEAD
+from gradcli.language.objects.attributes import Module
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 
@@ -122,7 +124,7 @@ def name_store(c: Compiler, name: str, scope: Scope, assigned: bool = False) -> 
     """
     distance = scope.distance(name)
     if distance is None:
-        top = assigned and scope.is_program
+        top = assigned and scope.is_program and c.values is c.interpreter.values
         return _top_store(c, name) if top else _program_store(c, name)
     if distance == 0:
 
@@ -222,9 +224,38 @@ def import_statement(c: Compiler, node: tree.Import, scope: Scope) -> Run:
     def run(variables: Variables) -> None:
         for module, store in bindings:
             state.place = span
-            store(variables, find(module, partial(namespace.module, module)))
+            store(variables, find(module, partial(_module, c, module)))
 
     return run
+
+
+def _module(c: Compiler, name: str) -> Module:
+    """A module of the language, or else the file of that name beside the script; raises E103."""
+    level = len(name) - len(name.lstrip("."))
+    if level:
+        around = c.package.split(".")[: 1 - level or None] if c.package else []
+        name = ".".join([*around, *([name[level:]] if name[level:] else [])])
+    try:
+        return namespace.module(name)
+    except GradcliError as error:
+        found = None
+        if name.partition(".")[0] not in INSTEAD:
+            found = c.interpreter.module_beside(name)
+        if found is None:
+            raise error from None
+        return found
+
+
+def _imported(c: Compiler, module: str, name: str) -> Any:
+    """What `from module import name` binds: a name of a module, or a module in it."""
+    if not module.strip("."):
+        return _module(c, f"{module}{name}")
+    found = _module(c, module)
+    if found.is_file and name not in found.names:
+        inner = c.interpreter.module_beside(f"{found.name}.{name}")
+        if inner is not None:
+            return inner
+    return namespace.imported(found, name)
 
 
 def _root(dotted: str) -> str:
@@ -247,7 +278,7 @@ def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
 
         def import_all(variables: Variables) -> None:
             state.place = span
-            found = namespace.module(module)
+            found = _module(c, module)
             values.update((name, found.get(name)) for name in found.public_names())
 
         return import_all
@@ -257,7 +288,7 @@ def from_import(c: Compiler, node: tree.FromImport, scope: Scope) -> Run:
     def run(variables: Variables) -> None:
         for name, store in bindings:
             state.place = span
-            found = find(f"{module}.{name}", partial(namespace.imported, module, name))
+            found = find(f"{module}.{name}", partial(_imported, c, module, name))
             store(variables, found)
 
     return run

@@ -242,18 +242,17 @@ def _which(names: Iterable[str]) -> str:
     return f"there are {', '.join(sorted(n for n in names if n[0] != '_' and '.' not in n))}"
 
 
-def imported(module_name: str, name: str) -> Any:
-    """What `from module_name import name` binds; raises E103 for what there is not."""
-    found = module(module_name)
+def imported(found: Module, name: str) -> Any:
+    """What `from module import name` binds; raises E103 for what there is not."""
     try:
         return found.get(name)
     except KeyError:
-        if f"{module_name}.{name}" in MODULES:
-            return MODULES[f"{module_name}.{name}"]
+        if f"{found.name}.{name}" in MODULES:
+            return MODULES[f"{found.name}.{name}"]
         near = closest(name, found.public_names())
         raise GradcliError(
             "E103",
-            f"the module `{module_name}` has no `{name}` in the language",
+            f"the module `{found.name}` has no `{name}` in the language",
             raises="ImportError",
             help=None if near is None else f"did you mean `{near}`?",
         ) from None
@@ -264,6 +263,6 @@ def when_used(name: str, find: Callable[[], Any], span: Span) -> Any:
     try:
         return find()
     except GradcliError as error:
-        if error.code != "E103":
+        if error.code not in ("E103", "E606"):
             raise
         return Absent(name, error, span)

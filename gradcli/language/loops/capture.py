@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gradcli.autograd.tensor import Tensor
 from gradcli.language.compiler.assignment import unpacked
 from gradcli.language.compiler.names import name_store
+from gradcli.language.functions.generators import Running
 from gradcli.language.loops.compiled import SideExit
 from gradcli.language.loops.holes import HOLES, Frame
 from gradcli.language.loops.locations import Attribute, Item
@@ -173,7 +174,7 @@ class Capture(Reader):
                 return iter(parts)
         elif isinstance(values, Module):
             self.rely_on_module(values)
-        elif kind not in _DRAWN:
+        elif kind not in _DRAWN or type(getattr(values, "source", None)) is Running:
             self.refuse(
                 f"a loop over {described(values)} inside the iteration",
                 "the inner loop is compiled on its own",

@@ -54,13 +54,15 @@ class Module:
     which changes as ops are used.
 
     Attributes:
+        is_file: whether it is a program's own file, whose names a program may set.
         load: fills the table when it is first asked for, None for a table that is full.
     """
 
-    __slots__ = ("_names", "load", "modules", "name")
+    __slots__ = ("_names", "is_file", "load", "modules", "name")
 
-    def __init__(self, name: str, names: dict[str, Any]) -> None:
+    def __init__(self, name: str, names: dict[str, Any], is_file: bool = False) -> None:
         self.name = name
+        self.is_file = is_file
         self._names = names
         self.modules: dict[str, Any] = {}
         self.load: Callable[[], None] | None = None
@@ -261,8 +263,11 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
         if setter is not None:
             setter(value, new)
             return
-    elif kind is UserClass:
+    elif isinstance(value, UserClass):
         value.bind(name, new)
+        return
+    elif kind is Module and value.is_file:
+        value.names[name] = new
         return
     elif hasattr(kind, "language_class"):
         set_instance_attribute(value, kind.language_class, name, new)

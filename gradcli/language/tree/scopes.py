@@ -22,6 +22,13 @@ CLASS = "class"
 """The key of the class that a class's body made, for its methods; a word no variable is named."""
 
 
+def names_around(variables: Variables) -> Variables:
+    """The names of the program, or of the file, whose function has these variables."""
+    while PARENT in variables:
+        variables = variables[PARENT]
+    return variables
+
+
 class Scope:
     """The names that a function, lambda or comprehension binds; without a parent, those of the
     program.

@@ -32,7 +32,7 @@ from gradcli.language.objects.borders import SCALARS, is_array
 from gradcli.language.objects.descriptors import BoundMethod, Property
 from gradcli.language.objects.instances import UserClass
 from gradcli.language.objects.iteration import Iterator
-from gradcli.language.tree.scopes import PARENT, Scope, Variables
+from gradcli.language.tree.scopes import PARENT, Scope, Variables, is_generator, names_around
 from gradcli.language.tree.syntax import Statement
 from gradcli.nn.module import Module
 from gradcli.optim.optimizer import Optimizer
@@ -121,6 +121,12 @@ class Reader:
     def walked(self, function: Function) -> None:
         """Walk a function's body whenever it is called in this iteration."""
         if function in self._bodies:
+            return
+        if is_generator(function.statements):
+            self.refuse(f"the generator `{function.name}` inside the iteration")
+            return
+        if names_around(function.parent) is not self.compiler.values:
+            self.refuse(f"`{function.name}` is a function of another file")
             return
         self._bodies[function] = own = function.body
 
