@@ -104,7 +104,7 @@ def _items(values: Any) -> Any:
     def walk(items: Any, depth: int) -> tuple[Any, int]:
         found = known.get(id(items))
         if found is None:
-            if depth > _DEEPEST:
+            if depth > DEEPEST:
                 raise too_deep("lists")
             found = known[id(items)] = unwrapped(items, depth + 1)
         check_collection(found[1])
@@ -132,7 +132,7 @@ def _items(values: Any) -> Any:
     return walk(values, 0)[0]
 
 
-_DEEPEST = 100
+DEEPEST = 100
 """Lists inside lists; an array has 64 dimensions at most."""
 
 _NUMERIC = frozenset({bool, int, float, complex})

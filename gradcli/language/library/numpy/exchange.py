@@ -11,6 +11,7 @@ import numpy as np
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.library.numpy.array import (
+    DEEPEST,
     NDArray,
     array_of,
     broadcast_size,
@@ -21,6 +22,7 @@ from gradcli.language.library.numpy.array import (
     unwrap,
 )
 from gradcli.language.library.numpy.dtypes import SCALARS
+from gradcli.language.limits import too_deep
 from gradcli.language.objects.types import type_name
 from gradcli.ops.binding import catalogue
 
@@ -141,9 +143,7 @@ def argument(function: Any, value: Any) -> Any:
 
 def _data(values: Any) -> Any:
     """Nested lists of data; an array of them where there are arrays in it."""
-    if not any(type(each) in (NDArray, list, tuple) for each in values):
-        return values
-    if not _holds_array(values):
+    if not _holds_array(values, 0):
         return values
     lengths = {len(each) for each in values if type(each) in (NDArray, list, tuple)}
     if len(lengths) > 1:
@@ -152,11 +152,17 @@ def _data(values: Any) -> Any:
     return compute(np.array, (unwrap(values),), {}, 0).data
 
 
-def _holds_array(values: Any) -> bool:
+def _holds_array(values: Any, depth: int) -> bool:
+    """Whether an array is in a list, or first in a list that is in it."""
+    if _HOLDING.isdisjoint(map(type, values)) or depth > DEEPEST:
+        return False
     return any(
-        type(each) is NDArray or (type(each) in (list, tuple) and _holds_array(each[:1]))
+        type(each) is NDArray or (type(each) in (list, tuple) and _holds_array(each[:1], depth + 1))
         for each in values
     )
+
+
+_HOLDING = frozenset({NDArray, list, tuple})
 
 
 def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
@@ -173,13 +179,20 @@ def sharing(as_tensor: Callable[..., Any]) -> Callable[..., Any]:
     return share
 
 
-def index(value: Any) -> Any:
-    """What a tensor sees of an index: an array in it is a tensor."""
+def index(value: Any, depth: int = 0) -> Any:
+    """What a tensor sees of an index: an array in it is a tensor. Raises E601 for lists that are
+    nested too deeply.
+    """
     kind = type(value)
     if kind is NDArray:
         return tensor_on(np.ascontiguousarray(value.data).reshape(value.data.shape))
     if kind in SCALARS:
         return operator.index(value) if hasattr(value, "__index__") else value.item()
-    if kind in (list, tuple):
-        return kind([index(each) for each in value])
+    if kind in (list, tuple) and not _FOREIGN.isdisjoint(map(type, value)):
+        if depth > DEEPEST:
+            raise too_deep("lists")
+        return kind([index(each, depth + 1) for each in value])
     return value
+
+
+_FOREIGN = _HOLDING | SCALARS

@@ -23,7 +23,7 @@ from gradcli.language.library.numpy.exchange import as_tensor
 from gradcli.ops.binding import catalogue
 
 _REFUSED = frozenset(
-    {"chunks", "device", "extobj", "formatter", "like", "order_by", "sig", "signature", "subok"}
+    {"device", "extobj", "formatter", "like", "overwrite_input", "sig", "signature", "subok"}
 )
 """Keywords of NumPy's functions that are for NumPy's own machinery."""
 
@@ -32,7 +32,9 @@ _TEXTS = frozenset(
 )
 """The functions whose strings are data, never dtypes."""
 
-_WRITES = frozenset({"copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask"})
+_WRITES = frozenset(
+    {"copyto", "fill_diagonal", "nan_to_num", "place", "put", "put_along_axis", "putmask"}
+)
 """The functions that write to their first argument."""
 
 
