@@ -106,7 +106,7 @@ def _name_and_name(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
-                if type(a) in FOREIGN or type(b) in FOREIGN:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
@@ -160,7 +160,7 @@ def _name_and_any(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
-                if type(a) in FOREIGN or type(b) in FOREIGN:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
@@ -188,7 +188,7 @@ def _any_and_any(
         state.place = span
         try:
             if type(a) is Tensor or type(b) is Tensor:
-                if type(a) in FOREIGN or type(b) in FOREIGN:
+                if FOREIGN and (type(a) in FOREIGN or type(b) in FOREIGN):
                     return beside(symbol, a, b, on_tensors)
                 return on_tensors(a, b)
             return host(a, b)
@@ -249,7 +249,7 @@ def _chain(c: Compiler, node: tree.Binary, scope: Scope) -> Evaluate:
             state.place = span
             either = type(a) is Tensor or type(b) is Tensor
             try:
-                if either and (type(a) in FOREIGN or type(b) in FOREIGN):
+                if FOREIGN and either and (type(a) in FOREIGN or type(b) in FOREIGN):
                     a = beside(symbol, a, b, on_tensors)
                 else:
                     a = on_tensors(a, b) if either else host(a, b)
