@@ -100,4 +100,5 @@ WARNINGS: dict[str, Code] = {
     "W009": _warning("an argument is not used", "reading"),
     "W010": _warning("an output is resized"),
     "W011": _warning("NumPy warns of a result"),
+    "W012": _warning("nothing is drawn"),
 }
