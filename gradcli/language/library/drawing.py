@@ -21,9 +21,7 @@ def _say(what: str, help: str) -> None:
     """Warn that a library does nothing here: W012, once in a session for each library."""
     if what not in (told := active.state.library.setdefault("drawing", set())):
         told.add(what)
-        active.state.warn(
-            "W012", f"{what} is accepted: nothing is drawn, no file is written", help=help
-        )
+        active.state.warn("W012", f"{what} is accepted: nothing is drawn, no file is written", help=help)
 
 
 class Undrawn:

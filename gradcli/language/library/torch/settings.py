@@ -159,9 +159,7 @@ class GradScaler:
         | {"update"}
     )
 
-    def __init__(
-        self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any
-    ) -> None:
+    def __init__(self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any) -> None:
         if enabled and (device != "cuda" or _CUDA["is_available"]()):
             raise GradcliError(
                 "E205",
