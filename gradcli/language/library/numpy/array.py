@@ -298,13 +298,18 @@ def compute(host: Function, args: Any, kwargs: dict[str, Any], elements: int, wo
     def warn(kind: str, flag: int) -> None:
         warned(f"{kind} encountered in {name}")
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    def run() -> Any:
         try:
             with np.errstate(all="call", under="ignore", call=warn):
-                result = host(*args, **kwargs)
+                return host(*args, **kwargs)
         except Exception as error:
             raise refused(error) from error
+
+    if type(host) is np.ufunc:  # it warns of nothing else
+        return wrap(run())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = run()
     for each in caught:
         warned(str(each.message), each.category.__name__)
     return wrap(result)
@@ -572,7 +577,10 @@ _OPERANDS = (
 
 def broadcast_size(*arrays: Any) -> int:
     """The elements of what operands broadcast to; of the largest where they do not."""
-    shapes = [np.shape(each) for each in arrays]
+    shapes = [each.shape if type(each) is np.ndarray else np.shape(each) for each in arrays]
+    different = {shape for shape in shapes if shape}
+    if len(different) < 2:
+        return math.prod(next(iter(different), ()))
     try:
         return math.prod(np.broadcast_shapes(*shapes))
     except ValueError:
