@@ -60,7 +60,7 @@ def _elements(name: str, at: int, values: list[Any], named: dict[str, Any]) -> t
     if name not in _OF_ANY_FLOAT:
         for value in given_in:
             if not isinstance(value, (str, bool, type(None), np.dtype)) and not np.all(
-                np.isfinite(np.asarray(value, np.float64))
+                np.isfinite(np.asarray(value))
             ):
                 raise GradcliError("E204", f"{name}() takes parameters that are finite")
     inner = sum(map(held, arrays))
