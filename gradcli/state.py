@@ -47,6 +47,8 @@ class State:
             0x3>`).
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        born: the tensors made inside the innermost function that `torch.func` differentiates, by
+            their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
         batch: knows which tensors belong to the example of a running `vmap`; None outside.
         default_device: where new tensors are made, None for the CPU.
@@ -71,6 +73,7 @@ class State:
     __slots__ = (
         "backward_pass",
         "batch",
+        "born",
         "default_device",
         "default_dtype",
         "duals",
@@ -81,6 +84,7 @@ class State:
         "lazy_from",
         "lazy_sums",
         "limits",
+        "marks_made",
         "object_ids",
         "pending_readers",
         "place",
@@ -101,6 +105,8 @@ class State:
     ) -> None:
         self.grad_enabled = True
         self.inference = False
+        self.born: WeakValueDictionary[int, Any] | None = None
+        self.marks_made = False
         self.sequence_nr = 0
         self.object_ids = 0
         self.place: Span | None = None

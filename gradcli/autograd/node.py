@@ -154,6 +154,8 @@ class Node:
             real part is taken.
         refuses: whether the operation has no derivative: the node raises when it runs, and it runs
             before all others that are ready.
+        stands_for_leaf: whether its output is a leaf inside the function that a transform of
+            `torch.func` runs.
     """
 
     __slots__ = (
@@ -185,6 +187,7 @@ class Node:
     fresh: ClassVar[bool] = False
     leaves_complex: ClassVar[bool] = False
     refuses: ClassVar[bool] = False
+    stands_for_leaf: ClassVar[bool] = False
     language_attributes: ClassVar[frozenset[str]] = frozenset(
         {"name", "next_functions", "register_hook", "register_prehook"}
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
 from gradcli.functional.levels import Level, tensors_of
@@ -321,7 +321,8 @@ def _linearized(
     _check_moved(primals)
     level = Level()
     with level:
-        inputs = level.enter(primals)
+        inputs = level.enter(primals, as_leaves=False)
+        starts = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
         output, aux = _split_aux(name, func(*inputs), has_aux)
         level.close()
         outputs = tensors_of(name, output)
@@ -340,7 +341,7 @@ def _linearized(
                     f" shape {tuple(tensor.array.shape)}",
                 )
         with level:
-            return _push(level, output, outputs, leaves(inputs), directions)
+            return _push(level, output, outputs, starts, directions)
 
     return level.separated(output), move, level.released(aux), outputs
 
@@ -379,13 +380,13 @@ def jacfwd(
         _check_real("jacfwd", "the input", given)
         _check_moved(given)
         with Level() as level:
-            inputs = [level.enter(args[position]) for position in positions]
+            inputs = [level.enter(args[position], as_leaves=False) for position in positions]
+            flat = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
             returned = func(*_replaced(args, positions, inputs), **kwargs)
             output, aux = _split_aux("jacfwd", returned, has_aux)
             level.close()
             outputs = tensors_of("jacfwd", output)
             _check_real("jacfwd", "the output", outputs)
-            flat = leaves(inputs)
             blocks: list[list[Tensor]] = [[] for _ in outputs]
             for number, tensor in enumerate(flat):
                 columns = []

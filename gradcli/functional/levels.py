@@ -10,8 +10,9 @@ leaves carry no history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
@@ -19,6 +20,8 @@ from gradcli.errors import GradcliError
 from gradcli.functional.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
 from gradcli.state import active
+
+_NONE: dict[int, Tensor] = {}
 
 
 class Entry(Node):
@@ -46,6 +49,30 @@ class Entry(Node):
     run_recorded = run
 
 
+class LeafEntry(Entry):
+    """The entry of what is a leaf inside the level."""
+
+    __slots__ = ()
+
+    stands_for_leaf = True
+
+
+class ForwardEntry(Entry):
+    """The entry of an input that moves along a tangent, while its level is open."""
+
+    __slots__ = ("is_open", "leaf")
+
+    def __init__(self, tensor: Tensor, leaf: bool) -> None:
+        super().__init__(tensor)
+        self.is_open = True
+        self.leaf = leaf
+
+    @property
+    def stands_for_leaf(self) -> bool:  # type: ignore[override]
+        """Whether the given tensor is a leaf, which its view may not change."""
+        return self.leaf
+
+
 class Level:
     """One call of a transformed function, from its inputs to its results.
 
@@ -55,34 +82,38 @@ class Level:
         edges: where the gradients of the inputs arrive; they keep the graph's ends alive.
     """
 
-    __slots__ = ("_before", "_own", "connected", "edges")
+    __slots__ = ("_before", "_born", "_moving", "_own", "connected", "edges")
 
     def __init__(self) -> None:
         self.connected = active.state.grad_enabled
         self._own: list[Tensor] = []
+        self._moving: list[ForwardEntry] = []
         self.edges: list[Node | None] = []
-        self._before: list[bool] = []
+        self._before: list[tuple[bool, Any, bool]] = []
+        self._born: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
     def __enter__(self) -> Level:
         state = active.state
-        self._before.append(state.grad_enabled)
-        state.grad_enabled = True
+        self._before.append((state.grad_enabled, state.born, state.marks_made))
+        state.grad_enabled = state.marks_made = True
+        state.born = self._born
         state.transforms += 1
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = active.state
-        state.grad_enabled = self._before.pop()
+        state.grad_enabled, state.born, state.marks_made = self._before.pop()
         state.transforms -= 1
 
-    def enter(self, value: Any) -> Any:
+    def enter(self, value: Any, as_leaves: bool = True) -> Any:
         """The inputs that the function is called with: a structure of tensors like the given one.
+        It may change them in place unless they are to be leaves; the given ones change with them.
 
         Raises E202 for a leaf that is no tensor, E402 for one that cannot require grad.
         """
-        return mapped(self._input, value)
+        return mapped(lambda tensor: self._input(tensor, as_leaves), value)
 
-    def _input(self, tensor: Any) -> Tensor:
+    def _input(self, tensor: Any, as_leaf: bool) -> Tensor:
         if not isinstance(tensor, Tensor):
             raise GradcliError(
                 "E202",
@@ -94,24 +125,33 @@ class Level:
                 "E402",
                 f"only floating and complex tensors can require grad, not {tensor.dtype}",
             )
-        if self.connected and tensor.requires_grad:
-            new = with_history(alias(tensor).array, Entry(tensor))
+        new = alias(tensor)
+        new.requires_grad = True
+        self._born[id(new)] = new
+        if not as_leaf:
+            own_leaf = self.connected and tensor.requires_grad and tensor.is_leaf
+            new.grad_fn = entry = ForwardEntry(tensor, own_leaf)
+            self._moving.append(entry)
+        elif self.connected and tensor.requires_grad:
+            new.grad_fn = LeafEntry(tensor)
         else:
-            new = alias(tensor)
-            new.requires_grad = True
             self._own.append(new)
         self.edges.append(gradient_edge(new)[0])
         return new
 
     def close(self) -> None:
         """End the level: what depends only on its own leaves is constant outside it."""
-        for tensor in self._own:
-            tensor.requires_grad = False
+        self._set_open(False)
 
     def open(self) -> None:
         """Make the inputs variables again, to differentiate what was computed from them."""
+        self._set_open(True)
+
+    def _set_open(self, value: bool) -> None:
         for tensor in self._own:
-            tensor.requires_grad = True
+            tensor.requires_grad = value
+        for entry in self._moving:
+            entry.is_open = value
 
     def separated(self, value: Any) -> Any:
         """Results as they leave the closed level, apart from the tensors that were recorded."""
@@ -125,7 +165,7 @@ class Level:
 
     def connects(self, tensors: Sequence[Tensor]) -> bool:
         """Whether a gradient can flow through the tensors to the outside of the closed level."""
-        return self.connected and reaches_leaf(tensors)
+        return self.connected and reaches_leaf(tensors, self._born)
 
     def released(self, value: Any) -> Any:
         """Results as they leave the closed level: without history where nothing outside is
@@ -140,10 +180,16 @@ class Level:
         return mapped(release, value)
 
 
-def reaches_leaf(tensors: Sequence[Tensor]) -> bool:
-    """Whether a leaf that requires grad is in the graphs of the tensors."""
+def reaches_leaf(tensors: Sequence[Tensor], besides: Mapping[int, Tensor] = _NONE) -> bool:
+    """Whether a leaf that requires grad, `besides` some, or an input that moves is in the graphs
+    of the tensors.
+    """
     return any(
-        isinstance(node, AccumulateGrad) and node.variable.requires_grad
+        node.is_open
+        if isinstance(node, ForwardEntry)
+        else isinstance(node, AccumulateGrad)
+        and node.variable.requires_grad
+        and id(node.variable) not in besides
         for node in reachable([gradient_edge(tensor)[0] for tensor in tensors])
     )
 

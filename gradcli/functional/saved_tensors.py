@@ -12,7 +12,7 @@ from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
 from gradcli.autograd.saved_tensor import Pack, Unpack, unrecorded
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, refuse_transformed
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.codegen.saved import pack_slot, saved_names
@@ -69,6 +69,8 @@ class SavedTensorsHooks:
         disabled = _disabled_message()
         if disabled is not None:
             raise GradcliError("E204", disabled, raises="RuntimeError")
+        if active.state.born is not None:
+            refuse_transformed("saved_tensors_hooks()")
         self._listener.install()
 
     def __exit__(self, *exception: object) -> None:
