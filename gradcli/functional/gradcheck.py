@@ -526,26 +526,8 @@ def gradgradcheck(
         seeds = [_seed(output) for output in _several(func(*given)) if output.requires_grad]
     else:
         seeds = _several(grad_outputs)
-    wanted_numbers = [n for n, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
-    seeded = [number for number, seed in enumerate(seeds) if seed.requires_grad]
-
-    def gradients(*args: Any) -> tuple[Tensor, ...]:
-        tensors, directions = args[: len(given)], args[len(given) :]
-        for of, numbers in ((tensors, wanted_numbers), (directions, seeded)):
-            for number in numbers:
-                methods["requires_grad_"](of[number])
-        outputs = [output for output in _several(func(*tensors)) if output.requires_grad]
-        found = backward.grad(
-            outputs,
-            [tensors[number] for number in wanted_numbers],
-            list(directions),
-            create_graph=True,
-            allow_unused=True,
-        )
-        return tuple(gradient for gradient in found if gradient is not None)
-
     return gradcheck(
-        gradients,
+        _gradients_of(func, given, seeds),
         (*given, *seeds),
         eps=eps,
         atol=atol,
@@ -557,6 +539,26 @@ def gradgradcheck(
         check_forward_ad=check_fwd_over_rev,
         check_backward_ad=check_rev_over_rev,
     )
+
+
+def _gradients_of(func: Function, given: list[Any], seeds: list[Tensor]) -> Function:
+    """The function from inputs and seeds to the gradients of those inputs that require grad."""
+    wanted = [n for n, x in enumerate(given) if isinstance(x, Tensor) and x.requires_grad]
+    seeded = [number for number, seed in enumerate(seeds) if seed.requires_grad]
+
+    def gradients(*args: Any) -> tuple[Tensor, ...]:
+        tensors, directions = args[: len(given)], args[len(given) :]
+        for of, numbers in ((tensors, wanted), (directions, seeded)):
+            for number in numbers:
+                methods["requires_grad_"](of[number])
+        outputs = [output for output in _several(func(*tensors)) if output.requires_grad]
+        inputs = [tensors[number] for number in wanted]
+        found = backward.grad(
+            outputs, inputs, list(directions), create_graph=True, allow_unused=True
+        )
+        return tuple(gradient for gradient in found if gradient is not None)
+
+    return gradients
 
 
 def _seed(output: Tensor) -> Tensor:
