@@ -15,6 +15,11 @@ def _set_inference(mode: bool) -> None:
     state.marks_made = mode or state.born is not None
 
 
+def name_of(function: Any) -> str:
+    """The name of a function of the program or of ours."""
+    return str(getattr(function, "name", None) or getattr(function, "__name__", "function"))
+
+
 class GradMode:
     """Sets whether gradients are recorded, until the context is left."""
 
@@ -44,6 +49,7 @@ class GradMode:
             with self:
                 return function(*args, **kwargs)
 
+        in_mode.__name__ = name_of(function)
         # In a class it is a method, as the function itself would be.
         vars(in_mode)["language_decorated"] = True
         return in_mode

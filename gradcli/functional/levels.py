@@ -89,20 +89,23 @@ class Level:
         self._own: list[Tensor] = []
         self._moving: list[ForwardEntry] = []
         self.edges: list[Node | None] = []
-        self._before: list[tuple[bool, Any, bool]] = []
+        self._before: list[tuple[bool, bool, Any, bool]] = []
         self._born: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
     def __enter__(self) -> Level:
         state = active.state
-        self._before.append((state.grad_enabled, state.born, state.marks_made))
+        before = (state.grad_enabled, state.inference, state.born, state.marks_made)
+        self._before.append(before)
         state.grad_enabled = state.marks_made = True
+        state.inference = False
         state.born = self._born
         state.transforms += 1
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = active.state
-        state.grad_enabled, state.born, state.marks_made = self._before.pop()
+        before = self._before.pop()
+        state.grad_enabled, state.inference, state.born, state.marks_made = before
         state.transforms -= 1
 
     def enter(self, value: Any, as_leaves: bool = True) -> Any:
@@ -197,6 +200,10 @@ def reaches_leaf(tensors: Sequence[Tensor], besides: Mapping[int, Tensor] = _NON
 def tensors_of(name: str, value: Any) -> list[Tensor]:
     """The leaves of what a function returned; raises E202 for one that is no tensor."""
     found = leaves(value)
+    if not found:
+        raise GradcliError(
+            "E202", f"{name}(): the function returned nothing", raises="RuntimeError"
+        )
     for leaf in found:
         if not isinstance(leaf, Tensor):
             raise GradcliError(

@@ -404,6 +404,7 @@ def hessian(
 
     def scalar(*tensors: Tensor) -> Tensor:
         value = func(*tensors)
+        _tensors("hessian", "outputs of the function", value)
         if not isinstance(value, Tensor) or value.array.size != 1:
             raise GradcliError(
                 "E204",

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from gradcli.arrays.fusion.lazy import forced
 from gradcli.autograd.custom.function import FunctionCall
 from gradcli.autograd.recording.listeners import Listener
-from gradcli.autograd.saved_tensor import Pack, Unpack, unrecorded
+from gradcli.autograd.saved_tensor import Pack, Unpack, unchanging
 from gradcli.autograd.tensor import Tensor, refuse_transformed
 from gradcli.errors import GradcliError
 from gradcli.ops.binding.catalogue import modules
@@ -26,7 +26,7 @@ class PackingListener(Listener):
 
     def __init__(self, pack: Pack, unpack: Unpack) -> None:
         super().__init__()
-        self.pack = unrecorded(pack)
+        self.pack = unchanging(pack)
         self.unpack = unpack
 
     def operation(self, op: Any, given: dict[str, Any], out: Any) -> None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.modes import name_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_history
 from gradcli.errors import GradcliError
@@ -219,7 +220,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         shown = refused(several)
         return shown if isinstance(returned, tuple) else shown[0]
 
-    once.__name__ = getattr(function, "__name__", "backward")
+    once.__name__ = name_of(function)
     return once
 
 

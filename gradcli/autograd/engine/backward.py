@@ -165,11 +165,12 @@ def backward(
     wanted = _several(inputs.values() if type(inputs) is dict else inputs, "inputs")
     if not wanted:
         raise GradcliError("E204", "inputs must not be empty", raises="RuntimeError")
+    roots = _roots(outputs, seeds, create_graph, identity_map)
     targets = _targets(wanted)
     for tensor in wanted:
         retain_grad(tensor)
     run_backward(
-        _roots(outputs, seeds, create_graph, identity_map),
+        roots,
         keep_graph=keep,
         create_graph=create_graph,
         targets=targets,

@@ -203,6 +203,8 @@ def _data(tensor: Tensor) -> Tensor:
     # it.
     data = Tensor(detach(tensor).array)
     share_birth(data, tensor)
+    if not isinstance(tensor.storage, InferenceStorage):
+        data.storage = None
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
