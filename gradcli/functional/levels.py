@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from weakref import WeakValueDictionary
 
+from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
@@ -49,28 +50,24 @@ class Entry(Node):
     run_recorded = run
 
 
-class LeafEntry(Entry):
-    """The entry of what is a leaf inside the level."""
+class LevelEntry(Entry):
+    """The entry of an input of a level. Outside the level the graph is shown without it.
 
-    __slots__ = ()
+    Attributes:
+        is_open: whether the level's function runs, or is differentiated.
+        stands_for_leaf: whether the input is a leaf inside.
+    """
 
-    stands_for_leaf = True
+    __slots__ = ("is_open", "stands_for_leaf")
 
+    is_hidden = True
 
-class ForwardEntry(Entry):
-    """The entry of an input that moves along a tangent, while its level is open."""
-
-    __slots__ = ("is_open", "leaf")
-
-    def __init__(self, tensor: Tensor, leaf: bool) -> None:
+    def __init__(self, tensor: Tensor, connected: bool, stands_for_leaf: bool) -> None:
         super().__init__(tensor)
+        if not connected:
+            self.next_nodes, self.input_nrs = (None,), (0,)
         self.is_open = True
-        self.leaf = leaf
-
-    @property
-    def stands_for_leaf(self) -> bool:  # type: ignore[override]
-        """Whether the given tensor is a leaf, which its view may not change."""
-        return self.leaf
+        self.stands_for_leaf = stands_for_leaf
 
 
 class Level:
@@ -79,16 +76,14 @@ class Level:
     Attributes:
         connected: whether operations were recorded around the transform; if not, its results carry
             no history.
-        edges: where the gradients of the inputs arrive; they keep the graph's ends alive.
+        entries: where the gradients of the inputs arrive.
     """
 
-    __slots__ = ("_before", "_born", "_moving", "_own", "connected", "edges")
+    __slots__ = ("_before", "_born", "connected", "entries")
 
     def __init__(self) -> None:
         self.connected = active.state.grad_enabled
-        self._own: list[Tensor] = []
-        self._moving: list[ForwardEntry] = []
-        self.edges: list[Node | None] = []
+        self.entries: list[LevelEntry] = []
         self._before: list[tuple[bool, bool, Any, bool]] = []
         self._born: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
 
@@ -128,18 +123,13 @@ class Level:
                 "E402",
                 f"only floating and complex tensors can require grad, not {tensor.dtype}",
             )
-        new = alias(tensor)
+        inference = isinstance(tensor.storage, InferenceStorage)
+        new = Tensor(tensor.array) if inference else alias(tensor)
         new.requires_grad = True
         self._born[id(new)] = new
-        if not as_leaf:
-            own_leaf = self.connected and tensor.requires_grad and tensor.is_leaf
-            new.grad_fn = entry = ForwardEntry(tensor, own_leaf)
-            self._moving.append(entry)
-        elif self.connected and tensor.requires_grad:
-            new.grad_fn = LeafEntry(tensor)
-        else:
-            self._own.append(new)
-        self.edges.append(gradient_edge(new)[0])
+        own_leaf = tensor.requires_grad and tensor.is_leaf
+        new.grad_fn = entry = LevelEntry(tensor, self.connected, as_leaf or own_leaf)
+        self.entries.append(entry)
         return new
 
     def close(self) -> None:
@@ -151,13 +141,13 @@ class Level:
         self._set_open(True)
 
     def _set_open(self, value: bool) -> None:
-        for tensor in self._own:
-            tensor.requires_grad = value
-        for entry in self._moving:
+        for entry in self.entries:
             entry.is_open = value
 
     def separated(self, value: Any) -> Any:
-        """Results as they leave the closed level, apart from the tensors that were recorded."""
+        """Results as they leave the closed level, as views: apart from the tensors that were
+        recorded.
+        """
 
         def separate(leaf: Any) -> Any:
             if not isinstance(leaf, Tensor) or not self.connects([leaf]):
@@ -184,12 +174,12 @@ class Level:
 
 
 def reaches_leaf(tensors: Sequence[Tensor], besides: Mapping[int, Tensor] = _NONE) -> bool:
-    """Whether a leaf that requires grad, `besides` some, or an input that moves is in the graphs
-    of the tensors.
+    """Whether a leaf that requires grad, `besides` some, or an input of an open level is in the
+    graphs of the tensors.
     """
     return any(
         node.is_open
-        if isinstance(node, ForwardEntry)
+        if isinstance(node, LevelEntry)
         else isinstance(node, AccumulateGrad)
         and node.variable.requires_grad
         and id(node.variable) not in besides

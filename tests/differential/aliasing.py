@@ -92,29 +92,37 @@ LEAVES = [
 VALUES = """
 $x * 2;$x * $y;$x.clone();$x.exp();$x[:];$x[1:];$x[0];$x.view(-1);$x.t();$x.detach();$x.data;
 $x.reshape(2, -1);$x.unsqueeze(0);$x.expand(2, *$x.shape);$x.chunk(2)[0];$x.unbind(0)[1];
-$x.split(1)[0];$x.diagonal();$x.narrow(0, 0, 1);$x.squeeze();$x.conj();$x.real;$x.sum();$x.mean(0);
-torch.view_as_real($x);torch.view_as_complex($x.reshape(-1, 2));$x.as_strided((2,), (1,));$x ** 2;
-Shown.apply($x);Same.apply($x);Double.apply($x);Double.apply($x.clone());Double.apply($x.clone()[:]);
-Pair.apply($x, $y)[0];Pair.apply($x, $y)[1];Cube.apply($x);$x.requires_grad_();$x.contiguous();
-torch.autograd.grad(($x * $x).sum(), $y, create_graph=True, allow_unused=True)[0];$x.unfold(0, 2, 1);
-torch.autograd.grad($x.sum(), [$y], retain_graph=True, materialize_grads=True)[0];$x.select(0, -1);
-torch.func.grad(lambda t: (t * $y).sum())($x);torch.func.vjp(lambda t: t * $y, $x)[0];
-torch.func.vjp(lambda t: t * t, $x)[1]($y)[0].detach();torch.func.jvp(lambda t: t * $y, ($x,), ($y,))[1].detach();
-torch.func.jvp(Cube.apply, ($x,), ($x,))[1].detach();torch.func.jacrev(lambda t: t * $y)($x).sum().detach();
-torch.func.hessian(lambda t: (t ** 3).sum())($x).sum().detach();torch.func.jacfwd(lambda t: t.exp())($x).sum().detach();
+$x.split(1)[0];$x.diagonal();$x.narrow(0, 0, 1);$x.squeeze();$x.conj();$x.real;$x.sum();
+$x.mean(0);torch.view_as_real($x);torch.view_as_complex($x.reshape(-1, 2));
+$x.as_strided((2,), (1,));$x ** 2;Shown.apply($x);Same.apply($x);Double.apply($x);
+Double.apply($x.clone());Double.apply($x.clone()[:]);Pair.apply($x, $y)[0];Pair.apply($x, $y)[1];
+Cube.apply($x);$x.requires_grad_();$x.contiguous();
+torch.autograd.grad(($x * $x).sum(), $y, create_graph=True, allow_unused=True)[0];
+$x.unfold(0, 2, 1);
+torch.autograd.grad($x.sum(), [$y], retain_graph=True, materialize_grads=True)[0];
+$x.select(0, -1);torch.func.grad(lambda t: (t * $y).sum())($x);
+torch.func.vjp(lambda t: t * $y, $x)[0];torch.func.vjp(lambda t: t * t, $x)[1]($y)[0].detach();
+torch.func.jvp(lambda t: t * $y, ($x,), ($y,))[1].detach();
+torch.func.jvp(Cube.apply, ($x,), ($x,))[1].detach();
+torch.func.jacrev(lambda t: t * $y)($x).sum().detach();
+torch.func.hessian(lambda t: (t ** 3).sum())($x).sum().detach();
+torch.func.jacfwd(lambda t: t.exp())($x).sum().detach();
 torch.func.grad(lambda t: torch.func.grad(lambda s: (s ** 3).sum())(t).sum())($x).detach();
-torch.func.grad(lambda t: (t * t.detach()).sum())($x).detach();torch.func.grad(lambda t: Cube.apply(t).sum())($x).detach()
+torch.func.grad(lambda t: (t * t.detach()).sum())($x).detach();
+torch.func.grad(lambda t: Cube.apply(t).sum())($x).detach()
 """
 
 WRITES = """
-$x.add_(1);$x.mul_(2);$x.mul_($y);$x.copy_($y);$x.zero_();$x.exp_();$x[0] = 5.;$x[:1] = $y[:1];$x += $y;
-$x.t_();$x.transpose_(0, -1);$x.unsqueeze_(0);$x.squeeze_();$x.detach_();$x.requires_grad_(False);
-$x.data.add_(1);$x.fill_(3);$x.retain_grad();$x.register_hook(lambda g: print('h', g));$x.grad = None;
-$x.register_hook(lambda g: g * 2);$x.sum().backward();$x.sum().backward(retain_graph=True);
-($x * $y).sum().backward();$x.abs().sum().backward(create_graph=True);print($x.grad);print($x._base is $y);
-torch.autograd.backward($x.abs().sum(), inputs=[$y]);$x.requires_grad = True;$x.sub_($x);$x.pow_(2);
-print($x.grad_fn is None, $x.requires_grad);$x.sin_();$x.sqrt_();$x.clamp_(0, 2);$x.masked_fill_($x > 1, 0);
-$x.index_fill_(0, torch.tensor([0]), 1.);$x.t()[0] = 7.;$x.view(-1).mul_(2);$x.detach().mul_(2);
+$x.add_(1);$x.mul_(2);$x.mul_($y);$x.copy_($y);$x.zero_();$x.exp_();$x[0] = 5.;$x[:1] = $y[:1];
+$x += $y;$x.t_();$x.transpose_(0, -1);$x.unsqueeze_(0);$x.squeeze_();$x.detach_();
+$x.requires_grad_(False);$x.data.add_(1);$x.fill_(3);$x.retain_grad();
+$x.register_hook(lambda g: print('h', g));$x.grad = None;$x.register_hook(lambda g: g * 2);
+$x.sum().backward();$x.sum().backward(retain_graph=True);($x * $y).sum().backward();
+$x.abs().sum().backward(create_graph=True);print($x.grad);print($x._base is $y);
+torch.autograd.backward($x.abs().sum(), inputs=[$y]);$x.requires_grad = True;$x.sub_($x);
+$x.pow_(2);print($x.grad_fn is None, $x.requires_grad);$x.sin_();$x.sqrt_();$x.clamp_(0, 2);
+$x.masked_fill_($x > 1, 0);$x.index_fill_(0, torch.tensor([0]), 1.);$x.t()[0] = 7.;
+$x.view(-1).mul_(2);$x.detach().mul_(2);
 $x.register_post_accumulate_grad_hook(lambda t: print('acc', t.grad));$x.data = $y.data
 """
 

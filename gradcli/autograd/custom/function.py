@@ -147,7 +147,7 @@ class Function:
         if state.batch is not None:
             cls._check_vmap()
         for value in args:
-            if isinstance(value, Tensor) and value.storage is not None:
+            if isinstance(value, Tensor) and value.storage is not None and state.grad_enabled:
                 refresh(value)
         node = node_class_of(cls)(cls, args)
         before = state.grad_enabled
