@@ -50,7 +50,8 @@ class State:
         born: the tensors made inside the innermost function that `torch.func` differentiates, by
             their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
-        batch: knows which tensors belong to the example of a running `vmap`; None outside.
+        batch: the running `vmap`, the innermost one, which computes ops on batched values; None
+            outside.
         default_device: where new tensors are made, None for the CPU.
         default_dtype: the dtype of new floating tensors, as the name of a dtype.
         lazy_from: pointwise ops on arrays of so many elements are lazy.
@@ -63,9 +64,11 @@ class State:
         generators: random generators by device, made when first used.
         pending_readers: the pending readers of the write barrier: lazy arrays over memory that
             plans read, by the `id` of its array; None before the first.
+        library: what modules of the standard library keep, by module: `random`'s generator.
         limits: how much the session may use, and whether it may touch files.
         steps: what is left of the limit of steps.
-        transforms: how many transforms of `torch.func` are running their function.
+        transforms: the transforms of `torch.func` that are running their function, outermost
+            first.
         unfinished: the temporary files that are being written, by whatever session of the process.
         warned: the warnings that were emitted, by code and span.
     """
@@ -83,6 +86,7 @@ class State:
         "inference",
         "lazy_from",
         "lazy_sums",
+        "library",
         "limits",
         "marks_made",
         "object_ids",
@@ -124,9 +128,10 @@ class State:
         self.duals: Any = None
         self.emit: Callable[[Any], None] = emit or (lambda event: None)
         self.generators: dict[str, Any] = {}
+        self.library: dict[str, Any] = {}
         self.limits = limits or Limits()
         self.steps = Steps(self.limits.steps)
-        self.transforms = 0
+        self.transforms: list[Any] = []
         self.warned: set[tuple[Any, ...]] = set()
 
     def warn(
@@ -185,4 +190,4 @@ def look(check: Any, *operands: Any) -> None:
     """
     recorder = active.state.recorder
     if recorder is not None:
-        recorder.looked(check, operands)
+        recorder.read_value(check, operands)

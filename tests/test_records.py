@@ -14,6 +14,7 @@ import pytest
 
 from gradcli.cli.process.progress import Progress
 from tests.command_line import CommandLine, Shown, process, start
+from tests.machine import PATIENCE, takes_at_most
 
 PROGRAM = "y = (a * b).sum()"
 
@@ -198,9 +199,8 @@ def thousand() -> dict[int, str]:
 
 
 def test_a_thousand_records(gradcli: CommandLine, thousand: dict[int, str]) -> None:
-    began = time.monotonic()
-    shown = gradcli(PROGRAM, "--inputs", "cases.jsonl")
-    assert time.monotonic() - began < 20  # one process each would take minutes
+    with takes_at_most(20):  # one process each would take minutes
+        shown = gradcli(PROGRAM, "--inputs", "cases.jsonl")
     found = lines(shown.out)
     assert [each["record"] for each in found] == [*range(1, 1001)]
     assert shown.code == 4
@@ -243,7 +243,7 @@ def test_records_run_as_they_arrive(jobs: str) -> None:
             running.stdin.flush()
             assert outcome(json.loads(running.stdout.readline())) == 2.0 * number
         running.stdin.close()
-        assert running.wait(30) == 0
+        assert running.wait(PATIENCE) == 0
 
 
 @pytest.mark.parametrize("jobs", ["1", "2"])
@@ -253,7 +253,7 @@ def test_a_closed_pipe_ends_quietly(jobs: str, thousand: dict[int, str]) -> None
         assert running.stderr
         running.stdout.readline()
         running.stdout.close()
-        assert running.wait(30) == 141
+        assert running.wait(PATIENCE) == 141
         assert running.stderr.read() == b""
 
 
@@ -271,7 +271,7 @@ def test_signals_leave_no_process(number: signal.Signals, code: int) -> None:
         running.stdin.flush()
         _wait_for(lambda: len(_group(running.pid)) == 3)
         running.send_signal(number)
-        assert running.wait(30) == code
+        assert running.wait(PATIENCE) == code
         _wait_for(lambda: not _group(running.pid))
 
 
@@ -290,7 +290,7 @@ def _group(leader: int) -> list[int]:
 
 
 def _wait_for(condition: Any) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -301,7 +301,7 @@ def test_a_lost_process(thousand: dict[int, str]) -> None:
     with start(*words, "--max-steps", str(10**12), start_new_session=True) as running:
         _wait_for(lambda: len(_group(running.pid)) == 3)
         os.kill(max(_group(running.pid)), signal.SIGKILL)
-        _, err = running.communicate(timeout=30)
+        _, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 5
     assert err.startswith(b"error[E608]: ")
 

@@ -82,9 +82,10 @@ ATTACKS = [
     ),
     ("class A(nn.Module): pass\nA()._hooks", "E102"),
     ("class A(nn.Module): pass\nA().register", "E102"),
-    ("import os", "E103"),
-    ("import torch.os", "E103"),
-    ("from torch import __builtins__", "E103"),
+    ("import subprocess\nsubprocess.run('ls')", "E103"),
+    ("from subprocess import *", "E103"),
+    ("import torch.os\ntorch.os", "E102"),
+    ("from torch import __builtins__ as b\nb[0]", "E103"),
     ("().__class__", "E102"),
     ("type(1).mro()", "E102"),
     ("type(1).__subclasses__()", "E102"),
@@ -166,7 +167,14 @@ def _start() -> Iterator[Any]:
 DATA = (bool, int, float, complex, str, type(None), type(...), list, dict, set, range, slice)
 VIEWS: tuple[type, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 
-DUNDERS = {"__name__", "__init__"}  # `nn.Module.__init__(self)` is how classes begin
+DUNDERS = {
+    "__cause__",
+    "__class__",
+    "__doc__",
+    "__init__",
+    "__name__",
+    "__next__",
+}  # `nn.Module.__init__(self)` is how classes begin
 
 
 def _is_of_the_language(value: Any) -> bool:

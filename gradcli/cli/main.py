@@ -23,11 +23,7 @@ _UNWRITABLE = frozenset({errno.EIO, errno.EFBIG, errno.ENOSPC, errno.EDQUOT})
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run a command line and leave with its exit code, which raises SystemExit or ends the process.
-
-    Args:
-        args: the words behind `gradcli`; those of this process when None.
-    """
+    """Run a command line, this process's by default, and leave with its exit code."""
     if args is not None:
         raise SystemExit(run(args))
     try:
@@ -44,9 +40,7 @@ def main(args: list[str] | None = None) -> None:
 
 
 def run(args: list[str]) -> int:
-    """Run a command line and give its exit code; nothing is left unwritten, and no failure of ours
-    shows a traceback.
-    """
+    """Run a command line and give its exit code; no failure of ours shows a traceback."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:  # closed by the caller
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115

@@ -24,6 +24,7 @@ from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import methods
 from gradcli.ops.creation.copies import detach
+from gradcli.state import active
 
 Edge = tuple[Node, int]
 
@@ -198,4 +199,9 @@ def _seed(shape: tuple[int, ...], dtype: Any, beside: Any) -> Tensor | None:
     """
     if dtype.kind not in "fcV":
         return None
-    return Tensor(module_of(beside).ones(shape, dtype)[()], requires_grad=True)
+    seed = Tensor(module_of(beside).ones(shape, dtype)[()])
+    frame = active.state.batch
+    if frame is not None:
+        seed = frame.wrapped(seed)
+    seed.requires_grad = True
+    return seed

@@ -18,6 +18,7 @@ from gradcli.arrays.storage import InferenceStorage
 from gradcli.autograd.node import AccumulateGrad, Node, reachable
 from gradcli.autograd.tensor import Tensor, alias, gradient_edge, with_history
 from gradcli.errors import GradcliError
+from gradcli.functional.batching.description import described
 from gradcli.functional.structure import leaves, mapped
 from gradcli.ops.creation.copies import detach
 from gradcli.state import active
@@ -74,34 +75,46 @@ class Level:
     """One call of a transformed function, from its inputs to its results.
 
     Attributes:
+        level: its number among the transforms that run, from 1.
         connected: whether operations were recorded around the transform; if not, its results carry
             no history.
         entries: where the gradients of the inputs arrive.
     """
 
-    __slots__ = ("_before", "_born", "connected", "entries")
+    __slots__ = ("_before", "_born", "_frames", "connected", "entries", "level")
 
     def __init__(self) -> None:
         self.connected = active.state.grad_enabled
         self.entries: list[LevelEntry] = []
         self._before: list[tuple[bool, bool, Any, bool]] = []
         self._born: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+        self._frames: list[Any] = []
 
     def __enter__(self) -> Level:
         state = active.state
         before = (state.grad_enabled, state.inference, state.born, state.marks_made)
         self._before.append(before)
+        frame = state.batch
+        if frame is not None and frame.below is None:
+            frame.below = state.grad_enabled
+        else:
+            frame = None
+        self._frames.append(frame)
         state.grad_enabled = state.marks_made = True
         state.inference = False
         state.born = self._born
-        state.transforms += 1
+        state.transforms.append(self)
+        self.level = len(state.transforms)
         return self
 
     def __exit__(self, *exception: object) -> None:
         state = active.state
         before = self._before.pop()
         state.grad_enabled, state.inference, state.born, state.marks_made = before
-        state.transforms -= 1
+        frame = self._frames.pop()
+        if frame is not None:
+            frame.below = None
+        state.transforms.pop()
 
     def enter(self, value: Any, as_leaves: bool = True) -> Any:
         """The inputs that the function is called with: a structure of tensors like the given one.
@@ -123,6 +136,9 @@ class Level:
                 "E402",
                 f"only floating and complex tensors can require grad, not {tensor.dtype}",
             )
+        frame = active.state.batch
+        if frame is not None:  # a variable for each example, also where all share its value
+            tensor = frame.wrapped(tensor)
         inference = isinstance(tensor.storage, InferenceStorage)
         new = Tensor(tensor.array) if inference else alias(tensor)
         new.requires_grad = True
@@ -131,6 +147,10 @@ class Level:
         new.grad_fn = entry = LevelEntry(tensor, self.connected, as_leaf or own_leaf)
         self.entries.append(entry)
         return new
+
+    def described(self, tensor: Tensor) -> str:
+        """How a tensor is printed inside."""
+        return described(tensor)
 
     def close(self) -> None:
         """End the level: what depends only on its own leaves is constant outside it."""

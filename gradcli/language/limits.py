@@ -7,6 +7,7 @@ E602, or E601 for nesting. What a person may set is in `gradcli.limits`; the res
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
@@ -87,6 +88,11 @@ def check_integer(bits: int) -> None:
 
 
 _CONTAINERS = frozenset({list, tuple, dict, set})
+_BASES = (list, tuple, dict, deque)
+
+
+def _is_container(kind: type) -> bool:
+    return kind in _CONTAINERS or issubclass(kind, _BASES)
 
 
 def check_nesting(value: Any) -> None:
@@ -95,7 +101,7 @@ def check_nesting(value: Any) -> None:
     A list that holds itself is infinitely deep; `x = [x, x]` forty times over is a small object
     and an endless walk.
     """
-    if type(value) not in _CONTAINERS:
+    if not _is_container(type(value)):
         return
     level = _inner(value)
     depth = 1
@@ -112,7 +118,6 @@ def check_nesting(value: Any) -> None:
 
 def _inner(container: Any) -> list[Any]:
     """The containers that lie directly in a container."""
-    values = container.values() if type(container) is dict else container
-    if _CONTAINERS.isdisjoint(map(type, values)):
-        return []
-    return [value for value in values if type(value) in _CONTAINERS]
+    values = container.values() if isinstance(container, dict) else container
+    kinds = {kind for kind in set(map(type, values)) if _is_container(kind)}
+    return [value for value in values if type(value) in kinds] if kinds else []

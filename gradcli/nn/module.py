@@ -11,6 +11,7 @@ from gradcli.autograd.tensor import Tensor, meta_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
 from gradcli.nn.call import Calling
+from gradcli.nn.extensible import Slotted
 from gradcli.nn.state_dict import get_extra_state, load, set_extra_state, state_of
 from gradcli.ops.binding.catalogue import setters
 from gradcli.ops.codegen.runtime import type_name
@@ -19,7 +20,7 @@ from gradcli.ops.creation.copies import cast_to, detach, detach_in_place, to_dev
 Self = TypeVar("Self", bound="Module")
 
 
-class Module(Calling):
+class Module(Calling, metaclass=Slotted):
     """The base of every layer and of a program's own networks.
 
     A layer overrides `forward` and, for printing, `extra_repr`. A program's class does the same in
@@ -27,8 +28,6 @@ class Module(Calling):
 
     Example: nn.Module()
     """
-
-    __slots__ = ()
 
     language_name: ClassVar[str] = "torch.nn.modules.module.Module"
     language_base: ClassVar[bool] = True

@@ -15,7 +15,7 @@ from gradcli.autograd.node import RemovableHandle
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.nn.attributes import kind_of
-from gradcli.nn.extensible import Extensible
+from gradcli.nn.extensible import Extensible, Slotted
 from gradcli.nn.module import clear_grad
 from gradcli.ops.binding.catalogue import modules
 from gradcli.ops.creation.copies import to
@@ -57,7 +57,25 @@ def number(value: Any) -> float:
     return value.item() if isinstance(value, Tensor) else value
 
 
-class Optimizer(Extensible):
+def check_not_negative(**settings: Any) -> None:
+    """Raise E204 for the first setting below 0."""
+    for name, value in settings.items():
+        check_range(name, number(value))
+
+
+def settings_of(arguments: Group, **before: str) -> Group:
+    """The settings among the arguments of an optimiser's `__init__`, its `locals()`. In
+    `param_groups` PyTorch has some before others that are arguments before them: `eps="rho"`; at
+    the end where the other is "".
+    """
+    names = [name for name in arguments if name not in ("self", "params", "__class__")]
+    for name, other in before.items():
+        names.remove(name)
+        names.insert(names.index(other) if other else len(names), name)
+    return {name: arguments[name] for name in names}
+
+
+class Optimizer(Extensible, metaclass=Slotted):
     """The base of all optimisers; a subclass defines how a parameter is updated by its gradient.
 
     Attributes:

@@ -30,8 +30,6 @@ class Saved:
     Attributes:
         value: the tensor; for an output of the node, its array, so that the node does not hold
             itself alive.
-        storage: the storage that counts the versions, None while nothing shares the memory.
-        version: the version that was saved.
         output_nr: which output of the node it is, -1 for none.
     """
 
@@ -60,27 +58,18 @@ class Saved:
 class PackedSaved(Packed):
     """A tensor that a context saved and a hook packed; `edge` is where its gradient flows to."""
 
-    __slots__ = ("edge",)
-
-    def __init__(self, tensor: Tensor, pack: Pack, unpack: Unpack) -> None:
-        super().__init__(pack(tensor), unpack)
-        self.edge = gradient_edge(tensor)
+    edge: tuple[Node | None, int]
 
 
 class FunctionNode(Node):
     """The node of a custom function and the `ctx` of its methods.
 
     Attributes:
-        function: the class whose methods are run.
-        needs_input_grad: for each argument, whether it is a tensor that requires grad.
-        is_tensor: for each argument, whether it is a tensor.
         input_metadata: shape and NumPy dtype of each tensor among the arguments.
         output_nrs: for each result of forward, which output it is, -1 for what is no tensor.
-        to_save, dirty, non_differentiable: the tensors that forward named.
         saved: what `saved_tensors` returns, `FREED` after it was freed.
         saved_forward: what it returns in `jvp`, None for the same.
         materialize: whether backward gets zeros for a gradient that is undefined.
-        attributes: what the program's methods set on `ctx`.
     """
 
     __slots__ = (
@@ -175,17 +164,14 @@ class FunctionNode(Node):
         return tuple([self._unpacked(number, kept) for number, kept in enumerate(self.saved)])
 
     def pack_saved(self, pack: Pack, unpack: Unpack, only: Any = None) -> None:
-        """Keep what `pack` makes of each saved tensor, or of the one of a number; `unpack` turns it
-        back when it is needed.
-        """
-        self.saved = tuple(
-            [
-                PackedSaved(self._tensor(kept), pack, unpack)
-                if isinstance(kept, Saved) and only in (None, number)
-                else kept
-                for number, kept in enumerate(self.saved)
-            ]
-        )
+        """Keep what `pack` makes of each saved tensor, or of a number's; `unpack` turns it back."""
+        found: list[Any] = []
+        for number, kept in enumerate(self.saved):
+            if isinstance(kept, Saved) and only in (None, number):
+                tensor = self._tensor(kept)
+                kept = PackedSaved(pack(tensor), unpack, gradient_edge(tensor))
+            found.append(kept)
+        self.saved = tuple(found)
 
     def _tensor(self, kept: Saved) -> Tensor:
         """A saved tensor with its history."""
@@ -206,9 +192,7 @@ class FunctionNode(Node):
         return self._tensor(kept)
 
     def language_getattr(self, name: str) -> Any:
-        """An attribute that the program's methods stored on `ctx`, or a raw saved tensor; raises
-        AttributeError where there is none.
-        """
+        """An attribute stored on `ctx`, or a raw saved tensor; raises AttributeError."""
         if name == "_raw_saved_tensors":
             if self.saved is FREED:
                 raise freed(self)
@@ -316,9 +300,7 @@ class FunctionNode(Node):
         return value
 
     def _mark_views(self, outputs: list[Any]) -> None:
-        """Mark outputs that show the memory of another tensor: they cannot be changed in place, as
-        the write would bypass this function's backward.
-        """
+        """Forbid writes to outputs that are views: they would bypass this function's backward."""
         for value in outputs:
             if isinstance(value, Tensor) and value.grad_fn is self and value.base is not None:
                 meta = meta_of(value)
@@ -405,9 +387,7 @@ class FunctionNode(Node):
         return Tensor(module_of(beside).zeros(shape, dtype)[()])
 
     def _checked(self, returned: tuple[Any, ...]) -> list[Tensor | None]:
-        """The gradients of the tensors; raises E410 for too few or too many, for what is no tensor,
-        and for a gradient of what is none.
-        """
+        """The gradients of the tensors; raises E410 for a wrong number or kind."""
         count = len(self.is_tensor)
         if len(returned) < count or any(extra is not None for extra in returned[count:]):
             wanted = "1 gradient" if count == 1 else f"{count} gradients"

@@ -23,8 +23,6 @@ class FunctionCall:
     """A call of a custom function, reported to recorders in place of an op.
 
     Attributes:
-        name: the function's name.
-        node_name: its node's.
         inputs: the parameters that are tensors; parameters are named by their numbers.
         node: the node of the call, which is in no graph where grad mode was off.
     """
@@ -81,9 +79,7 @@ class Function:
 
     @staticmethod
     def jvp(*tangents: Any) -> Any:
-        """The tangents of the results; where it is not overridden, forward mode goes by
-        `backward`.
-        """
+        """The tangents of the results; by default forward mode goes by `backward`."""
         raise GradcliError("E205", "a custom function has to define jvp() for forward mode")
 
     @classmethod

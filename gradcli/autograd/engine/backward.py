@@ -36,9 +36,7 @@ def _several(value: Any, what: str) -> list[Any]:
 
 
 def _seed(output: Tensor, gradient: Any, create_graph: bool, identity_map: IdentityMap) -> Any:
-    """The gradient that an output's backward pass starts from, in the output's dtype; a tensor
-    under `create_graph`, else an array, whose tensor the identity map then knows.
-    """
+    """The gradient that a pass starts from, in the output's dtype; or a tensor."""
     array = output.array
     if gradient is None:
         if array.size != 1:
@@ -219,12 +217,14 @@ def grad(
     seeds = None if grad_outputs is None else _several(grad_outputs, "grad_outputs")
     keep = create_graph if retain_graph is None else bool(retain_graph)
     identity_map = IdentityMap()
-    roots = _roots(outs, seeds, create_graph, identity_map)
+    as_tensors = create_graph or active.state.batch is not None
+    roots = _roots(outs, seeds, as_tensors, identity_map)
     targets = _targets(wanted)
     found = run_backward(
         roots,
         keep_graph=keep,
-        create_graph=create_graph,
+        create_graph=as_tensors,
+        recorded=create_graph,
         targets=targets,
         accumulate=False,
         identity_map=identity_map,
@@ -234,7 +234,7 @@ def grad(
             _without_path(number, tensor, allow_unused, materialize_grads, create_graph)
             if gradient is None
             else gradient
-            if create_graph
+            if as_tensors
             else _taken(gradient, identity_map)
             for number, (tensor, gradient) in enumerate(zip(wanted, found, strict=True))
         ]
@@ -254,9 +254,7 @@ def _without_path(
     materialize_grads: bool,
     create_graph: bool,
 ) -> Tensor | None:
-    """The gradient of an input that is not in the graph: None or zeros, as the arguments ask;
-    raises E407 where neither is allowed.
-    """
+    """None or zeros for an input that is not in the graph, as asked; else raises E407."""
     if materialize_grads:
         return Tensor(np.zeros_like(tensor.array)[()], requires_grad=create_graph)
     if allow_unused:

@@ -53,6 +53,7 @@ def run_backward(
     *,
     keep_graph: bool,
     create_graph: bool,
+    recorded: bool = True,
     targets: Sequence[Target] | None = None,
     accumulate: bool = True,
     identity_map: IdentityMap,
@@ -64,6 +65,7 @@ def run_backward(
             as a tensor under `create_graph`.
         keep_graph: keep the saved values for another pass.
         create_graph: record a graph of the gradients.
+        recorded: whether that graph is wanted; inside `vmap` gradients travel as tensors anyway.
         targets: run only what leads to these `(node, output number)`, and collect their gradients.
         accumulate: add to `.grad` of the leaves that are reached; with `targets`, of the targets.
         identity_map: knows the tensors whose arrays travel as gradients: those of the seeds, and
@@ -80,7 +82,7 @@ def run_backward(
     before = state.grad_enabled
     place = state.place
     outer = state.backward_pass
-    state.grad_enabled = create_graph
+    state.grad_enabled = create_graph and recorded
     try:
         if (
             len(roots) == 1
@@ -108,17 +110,11 @@ class _Pass:
     """One run of the engine.
 
     Attributes:
-        waiting: for each node, how many edges have not delivered their gradient yet.
         plain: whether a leaf without hooks can take an arriving array as it is: nothing is
             recorded.
-        unseen: whether only rules have seen gradients so far: no hook, `retain_grad` or target.
-        wanted: the nodes of the targets.
         needed: with targets, the nodes that run: those that lead to a target, and the targets' own
             nodes where their gradients are accumulated.
         reached: with targets, the nodes that gradients flow to: those needed and those wanted.
-        buffers: the gradients at nodes that wait for more of them.
-        lazy: the gradients of leaves whose arrays are lazy.
-        identity_map: the tensors that stand for some of the arrays.
         ready: a heap of `(-sequence number, node, its gradient or gradients)`.
     """
 
@@ -136,6 +132,8 @@ class _Pass:
         self.keep = (
             keep_graph if self.recorder is None else self.recorder.begin_backward(keep_graph)
         )
+        if state.batch is not None:  # the ops on the values of all examples are recorded
+            self.recorder = None
         self.create_graph = create_graph
         self.accumulate = accumulate
         self.identity_map = identity_map
@@ -332,9 +330,7 @@ class _Pass:
         return total
 
     def _fitted(self, node: Node, gradients: Sequence[Any]) -> list[Any]:
-        """A node's gradients, each summed to the size of its input and cast; those that are not
-        passed on are left unchanged.
-        """
+        """A node's gradients, summed to the sizes of its inputs and cast if passed on."""
         fitted, reached = [], self.reached
         for following, output_nr, gradient in zip(
             node.next_nodes, node.input_nrs, gradients, strict=True
@@ -357,9 +353,7 @@ class _Pass:
             heappush(self.ready, (-node.sequence_nr, node, gradient))
 
     def _arrive(self, leaf: AccumulateGrad, gradient: Any, fresh: bool = False) -> None:
-        """Accumulate a leaf's gradient, None where none arrived. `fresh` memory has no other owner
-        and is not copied.
-        """
+        """Accumulate a leaf's gradient, None for none; `fresh` memory is not copied."""
         variable = leaf.variable
         meta = variable.meta or meta_of(variable)
         if self.plain and leaf.extra is None and not meta.hooks and not meta.accumulated_hooks:

@@ -63,8 +63,6 @@ class ViewReplay:
     Attributes:
         dtype: the view's dtype: it may show complex numbers as pairs of real ones, or pairs as
             complex numbers.
-        geometry: its shape, strides and offset.
-        reflection: whether it shows the memory conjugated or negated.
     """
 
     __slots__ = (
@@ -110,9 +108,7 @@ class ViewReplay:
         return self._windowed(negated(pairs) if turned else pairs)
 
     def _windowed(self, whole: Tensor) -> Tensor:
-        """The view of a tensor that shows all of the base, with as many nodes as PyTorch keeps for
-        the views in between.
-        """
+        """The view that shows all of the base, with as many nodes as PyTorch keeps between."""
         if not self._windows and geometry(whole.array, whole.array) == self.geometry:
             return whole
         for _ in range(self._windows - 1):
@@ -135,9 +131,7 @@ class ViewReplay:
         return negated(tensor) if turned else tensor
 
     def reflect(self, memory: Any, dtype: Any) -> None:
-        """Conjugate or negate the bytes of a value of the base, of the given dtype, in place: the
-        view then shows its part of them as they are.
-        """
+        """Conjugate or negate in place the bytes of a value of the base, of the given dtype."""
         if self.reflection != PLAIN:
             dtype = self.dtype if self.dtype.kind == "c" else dtype
             values = memory[: memory.size - memory.size % dtype.itemsize].view(dtype)
@@ -160,9 +154,7 @@ def keep_replay(view: Tensor, base: Tensor) -> None:
 
 
 def _windows_of(node: Node | None) -> int:
-    """How many views follow the last one that conjugates, negates or changes the dtype; 1 where
-    there is no such view at all.
-    """
+    """How many views follow the last one that conjugates, negates or casts; 1 for none."""
     count = 0
     while node is not None and node.next_nodes:
         if node.node_name in _SHOWING_OTHERWISE:

@@ -131,9 +131,7 @@ def check_inplace(tensor: Tensor, *operands: Any) -> bool:
 
 
 def check_graph(tensor: Tensor, *operands: Any) -> None:
-    """Raise E405 where the tensor's history forbids a write, and for an inference tensor outside
-    inference mode. Shared memory is allowed, with the operands too.
-    """
+    """Raise E405 where the history forbids a write, or inference mode; memory may be shared."""
     state = active.state
     if state.born is not None and is_captured(tensor):
         raise GradcliError(
@@ -157,9 +155,7 @@ def check_graph(tensor: Tensor, *operands: Any) -> None:
 
 
 def check_distinct(tensor: Tensor, *operands: Any) -> None:
-    """`check_inplace` for writes that read an operand after the first element is written: the
-    operand must not share any memory with the tensor, not even all of it.
-    """
+    """`check_inplace` for writes that read an operand late: it may share no memory at all."""
     check_apart(tensor, *operands)
     check_inplace(tensor)
 
@@ -230,9 +226,7 @@ def is_recorded(*tensors: Tensor) -> bool:
 
 
 def overwrite(tensor: Tensor, array: Any) -> None:
-    """Write an array or number of the tensor's dtype where nothing is recorded: `write` without a
-    result tensor. Raises E301 where the shape does not fit.
-    """
+    """`write` of an array or number of the tensor's dtype, where nothing is recorded."""
     storage = storage_of(tensor)
     try:
         assign(tensor.array, array)
@@ -244,7 +238,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
         ) from None
     storage.count_write()
     if active.state.recorder is not None:
-        active.state.recorder.overwritten(tensor, array)
+        active.state.recorder.write(tensor, array)
 
 
 def write(tensor: Tensor, result: Tensor) -> None:
@@ -320,9 +314,7 @@ def replace_layout(tensor: Tensor, result: Tensor) -> Tensor:
 
 
 def _keep_old_value(node: Any, tensor: Tensor) -> None:
-    """Let a node that saved the value it is about to overwrite keep a copy, as PyTorch's in-place
-    ops do.
-    """
+    """Let a node that saved the value about to be overwritten keep a copy, as PyTorch does."""
     if getattr(node, "saved_self", None) is tensor:
         node.saved_self = _unseen(clone, tensor)
         node.version_self = 0

@@ -178,9 +178,7 @@ def with_options(command: Any) -> Any:
 
 
 def with_program(command: Any) -> Any:
-    """Give a command the options of one that runs a program in order to explain it: where the
-    program is, what its output is, and how text and numbers look.
-    """
+    """Give a command the options of one that explains a program."""
     file = click.option("--file", metavar="FILE", help="The file that the program is in.")
     return _with(command, [file, *_OUTPUT, *_NUMBERS, *_DRESS, *_LIMITS])
 

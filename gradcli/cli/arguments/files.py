@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from gradcli.errors import GradcliError
+from gradcli.files.programs import LARGEST_PROGRAM
 
 if TYPE_CHECKING:
     from gradcli.explain.result import Result
@@ -17,15 +18,12 @@ if TYPE_CHECKING:
 STDIN = "-"
 """The file that is standard input."""
 
-_LARGEST_PROGRAM = 4_000_000
-"""Bytes of a program file, and of one line of standard input: ten seconds of reading."""
-
 
 def read_program(path: str) -> str:
     """The text of a program file; raises E503, and E602 where it is too large."""
     try:
         with open(path, "rb") as file:
-            return decoded(_checked(file.read(_LARGEST_PROGRAM + 1), path), path)
+            return decoded(_checked(file.read(LARGEST_PROGRAM + 1), path), path)
     except OSError as error:
         raise GradcliError("E503", f"{path}: {_reason(error)}") from error
     except ValueError as error:  # a zero byte, half of a surrogate pair
@@ -33,10 +31,10 @@ def read_program(path: str) -> str:
 
 
 def _checked(data: bytes, name: str) -> bytes:
-    if len(data) > _LARGEST_PROGRAM:
+    if len(data) > LARGEST_PROGRAM:
         raise GradcliError(
             "E602",
-            f"{name}: a program is too large beyond {_LARGEST_PROGRAM:,} bytes",
+            f"{name}: a program is too large beyond {LARGEST_PROGRAM:,} bytes",
             help="values belong into files: x=@x.npy",
         )
     return data
@@ -56,11 +54,9 @@ def decoded(data: bytes, name: str, first_line: int = 1) -> str:
 
 
 def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
-    """The lines of a stream, each as soon as it has arrived; raises E503, and E602 for a line that
-    does not end.
-    """
+    """The lines of a stream as they arrive; raises E503, and E602 for an endless one."""
     number = 1
-    while line := stream.readline(_LARGEST_PROGRAM + 1):
+    while line := stream.readline(LARGEST_PROGRAM + 1):
         yield decoded(_checked(line, name), name, number)
         number += 1
 
@@ -69,9 +65,7 @@ def decoded_lines(stream: IO[bytes], name: str) -> Iterator[str]:
 
 
 def check_output(path: str) -> str | None:
-    """Why a result cannot be written to a path, as far as it shows before the run; None if it
-    seems possible.
-    """
+    """Why a result cannot be written to a path, known before the run; None if it can."""
     from gradcli.files.writing import SUFFIXES  # lazy: start-up: few results go to a file
 
     if not path.endswith(SUFFIXES):

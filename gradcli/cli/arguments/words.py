@@ -16,6 +16,10 @@ PROGRAM = "program"
 """The hidden command that runs a program given in the words themselves."""
 
 
+SCRIPT = "--\0"
+"""What marks the words behind `--` of `gradcli run`; no shell can hand it over."""
+
+
 def joined(args: Sequence[str]) -> list[str]:
     """The words with `--trace` and the style behind it as one; alone it stands for the tree.
 
@@ -32,6 +36,8 @@ def joined(args: Sequence[str]) -> list[str]:
     words = iter(args)
     for word in words:
         if word == "--":
+            if found[:1] == ["run"]:  # what comes behind is the script's
+                return [*found, word, *[f"{SCRIPT}{each}" for each in words]]
             return [*found, word, *words]
         if found and found[-1] == "--trace":
             found[-1] = f"--trace={word if word in TRACES else 'tree'}"

@@ -28,7 +28,7 @@ from gradcli.session import Session
 from gradcli.state import State, active
 
 if TYPE_CHECKING:
-    from gradcli.language.tree import Statement
+    from gradcli.language.tree.syntax import Statement
 
 _AT_ONCE = 16
 """Records that a process of `--jobs` gets at a time from a file; one at a time from a stream."""
@@ -50,11 +50,7 @@ def run_records(
     record that fails has its error in its place.
 
     Args:
-        terminal: where the results go.
-        read: gives the text of the program.
-        name: what diagnostics call it.
         arguments: what all records have in common; a record's own values come first.
-        options: what the command line asks for.
 
     Returns:
         The exit code: 0, or that of the first record that failed; that of the error where the
@@ -124,9 +120,7 @@ def _print(terminal: Terminal, answers: Iterator[bytes]) -> int:
 
 
 def _tasks(file: DataFile, jobs: int) -> Iterator[bytes]:
-    """The records in parcels, on a line each: its number, its line in the file, whether it is one,
-    and its text.
-    """
+    """The records in parcels, a line each: number, line, whether it is one, text."""
     with _opened(file) as stream:
         at_once = _AT_ONCE if jobs > 1 and file.path != STDIN else 1
         parcel: list[bytes] = []
@@ -150,9 +144,7 @@ def _opened(file: DataFile) -> IO[bytes]:
 
 
 def _texts(file: DataFile, stream: IO[bytes]) -> Iterator[tuple[int, bytes, bytes]]:
-    """Each record's line and its text as JSON behind `_RIGHT`; or behind `_WRONG`, what keeps it
-    from being a record.
-    """
+    """Each record's line and its JSON behind `_RIGHT`, or what is wrong behind `_WRONG`."""
     if file.format == "csv":
         from gradcli.files.csv import records  # lazy: start-up: NumPy
 
@@ -257,9 +249,7 @@ class _Runner:
 
 
 def _arguments(number: int, line: int, text: bytes, used: Container[str]) -> list[Argument]:
-    """The values of a record that a program uses, as arguments; raises E507, or E504 for a text
-    that is no JSON.
-    """
+    """The values of a record that a program uses; raises E507, or E504 for no JSON."""
     from gradcli.files.json import numbered, parse  # lazy: start-up: NumPy
 
     place = f"record {number}"

@@ -77,5 +77,5 @@ def _data() -> int | None:
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[5])
         return pages * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError, IndexError, AttributeError):
         return None

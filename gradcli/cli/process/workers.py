@@ -31,7 +31,6 @@ def results(
     """The result of each task, in order.
 
     Args:
-        tasks: the tasks, drawn as they are needed.
         work: makes a result; it runs in another process where `jobs` is more than 1.
         jobs: how many processes work.
         within: what each process does all its work within.
@@ -69,8 +68,6 @@ class _Worker:
     """A process that works.
 
     Args:
-        work: what it does with each task.
-        within: what it does all of it within.
         lifeline: a pipe that nobody writes to; it closes when this process ends, however it does.
     """
 

@@ -32,8 +32,6 @@ def names(
     once a letter is typed, the language's.
 
     Args:
-        session: the session.
-        word: what is typed of the name.
         function: the dotted name of the function whose argument it may be.
         used: the keywords that the call has already.
     """

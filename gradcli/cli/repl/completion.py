@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class EntryCompleter(Completer):
-    """Completes entries.
-
-    Args:
-        session: the session whose values are completed.
-    """
+    """Completes entries, with the values of a session."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -66,8 +62,6 @@ class CursorContext:
         word: the beginning of a name right before the cursor.
         gap: what stands between the tokens and the word.
     """
-
-    __slots__ = ("gap", "kinds", "texts", "word")
 
     def __init__(self, text: str) -> None:
         tokens = Lexer(text)

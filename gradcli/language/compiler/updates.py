@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.language import tree
 from gradcli.language.compiler import assignment
 from gradcli.language.compiler.base import Compiler, compiles
 from gradcli.language.functions.control_flow import Run
+from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables
 
 
@@ -23,9 +23,7 @@ def assign(c: Compiler, node: tree.Assign, scope: Scope) -> Run:
 
 
 def _is_step(node: tree.Assign, name: str, loop: tree.Statement) -> bool:
-    """Whether an assignment is a step of gradient descent on `name`, and nothing in its loop makes
-    the result a leaf again.
-    """
+    """Whether an assignment is a descent step on `name` whose result stays no leaf."""
     if not isinstance(node.value, tree.Binary) or f"{name}.grad" not in node.span.text:
         return False
     around = loop.span.text

@@ -183,9 +183,7 @@ _METHODS = {
 
 
 def own_operator(symbol: str, left: Any, right: Any) -> Callable[[], Any] | None:
-    """What an object of the program's does for an operator whose other operand is a tensor, None
-    where there is no such object or method.
-    """
+    """What an object of the program's does for an operator with a tensor; None if nothing."""
     for position, (own, other) in enumerate(((left, right), (right, left))):
         if type(other) is Tensor and hasattr(type(own), "language_class"):
             method = getattr(type(own), f"__{_METHODS[symbol][position]}__", None)
@@ -226,9 +224,7 @@ def identity(left: Any, right: Any) -> bool:
 
 
 def augmented(symbol: str, left: Any, right: Any) -> Any:
-    """The value of `left` after `left symbol= right`: tensors, lists, sets and dicts change in
-    place.
-    """
+    """The value of `left symbol= right`; tensors, lists, sets and dicts change in place."""
     kind = type(left)
     if kind is Tensor and symbol in catalogue.inplace_operators:
         try:

@@ -14,6 +14,9 @@ from gradcli.language.objects.exceptions import arguments_of, converted
 from gradcli.language.objects.types import EXCEPTIONS, LanguageType, host_name, type_name
 from gradcli.state import active
 
+HOST_TEXT: set[type] = {bytes}
+"""Types whose text the host writes, as it is: all that they hold is plain."""
+
 _PLAIN = frozenset({int, float, complex, bool, str, type(None), type(...), range, slice})
 
 
@@ -22,6 +25,8 @@ def text(value: Any) -> str:
     if type(value) is str:
         return value
     kind = type(value)
+    if kind in HOST_TEXT:
+        return str(value)
     if isinstance(value, GradcliError) and not hasattr(kind, "language_class"):
         return value.message
     if kind is Device or hasattr(kind, "language_class"):  # objects whose str may not be their repr
@@ -30,9 +35,7 @@ def text(value: Any) -> str:
 
 
 def display(value: Any) -> str:
-    """`repr(value)`; raises E601 for containers nested too deeply, E602 for too much
-    text.
-    """
+    """`repr(value)`; raises E601 for deep nesting, E602 for too much text."""
     if type(value) in _PLAIN:
         try:
             return repr(value)
@@ -68,8 +71,6 @@ _PIECE = 16
 class _Writer:
     """Collects the text of one value, with the containers that it is inside of."""
 
-    __slots__ = ("inside", "length", "pieces")
-
     def __init__(self) -> None:
         self.pieces: list[str] = []
         self.length = 0
@@ -92,6 +93,15 @@ class _Writer:
             self.sequence(value, "{", "}") if value else self.put("set()")
         elif kind is dict:
             self.mapping(value)
+        elif kind is frozenset:
+            self.put("frozenset(")
+            if value:
+                self.sequence(value, "{", "}")
+            self.put(")")
+        elif hasattr(kind, "language_write") and not _writes_itself(kind):
+            value.language_write(self)
+        elif kind in HOST_TEXT:
+            self.put(repr(value))
         elif kind in _VIEWS:
             self.put(f"{_VIEWS[kind]}(")
             self.write(list(value))
@@ -142,6 +152,12 @@ _VIEWS: dict[type, str] = {
     for name in ("keys", "values", "items")
     for view in (getattr(kind(), name)(),)
 }
+
+
+def _writes_itself(kind: type) -> bool:
+    """Whether the program's class has a text of its own."""
+    cls = getattr(kind, "language_class", None)
+    return cls is not None and "__repr__" in cls.names
 
 
 def _display_object(value: Any) -> str:

@@ -43,8 +43,6 @@ def _grouped(texts: list[str]) -> list[str]:
 class _Numbered(Module):
     """Modules in a row, named by their numbers."""
 
-    __slots__ = ()
-
     def __len__(self) -> int:
         return len(self._modules)
 
@@ -115,8 +113,6 @@ class Sequential(_Numbered):
     Example: nn.Sequential(nn.Linear(3, 2), nn.ReLU())
     """
 
-    __slots__ = ()
-
     language_attributes = Module.language_attributes | _LISTED
 
     def __init__(self, *args: Any) -> None:
@@ -154,8 +150,6 @@ class ModuleList(_Numbered):
     Example: nn.ModuleList([nn.Linear(3, 2)])
     """
 
-    __slots__ = ()
-
     language_attributes = Module.language_attributes | _LISTED
 
     def __init__(self, modules: Any = None) -> None:
@@ -175,8 +169,6 @@ class ModuleList(_Numbered):
 
 class _Named(Module):
     """A dictionary of modules or parameters."""
-
-    __slots__ = ()
 
     language_attributes = Module.language_attributes | {
         "clear",
@@ -240,8 +232,6 @@ class ModuleDict(_Named):
     Example: nn.ModuleDict({'a': nn.Linear(3, 2)})
     """
 
-    __slots__ = ()
-
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
         if modules is not None:
@@ -259,8 +249,6 @@ class ParameterDict(_Named):
 
     Example: nn.ParameterDict({'a': tensor(1.)})
     """
-
-    __slots__ = ()
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()
@@ -282,8 +270,6 @@ class ParameterList(Module):
 
     Example: nn.ParameterList([tensor(1.)])
     """
-
-    __slots__ = ()
 
     language_attributes = Module.language_attributes | {"append", "extend"}
 

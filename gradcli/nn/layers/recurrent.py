@@ -26,8 +26,6 @@ class _Layers(Recurrent):
     `batch_first`; without a batch (time, input_size).
     """
 
-    __slots__ = ()
-
     def _set_up(
         self,
         input_size: int,
@@ -209,8 +207,6 @@ class RNN(_Layers):
     Example: nn.RNN(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 1
 
     def __init__(
@@ -246,8 +242,6 @@ class RNN(_Layers):
 
 class _Gated(_Layers):
     """Layers with gates, which `RNN` does without."""
-
-    __slots__ = ()
 
     def __init__(
         self,
@@ -285,8 +279,6 @@ class LSTM(_Gated):
     Example: nn.LSTM(2, 4)
     """
 
-    __slots__ = ()
-
     gates: ClassVar[int] = 4
     states: ClassVar[int] = 2
 
@@ -296,8 +288,6 @@ class GRU(_Gated):
 
     Example: nn.GRU(2, 4)
     """
-
-    __slots__ = ()
 
     gates: ClassVar[int] = 3
 

@@ -24,8 +24,6 @@ _PARAMETRIZATIONS = "torch.nn.utils.parametrizations"
 class _WeightNorm(Module):
     """A weight from its lengths and its direction."""
 
-    __slots__ = ()
-
     language_name = "torch.nn.utils.parametrizations._WeightNorm"
 
     def __init__(self, dim: int | None = 0) -> None:
@@ -42,8 +40,6 @@ class _WeightNorm(Module):
 
 class _SpectralNorm(Module):
     """A weight over its largest singular value, which power iteration finds."""
-
-    __slots__ = ()
 
     language_name = "torch.nn.utils.parametrizations._SpectralNorm"
 

@@ -126,17 +126,26 @@ class _ApplyWriter:
         parameters = ", ".join(local(p) for p in op.parameters)
         lines = [f"def apply({parameters}):"]
         lines += self._numbers()
-        lines += self._arrays()
         operand = {p: f"a_{p}" for p in (*op.tensors, *op.lists)}
         values = ", ".join(operand.get(p, local(p)) for p in op.parameters)
         everything = tuple_of([local(p) for p in (*op.tensors, *op.lists)])
         results = "result" if self.single else "results"
-        lines += [
+        arguments = tuple_of([local(p) for p in op.parameters])
+        computed = [
+            *self._arrays(),
             "    try:",
             f"        {results} = {self._computed(values)}",
             "    except (ValueError, TypeError, GradcliError) as failure:",
             f"        raise misfit(op, {everything}, failure) from failure",
+        ]
+        lines += [
             "    state = active.state",
+            f"    batched = None if state.batch is None else state.batch.compute(op, {arguments})",
+            "    if batched is None:",
+            *["    " + line for line in computed],
+            "    else:",
+            f"        {results}, {arguments} = batched",
+            *["    " + line for line in self._batched_arrays()],
         ]
         if self.single:
             lines += self.signature.laid_out()
@@ -154,7 +163,7 @@ class _ApplyWriter:
         lines += ["    if state.marks_made:", f"        {self._marked()}"]
         operands = "{" + ", ".join(f"{p!r}: {local(p)}" for p in op.parameters) + "}"
         lines += [
-            "    if state.recorder is not None:",
+            "    if state.recorder is not None and batched is None:",
             f"        state.recorder.operation(op, {operands}, out)",
             "    return out",
         ]
@@ -211,6 +220,15 @@ class _ApplyWriter:
                 ]
         return lines
 
+    def _batched_arrays(self) -> list[str]:
+        """Lines that read the arrays of the operands where the running `vmap` computed the op."""
+        op = self.op
+        lines = [f"    a_{t} = getattr({local(t)}, 'array', {local(t)})" for t in op.tensors]
+        lines += [f"    a_{name} = [tensor.array for tensor in {name}]" for name in op.lists]
+        if op.view:
+            lines.append("    storage = storage_of(input)")
+        return [*lines, "    mixed = False"]
+
     def _promotion(self) -> list[str]:
         """Lines that read the arrays of operands that are promoted to one dtype."""
         names = [local(t) for t in self.promoted]
@@ -226,7 +244,7 @@ class _ApplyWriter:
             "            mixed = False",
             "        else:",
             f"            mixed = {same} or not ({alike}) and devices_differ({everything})",
-            "            least = active.state.lazy_from",
+            "            least = state.lazy_from",
             f"            if not mixed and ({large}):",
             f"                a_{first} = as_lazy(a_{first})",
         ]
@@ -281,7 +299,7 @@ class _ApplyWriter:
         array = f"a_{tensor}"
         if self.op.reads_lazy:
             return [
-                f"if type({array}) in ARRAYS and {array}.size >= active.state.lazy_from:",
+                f"if type({array}) in ARRAYS and {array}.size >= state.lazy_from:",
                 f"    {array} = as_lazy({array})",
             ]
         return [

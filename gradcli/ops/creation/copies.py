@@ -40,7 +40,6 @@ real_part = ref("real_part")
 
 clone = op(
     "clone",
-    "CloneBackward0",
     lambda self: copied_in_order(self),
     keeps_layout=True,
     self=lambda grad: grad,
@@ -54,7 +53,6 @@ def _cast(self: Any, dtype: DType) -> Any:
 
 cast_to_floating = op(
     "_to_copy",
-    "ToCopyBackward0",
     lambda self, dtype: _cast(self, dtype),
     keeps_layout=True,
     # The engine casts the gradient back to the input's dtype.
@@ -63,7 +61,6 @@ cast_to_floating = op(
 # Integers and bools have no gradient.
 cast_to_integer = op(
     "_to_copy.integer",
-    "",
     lambda self, dtype: _cast(self, dtype),
     constant=("self",),
     keeps_layout=True,
@@ -78,18 +75,15 @@ def cast_to(value: Any, dtype: DType) -> Any:
 
 @function("clone", method=True)
 def clone_(input: Tensor, *, memory_format: Any = None) -> Tensor:
-    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order.
-
-    Example: torch.clone(tensor([0.5, 1., 2.]))
-    """
+    """A copy, in the graph; `torch.contiguous_format` makes it lie in row order."""
     return (row_order if by_rows("clone", memory_format) else clone).apply(input)
 
 
 # A copy on another device; the gradient is copied back to the first one.
 to_device: Op = op(
     "_to_copy.device",
-    "ToCopyBackward0",
     lambda self, device, home: moved(self, device),
+    node="ToCopyBackward0",
     self=lambda grad, device, home: to_device(grad, home, device),
 )
 
@@ -169,7 +163,6 @@ def _cast_method(name: str) -> None:
     def convert(self: Tensor) -> Tensor:
         return self if self.dtype is target else cast_to(self, target)
 
-    convert.__name__ = convert.__qualname__ = name
     describe(
         convert,
         f"The tensor as {target}; itself where it is one already.",
@@ -231,7 +224,7 @@ def contiguous(self: Tensor, memory_format: Any = None) -> Tensor:
 
 
 row_order = op(
-    "contiguous", "CloneBackward0", lambda self: self.copy(order="C"), self=lambda grad: grad
+    "contiguous", lambda self: self.copy(order="C"), node="CloneBackward0", self=lambda grad: grad
 )
 
 # --- leaving the graph --------------------------------------------------------------------------
@@ -239,10 +232,7 @@ row_order = op(
 
 @function("detach", method=True)
 def detach(input: Tensor) -> Tensor:
-    """The same memory and version, outside the graph.
-
-    Example: torch.detach(tensor([0.5, 1., 2.]))
-    """
+    """The same memory and version, outside the graph."""
     return alias(input)
 
 
@@ -271,8 +261,8 @@ def detach_in_place(self: Tensor) -> Tensor:
 
 copied = op(
     "copy",
-    "CopyBackwards",
     lambda self, src: np.broadcast_to(src, self.shape).astype(self.dtype),
+    node="CopyBackwards",
     # Nothing of the old value is left.
     self=lambda grad: zeros_like(grad),
     src=lambda grad: grad,
@@ -309,23 +299,22 @@ def copy_(self: Tensor, src: Any, non_blocking: bool = False) -> Tensor:
 
 filled = op(
     "fill",
-    "FillBackward2",
     lambda self, value: module_of(self).full(self.shape, value, self.dtype),
+    node="FillBackward2",
     self=lambda grad: zeros_like(grad),
 )
 # The engine sums the value's gradient to its shape, 0-dim.
 filled_with_tensor = op(
     "fill",
-    "FillBackward3",
     lambda self, value: module_of(self).full(
         self.shape, dtypes.cast(value, dtypes.of_array(self)), self.dtype
     ),
+    node="FillBackward3",
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
 )
 zeroed = op(
     "zero",
-    "ZeroBackward0",
     lambda self: module_of(self).zeros(self.shape, self.dtype),
     self=lambda grad: zeros_like(grad),
 )
@@ -361,15 +350,14 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 fill_number = op(
     "fill",
-    "FillBackward0",
     lambda self, value: laid_out_like(self, filled(self, value)),
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
 )
 fill_tensor = op(
     "fill",
-    "FillBackward1",
     lambda self, value: laid_out_like(self, filled_with_tensor(self, value)),
+    node="FillBackward1",
     keeps_layout=True,
     self=lambda grad: zeros_like(grad),
     value=lambda grad: grad,
@@ -401,10 +389,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
 
 @function("zero_", method=True)
 def zero_(self: Tensor) -> Tensor:
-    """Write zero into every element.
-
-    Example: torch.zero_(tensor([0.5, 1., 2.]))
-    """
+    """Write zero into every element."""
     check_graph(self)
     write(self, zeroed.apply(self))
     return self

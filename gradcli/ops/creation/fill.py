@@ -167,10 +167,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
         device: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:
-        tensor = _of_sizes(name, value, sizes, size, dtype, device, requires_grad)
-        if active.state.batch is not None:
-            active.state.batch.shared[id(tensor)] = tensor
-        return tensor
+        return _of_sizes(name, value, sizes, size, dtype, device, requires_grad)
 
     def like(
         input: Tensor,
@@ -186,7 +183,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
         array = _filled(pattern.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
             array = laid_out_like(pattern.array, array)
-        return made(f"{name}_like", array, target_device, requires_grad)
+        return _for_examples(input, made(f"{name}_like", array, target_device, requires_grad))
 
     def new(
         self: Tensor,
@@ -197,7 +194,9 @@ def _constant(name: str, value: float, *names: str) -> Any:
         requires_grad: bool = False,
     ) -> Tensor:
         kind, target_device = dtype or self.dtype, device or self.device
-        return _of_sizes(name, value, sizes, size, kind, target_device, requires_grad)
+        return _for_examples(
+            self, _of_sizes(name, value, sizes, size, kind, target_device, requires_grad)
+        )
 
     article = f"A tensor of {'zeros' if value == 0 else 'ones'}"
     for body, made_name, words, example in (
@@ -217,6 +216,13 @@ def _constant(name: str, value: float, *names: str) -> Any:
         function(f"{each}_like")(like)
         method(f"new_{each}")(new)
     return make, like
+
+
+def _for_examples(pattern: Tensor, new: Tensor) -> Tensor:
+    """A new tensor, which inside `vmap` each example has for itself where each has its pattern."""
+    batch = active.state.batch
+    result: Tensor = new if batch is None else batch.for_examples(pattern, new)
+    return result
 
 
 def _pattern(name: str, input: Any) -> Tensor:
@@ -274,7 +280,7 @@ def full_like(
     array = _filled(pattern.array.shape, value, target, target_device)
     if not by_rows("full_like", memory_format):
         array = laid_out_like(pattern.array, array)
-    return made("full_like", array, target_device, requires_grad)
+    return _for_examples(input, made("full_like", array, target_device, requires_grad))
 
 
 @method("new_full")
@@ -291,13 +297,14 @@ def new_full(
 
     Example: tensor([0.5, 1., 2.]).new_full((2, 3), 7.)
     """
-    return full(
+    new = full(
         size,
         fill_value,
         dtype=dtype or self.dtype,
         device=device or self.device,
         requires_grad=requires_grad,
     )
+    return _for_examples(self, new)
 
 
 @function("scalar_tensor")

@@ -135,7 +135,6 @@ _POWER_OF_NUMBER = Hazard(
 
 pow_number = pointwise(
     "pow",
-    "PowBackward0",
     lambda self, exponent: _power(self, exponent),
     self=_power_rule_self,
     hazard=_POWER,
@@ -164,8 +163,8 @@ def _power_rule_base(grad: Any, self: Any, exponent: Any) -> Any:
 
 pow_tensor = pointwise(
     "pow",
-    "PowBackward1",
     _power,
+    node="PowBackward1",
     self=_power_rule_base,
     exponent=_power_rule_exponent,
     unsupported=dtype_names("bool"),
@@ -189,8 +188,8 @@ def _logarithm(base: Any, as_complex: bool) -> Any:
 
 pow_base = pointwise(
     "pow",
-    "PowBackward2",
     lambda exponent, base: in_row_order(_power(base, exponent)),
+    node="PowBackward2",
     exponent=_exponential_rule,
     unsupported=dtype_names("bool"),
     hazard=_POWER_OF_NUMBER,
@@ -231,10 +230,7 @@ def power(input: Any, exponent: Any) -> Tensor:
 @function("square", method=True, inplace_function=True)
 @in_numpy("square")
 def square(input: Tensor) -> Tensor:
-    """`input ** 2`, by the same entry as the operator.
-
-    Example: torch.square(tensor([0.5, 1., 2.]))
-    """
+    """`input ** 2`, by the same entry as the operator."""
     check_tensors("square", input=input)
     return power(input, 2)
 

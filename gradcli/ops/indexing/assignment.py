@@ -254,7 +254,6 @@ _diagonal_replaced = _part_of(diagonal_of)
 
 select_scatter: Op = op(
     "select_scatter",
-    "SelectScatterBackward0",
     lambda self, src, dim, index: _select_replaced(self, src, dim, index),
     keeps_layout=True,
     self=lambda grad, src_sizes, dim, index: select_scatter(
@@ -265,7 +264,6 @@ select_scatter: Op = op(
 
 slice_scatter: Op = op(
     "slice_scatter",
-    "SliceScatterBackward0",
     lambda self, src, dim, start, end, step: _slice_replaced(self, src, dim, start, end, step),
     keeps_layout=True,
     self=lambda grad, src_sizes, dim, start, end, step: slice_scatter(
@@ -276,7 +274,6 @@ slice_scatter: Op = op(
 
 diagonal_scatter: Op = op(
     "diagonal_scatter",
-    "DiagonalScatterBackward0",
     lambda self, src, offset, dim1, dim2: _diagonal_replaced(self, src, offset, dim1, dim2),
     keeps_layout=True,
     self=lambda grad, src_sizes, offset, dim1, dim2: diagonal_scatter(

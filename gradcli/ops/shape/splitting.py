@@ -48,11 +48,10 @@ def _without(shape: tuple[int, ...], dim: int) -> tuple[int, ...]:
     return (*shape[:dim], *shape[dim + 1 :])
 
 
-def _split_entry(name: str, node_name: str, is_view: bool) -> Op:
+def _split_entry(name: str, is_view: bool) -> Op:
     """An entry that cuts a tensor into parts of the given sizes along a dimension."""
     return op(
         name,
-        node_name,
         _cut,
         view=is_view,
         outputs=("*",),
@@ -62,13 +61,12 @@ def _split_entry(name: str, node_name: str, is_view: bool) -> Op:
     )
 
 
-split = _split_entry("split", "SplitBackward0", True)
-split_with_sizes = _split_entry("split_with_sizes", "SplitWithSizesBackward0", True)
-unsafe_split = _split_entry("unsafe_split", "UnsafeSplitBackward0", False)
+split = _split_entry("split", True)
+split_with_sizes = _split_entry("split_with_sizes", True)
+unsafe_split = _split_entry("unsafe_split", False)
 
 unbind: Op = op(
     "unbind",
-    "UnbindBackward0",
     lambda self, dim: [self[along(self.ndim, dim, i)] for i in range(self.shape[dim])],
     view=True,
     outputs=("*",),
@@ -242,7 +240,6 @@ def _split_along(name: str, dim: int, least: int) -> None:
             )
         return _tensor_split(name, input, sections, at)
 
-    split_along.__name__ = split_along.__qualname__ = name
     describe(
         split_along,
         f"Views of the parts along dimension {dim}; see `tensor_split`.",

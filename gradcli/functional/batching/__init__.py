@@ -1,0 +1,1 @@
+"""Batching: how ops compute all examples of a `vmap` at once."""

@@ -1,0 +1,11 @@
+"""All files of rules, imported once: importing one registers its rules."""
+
+from __future__ import annotations
+
+from gradcli.functional.batching import (  # noqa: F401
+    indexing,
+    losses,
+    products,
+    shapes,
+    spatial,
+)

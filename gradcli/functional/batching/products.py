@@ -1,0 +1,137 @@
+"""Batching rules of products of matrices and vectors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradcli.autograd.tensor import Tensor
+from gradcli.functional.batching.rules import At, batching, behind
+from gradcli.ops.arithmetic.arithmetic import mul
+from gradcli.ops.arithmetic.conjugate import conj
+from gradcli.ops.definition.op import Op
+from gradcli.ops.linalg.matmul import matmul
+from gradcli.ops.linalg.matrix_products import baddbmm, bmm, mm, scaled
+from gradcli.ops.shape.views import (
+    expand,
+    permute,
+    reshape,
+    squeeze_dim,
+    t,
+    unsafe_view,
+    unsqueeze,
+)
+
+if TYPE_CHECKING:
+    from gradcli.functional.batching.frame import Frame
+
+
+def _column(vectors: Tensor) -> Tensor:
+    return unsqueeze.apply(vectors, vectors.array.ndim)
+
+
+@batching("mm")
+def _mm(frame: Frame, op: Op, args: Any) -> Any:
+    left, right = args
+    if not frame.is_batched(right):  # the rows of all examples are the rows of one matrix
+        whole, shared = frame.first(left), frame.plain(right)
+        examples, rows, inner = whole.array.shape
+        flat = mm.apply(reshape(whole, (examples * rows, inner)), shared)
+        return unsafe_view.apply(flat, (examples, rows, shared.array.shape[1]))
+    if not frame.is_batched(left):
+        shared, whole = frame.plain(left), frame.first(right)
+        examples, inner, columns = whole.array.shape
+        side_by_side = reshape(permute.apply(whole, (1, 0, 2)), (inner, examples * columns))
+        product = mm.apply(shared, side_by_side)
+        return At(unsafe_view.apply(product, (shared.array.shape[0], examples, columns)), 1)
+    return bmm.apply(frame.first(left), frame.first(right))
+
+
+@batching("bmm")
+def _bmm(frame: Frame, op: Op, args: Any) -> Any:
+    return matmul(*[frame.first(x) if frame.is_batched(x) else frame.plain(x) for x in args])
+
+
+@batching("mv")
+def _mv(frame: Frame, op: Op, args: Any) -> Any:
+    matrix, vector = args
+    if not frame.is_batched(matrix):
+        return mm.apply(frame.first(vector), t.apply(frame.plain(matrix)))
+    if not frame.is_batched(vector):
+        return matmul(frame.first(matrix), frame.plain(vector))
+    product = bmm.apply(frame.first(matrix), _column(frame.first(vector)))
+    return squeeze_dim.apply(product, 2)
+
+
+@batching("dot", "vdot")
+def _dot(frame: Frame, op: Op, args: Any) -> Any:
+    left, right = args
+    if op.name == "dot" and not frame.is_batched(left):
+        left, right = right, left
+    if not frame.is_batched(right):
+        whole = frame.first(left)
+        return matmul(conj(whole) if op.name == "vdot" else whole, frame.plain(right))
+    rows = frame.first(left)
+    rows = conj(rows) if op.name == "vdot" else rows
+    product = bmm.apply(unsqueeze.apply(rows, 1), _column(frame.first(right)))
+    return reshape(product, (frame.size,))
+
+
+# --- products added to something ----------------------------------------------------------------
+
+
+def _added(frame: Frame, self: Tensor, product: Any, rank: int, beta: Any, alpha: Any) -> Any:
+    """`beta * self + alpha * product`, of a product with one more dimension than an example has."""
+    if type(product) is At:
+        product = permute.apply(product.value, (1, 0, 2))
+    product = scaled(product, alpha)
+    if beta == 0:
+        return product
+    whole = frame.first(self) if frame.is_batched(self) else unsqueeze.apply(frame.plain(self), 0)
+    return scaled(behind(whole, rank + 1), beta) + product
+
+
+@batching("addmm")
+def _addmm(frame: Frame, op: Op, args: Any) -> Any:
+    self, left, right, beta, alpha = _with_factors(args)
+    return _added(frame, self, _product(frame, _mm, left, right), 2, beta, alpha)
+
+
+@batching("addmv")
+def _addmv(frame: Frame, op: Op, args: Any) -> Any:
+    self, left, right, beta, alpha = _with_factors(args)
+    return _added(frame, self, _product(frame, _mv, left, right), 1, beta, alpha)
+
+
+@batching("addr")
+def _addr(frame: Frame, op: Op, args: Any) -> Any:
+    self, left, right, beta, alpha = _with_factors(args)
+    column, row = _column(frame.first(left)), unsqueeze.apply(frame.first(right), 1)
+    return _added(frame, self, mul.apply(column, row), 2, beta, alpha)
+
+
+@batching("baddbmm")
+def _baddbmm(frame: Frame, op: Op, args: Any) -> Any:
+    self, left, right, beta, alpha = _with_factors(args)
+    return _added(frame, self, _product(frame, _bmm, left, right), 3, beta, alpha)
+
+
+@batching("addbmm")
+def _addbmm(frame: Frame, op: Op, args: Any) -> Any:
+    self, left, right, beta, alpha = _with_factors(args)
+    product = _product(frame, _bmm, left, right).sum(1)
+    return _added(frame, self, product, 2, beta, alpha)
+
+
+def _with_factors(args: Any) -> Any:
+    return (*args, 1, 1)[:5] if len(args) < 5 else args
+
+
+def _product(frame: Frame, rule: Any, left: Tensor, right: Tensor) -> Any:
+    """The product of two operands that all examples may share."""
+    if frame.is_batched(left, right):
+        return rule(frame, baddbmm, (left, right))
+    rank = 3 if rule is _bmm else 2
+    whole = {2: mm if rule is _mm else None, 3: bmm}[rank]
+    shared = frame.plain(left), frame.plain(right)
+    made = whole.apply(*shared) if whole is not None else matmul(*shared)
+    return expand.apply(unsqueeze.apply(made, 0), (frame.size, *made.array.shape))
