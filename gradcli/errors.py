@@ -11,9 +11,6 @@ from bisect import bisect_right
 
 from gradcli.codes import CODES
 
-TOO_MANY_DIMENSIONS = "a tensor has at most 64 dimensions here"
-"""The message where NumPy has no array of so many."""
-
 
 class Source:
     """A text that programs come from: a file, standard input, a shell argument or a REPL entry.

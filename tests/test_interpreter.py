@@ -104,7 +104,7 @@ HELPS = [
     ("tensor(1., requires_gard=True)", "did you mean `requires_grad`?"),
     ("ones(2).sum(axes=0)", "did you mean `dim`?"),
     ("def f(width): pass\nf(witdh=1)", "did you mean `width`?"),
-    ("open('x')", "files come in as `NAME=@FILE`"),
+    ("open('x')", "files come in as `NAME=@FILE`, and `load('x.npy')` reads one"),
     ("'a' + 1", "turn the number into text first: `str(x)`, or use an f-string"),
     ("2.5 ^ 2", "a power is written `**`"),
     ("sum(ones(2, 2), dim=0)", "this is Python's sum(); the op on tensors is torch.sum()"),

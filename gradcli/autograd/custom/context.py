@@ -215,6 +215,12 @@ class FunctionNode(Node):
             raise GradcliError("E102", f"the attribute '{name}' of ctx cannot be set")
         self.attributes[name] = value
 
+    def language_delattr(self, name: str) -> None:
+        """Forget a value stored on `ctx`; raises AttributeError."""
+        if name not in self.attributes:
+            raise AttributeError(name)
+        del self.attributes[name]
+
     def name(self) -> str:
         return self.node_name
 

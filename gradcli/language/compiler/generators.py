@@ -20,7 +20,7 @@ from gradcli.language.functions.calls import locate
 from gradcli.language.functions.control_flow import BREAK, CONTINUE, Run
 from gradcli.language.functions.generators import Running
 from gradcli.language.limits import too_many_steps
-from gradcli.language.objects.exceptions import caught
+from gradcli.language.objects.exceptions import Raised, caught
 from gradcli.language.objects.iteration import Iterator, iterate
 from gradcli.language.tree import syntax as tree
 from gradcli.language.tree.scopes import Scope, Variables, is_generator
@@ -339,13 +339,13 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
     def run(variables: Variables) -> Generator[Any, Any, Any]:
         try:
             ended = yield from body(variables)
-        except Exception as raised:
-            error = locate(caught(raised), state)
+        except (Exception, GeneratorExit) as raised:
+            error = locate(_seen(raised), state)
         else:
             return (yield from orelse(variables)) if ended is None else ended
         found = matching(clauses, error, variables, state)
         if found is None:
-            raise error
+            raise error from error.__cause__
         handled.append(error)
         try:
             found.begin(variables, error)
@@ -355,6 +355,13 @@ def _handled(c: Compiler, body: Resume, node: tree.Try, scope: Scope) -> Resume:
             found.end(variables)
 
     return run
+
+
+def _seen(raised: Exception | GeneratorExit) -> GradcliError:
+    """What a program sees of an error, and of the end that `close` brings."""
+    if isinstance(raised, GeneratorExit):
+        return Raised("GeneratorExit", "", ())
+    return caught(raised)
 
 
 def _finally(c: Compiler, body: Resume, final: Resume) -> Resume:

@@ -47,12 +47,28 @@ class Function(Record):
     steps: Steps
     number: int = 0
     wrapped: Any = None
+    stored: dict[str, Any] | None = None
 
     language_attributes = frozenset({"__name__"})
 
     @property
     def __name__(self) -> str:
         return self.name
+
+    def language_getattr(self, name: str) -> Any:
+        """What the program stored under a name; raises AttributeError."""
+        if self.stored is None or name not in self.stored:
+            raise AttributeError(name)
+        return self.stored[name]
+
+    def language_setattr(self, name: str, new: Any) -> None:
+        """Store a value under a name; its own name is what messages call it."""
+        if name == "__name__":
+            self.name = str(new)
+        elif name.startswith("__"):
+            raise GradcliError("E102", f"the attribute '{name}' of a function cannot be set")
+        else:
+            self.stored = {**(self.stored or {}), name: new}
 
     @property
     def language_doc(self) -> str | None:

@@ -39,6 +39,9 @@ def format_value(value: Any, spec: str) -> str:
             return format(value, spec)
         except HOST_ERRORS as error:
             raise converted(error) from error
+    written: Any = type(value).__format__
+    if hasattr(type(value), "language_class") and written is not object.__format__:
+        return str(written(value, spec))
     if spec and type(value) in HOST_FORMAT:
         _check_numbers(spec)
         return format(value, spec)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradcli.autograd.tensor import Tensor
-from gradcli.errors import TOO_MANY_DIMENSIONS, GradcliError
+from gradcli.errors import GradcliError
 
 Dims = int | Sequence[int] | None
 
@@ -86,8 +86,6 @@ def sizes_of(name: str, sizes: Sequence[Any]) -> tuple[int, ...]:
     """Sizes given one by one or as one sequence: `view(2, 3)`, `view((2, 3))`, `zeros(x.shape)`."""
     if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)):
         sizes = sizes[0]
-    if len(sizes) > 64:
-        raise GradcliError("E205", TOO_MANY_DIMENSIONS)
     if all(type(size) is int for size in sizes):
         return tuple(sizes)
     plain = []
