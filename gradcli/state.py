@@ -44,6 +44,7 @@ class State:
     """What a session remembers between two operations.
 
     Attributes:
+        arrays: what NumPy keeps for the session, None before its first use.
         grad_enabled: whether operations are recorded in the graph.
         inference: whether `torch.inference_mode` is on.
         sequence_nr: the number of the node made last; a node's own number orders the backward pass.
@@ -78,6 +79,7 @@ class State:
     """
 
     __slots__ = (
+        "arrays",
         "backward_pass",
         "batch",
         "born",
@@ -111,6 +113,7 @@ class State:
     def __init__(
         self, emit: Callable[[Any], None] | None = None, limits: Limits | None = None
     ) -> None:
+        self.arrays: Any = None
         self.grad_enabled = True
         self.inference = False
         self.born: WeakValueDictionary[int, Any] | None = None

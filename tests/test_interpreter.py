@@ -109,7 +109,7 @@ HELPS = [
     ("2.5 ^ 2", "a power is written `**`"),
     ("sum(ones(2, 2), dim=0)", "this is Python's sum(); the op on tensors is torch.sum()"),
     ("max(ones(2, 2))", "this is Python's max(); the op on tensors is torch.max()"),
-    ("np.matmul(1, 2)", "did you mean `torch.matmul`?"),
+    ("np.softmax([1, 2])", "did you mean `torch.softmax`?"),
     ("from math import squrt\nsqurt(1)", "did you mean `sqrt`?"),
 ]
 

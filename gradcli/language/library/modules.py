@@ -44,7 +44,12 @@ LIBRARY: dict[str, str] = {
     "json": "python.json:JSON",
     "logging": "python.logging:LOGGING",
     "math": "math:MATH",
-    "numpy": "math:NUMPY",
+    "numpy": "numpy.load:NUMPY",
+    "numpy.exceptions": "numpy.load:ERRORS",
+    "numpy.fft": "numpy.load:FFT",
+    "numpy.linalg": "numpy.load:LINALG",
+    "numpy.random": "numpy.load:RANDOM",
+    "numpy.testing": "numpy.load:TESTING",
     "operator": "python.operator:OPERATOR",
     "os": "python.system:OS",
     "os.path": "python.system:OS_PATH",
@@ -78,7 +83,10 @@ LIBRARY: dict[str, str] = {
     "torch.xpu": "torch.settings:XPU",
     "tensorboardX": "drawing:TENSORBOARD",
     "tqdm": "tqdm:TQDM",
-    **{f"tqdm.{name}": "tqdm:TQDM" for name in ("asyncio", "auto", "autonotebook", "notebook", "std")},
+    **{
+        f"tqdm.{name}": "tqdm:TQDM"
+        for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
+    },
     "warnings": "python.logging:WARNINGS",
     **{name: "drawing:DRAWING" for name in _DRAWING},
 }

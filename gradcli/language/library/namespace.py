@@ -16,6 +16,7 @@ from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
 from gradcli.ops.binding import catalogue
+from gradcli.ops.definition.doc import describe
 
 
 def _torch_modules() -> dict[str, Module]:
@@ -104,6 +105,26 @@ def _loaded_when_called(module_name: str, name: str) -> Callable[..., Any]:
     return load_and_call
 
 
+def _of_arrays(name: str, summary: str, example: str) -> Callable[..., Any]:
+    """A function between tensors and arrays, which loads `numpy` when it is called."""
+
+    def exchange_and_call(*args: Any, **kwargs: Any) -> Any:
+        from gradcli.language.library.numpy import exchange  # lazy: family
+
+        assert MODULES["numpy"].names
+        return getattr(exchange, name)(*args, **kwargs)
+
+    exchange_and_call.__name__ = exchange_and_call.__qualname__ = name
+    describe(exchange_and_call, summary, example)
+    return exchange_and_call
+
+
+catalogue.methods["numpy"] = _of_arrays(
+    "numpy", "The array of NumPy on the tensor's memory.", "tensor([0.5, 1., 2.]).numpy()"
+)
+catalogue.modules["torch"]["from_numpy"] = _of_arrays(
+    "from_numpy", "The tensor on an array's memory.", "torch.from_numpy(np.ones(2))"
+)
 _install_classes()
 _TORCH = _torch_modules()
 for _name in (

@@ -288,27 +288,6 @@ def tolist(self: Tensor) -> Any:
     return self.array.tolist()
 
 
-@method("numpy")
-def numpy(self: Tensor, *, force: bool = False) -> None:
-    """Raise E205: the language has no NumPy arrays; PyTorch's error where grad is required.
-
-    Example: tensor([0.5, 1., 2.]).numpy()
-    """
-    raise GradcliError(
-        "E205",
-        "numpy(): arrays of NumPy are outside the language",
-        raises=None if force else _numpy_error(self),
-        help="a tensor does what an array would, and tolist() gives Python's numbers",
-    )
-
-
-def _numpy_error(tensor: Tensor) -> str | None:
-    """The error class that PyTorch raises where a tensor cannot become a NumPy array."""
-    if tensor.device.type != "cpu":
-        return "TypeError"
-    return "RuntimeError" if tensor.requires_grad else None
-
-
 @method("size")
 def size(self: Tensor, dim: int | None = None) -> Any:
     """The sizes, or the size of one dimension.
