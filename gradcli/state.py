@@ -23,6 +23,10 @@ LAZY_FROM = 1 << 19
 """Elements from which on a pass over memory costs more than planning one."""
 
 
+_TENSOR_STEPS = 4
+"""Loop iterations without tensors in the time that one of many tensors takes."""
+
+
 class PrintOptions:
     """How tensors are written; the defaults are those of `torch.set_printoptions`."""
 
@@ -165,6 +169,11 @@ def charge_steps(count: int) -> None:
     steps.left -= count
     if steps.left < 0:
         raise active.state.limits.too_many_steps()
+
+
+def charge_tensors(count: int) -> None:
+    """Count as steps the tensors that an operation is about to make or read in one go."""
+    charge_steps(count * _TENSOR_STEPS)
 
 
 def computed(function: Any, *operands: Any) -> Any:

@@ -13,6 +13,16 @@ from typing import Any
 
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import define, host_name
+from gradcli.ops.binding import catalogue
+
+_DRAWING = (
+    "IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm"
+    " matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure"
+    " matplotlib.gridspec matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab"
+    " matplotlib.pyplot matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1"
+    " mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"
+).split()
+"""The modules that draw: they are accepted, and draw nothing."""
 
 LIBRARY: dict[str, str] = {
     "__future__": "typing:FUTURE",
@@ -51,9 +61,52 @@ LIBRARY: dict[str, str] = {
     "types": "typing:TYPES",
     "typing": "typing:TYPING",
     "unicodedata": "python.text:UNICODEDATA",
+    "torch.amp": "torch.settings:AMP",
+    "torch.amp.autocast_mode": "torch.settings:AMP",
+    "torch.backends": "torch.settings:BACKENDS",
+    **{
+        f"torch.backends.{name}": f"torch.settings:{name.upper()}"
+        for name in ("cpu", "cuda", "cudnn", "mkl", "mkldnn", "mps", "openmp", "opt_einsum")
+    },
+    "torch.backends.cuda.matmul": "torch.settings:MATMUL",
+    "torch.cuda.amp": "torch.settings:CUDA_AMP",
+    "torch.distributed": "torch.settings:DISTRIBUTED",
+    "torch.mps": "torch.settings:MPS_DEVICE",
+    "torch.utils.tensorboard": "drawing:TENSORBOARD",
+    "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
+    "torch.version": "torch.settings:VERSION",
+    "torch.xpu": "torch.settings:XPU",
+    "tensorboardX": "drawing:TENSORBOARD",
+    "tqdm": "tqdm:TQDM",
+    **{f"tqdm.{name}": "tqdm:TQDM" for name in ("asyncio", "auto", "autonotebook", "notebook", "std")},
     "warnings": "python.logging:WARNINGS",
+    **{name: "drawing:DRAWING" for name in _DRAWING},
 }
 """Each module with the file of this folder and the table in it that holds its names."""
+
+ALIASES: dict[str, str] = {
+    "torch.nn.modules": "torch.nn",
+    "torch.nn.parameter": "torch.nn",
+    "torch.random": "torch",
+    "torch.autograd.variable": "torch.autograd",
+    "torch.optim.optimizer": "torch.optim",
+    "torch.utils.data.dataloader": "torch.utils.data",
+    "torch.utils.data.dataset": "torch.utils.data",
+    "torch.utils.data.sampler": "torch.utils.data",
+    **{
+        f"torch.nn.modules.{name}": "torch.nn"
+        for name in (
+            "activation batchnorm container conv distance dropout flatten fold instancenorm"
+            " linear loss module normalization padding pixelshuffle pooling rnn sparse"
+            " transformer upsampling"
+        ).split()
+    },
+    **{
+        f"torch.optim.{name}": "torch.optim"
+        for name in "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd".split()
+    },
+}
+"""The modules of torch that hold the same names as another: its own files."""
 
 _DATA = "tensors come in as `NAME=@FILE`: npy, npz, csv, json, safetensors"
 _TENSORS = "what it computes is written with torch here"
@@ -86,7 +139,6 @@ INSTEAD: dict[str, str] = {
     "lightning": "write the training loop with torch.optim",
     "requests": _NETWORK,
     "scipy": "special functions are in torch.special, decompositions in torch.linalg",
-    "seaborn": "results go to a file with -o, or as text with print",
     "shutil": _FILES,
     "signal": _PROCESSES,
     "sklearn": f"{_TENSORS}; data: {_DATA}",
@@ -110,14 +162,21 @@ INSTEAD: dict[str, str] = {
 """What to write in place of the modules that programs import most, by their first name."""
 
 
-def library_modules() -> dict[str, Module]:
-    """The modules of `LIBRARY`, each inside its parent; their tables are filled when asked for."""
+def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
+    """The modules of `LIBRARY` and `ALIASES`, each inside its parent, which may be one of torch's;
+    their tables are filled when asked for.
+    """
     found = {name: Module(name, {}) for name in LIBRARY}
     for name, module in found.items():
         module.load = _filling(module, LIBRARY[name])
+    for name, kept in ALIASES.items():
+        found[name] = module = Module(name, catalogue.modules[kept])
+        module.load = torch[kept].load
+    around = {**torch, **found}
+    for name, module in found.items():
         parent, _, own = name.rpartition(".")
         if parent:
-            found[parent].modules[own] = module
+            around[parent].modules[own] = module
     return found
 
 
@@ -127,8 +186,8 @@ def _filling(module: Module, place: str) -> Callable[[], None]:
 
     def load() -> None:
         found: dict[str, Any] = getattr(import_module(f"gradcli.language.library.{file}"), table)
-        module.names.update(found)
-        name_classes(module.names)
+        name_classes(found)
+        module.fill(found)
 
     return load
 

@@ -138,7 +138,7 @@ for _name in ("gradcheck", "gradgradcheck"):
         "torch.autograd.gradcheck", _name
     )
 
-MODULES: dict[str, Module] = {**_TORCH, **library_modules()}
+MODULES: dict[str, Module] = {**_TORCH, **library_modules(_TORCH)}
 """The modules that can be imported."""
 
 PREDEFINED: dict[str, Any] = {

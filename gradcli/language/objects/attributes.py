@@ -41,12 +41,17 @@ _HOST_FUNCTIONS = (types.FunctionType, types.MethodType, types.BuiltinFunctionTy
 
 
 class PerSession:
-    """A name of a module whose value each session has for itself: `read` gives it."""
+    """A name of a module whose value each session has for itself: `read` gives it, and `write`
+    changes it where a program may set it.
+    """
 
-    __slots__ = ("read",)
+    __slots__ = ("read", "write")
 
-    def __init__(self, read: Callable[[], Any]) -> None:
+    def __init__(
+        self, read: Callable[[], Any], write: Callable[[Any], None] | None = None
+    ) -> None:
         self.read = read
+        self.write = write
 
 
 class Module:
@@ -74,6 +79,10 @@ class Module:
             load, self.load = self.load, None
             load()
         return self._names
+
+    def fill(self, names: dict[str, Any]) -> None:
+        """Hold the names of a table, which may be one that makes a name when it is asked for."""
+        self._names = names
 
     def __repr__(self) -> str:
         return f"<module '{self.name}'>"
@@ -265,6 +274,9 @@ def set_attribute(value: Any, name: str, new: Any) -> None:
             return
     elif isinstance(value, UserClass):
         value.bind(name, new)
+        return
+    elif kind is Module and type(setting := value.names.get(name)) is PerSession and setting.write:
+        setting.write(new)
         return
     elif kind is Module and value.is_file:
         value.names[name] = new

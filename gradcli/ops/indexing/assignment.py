@@ -218,13 +218,13 @@ def index_put_(
 
 @function("index_put_", method=True)
 def put_in_place(
-    self: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
+    input: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
 ) -> Tensor:
     """Write the values at an index of the tensor itself, or add them there."""
-    _check_written(self, values)
-    key = _key_of("index_put_", self, indices, values, accumulate)
-    _put(self, key, values, accumulate, any_dtype=True)
-    return self
+    _check_written(input, values)
+    key = _key_of("index_put_", input, indices, values, accumulate)
+    _put(input, key, values, accumulate, any_dtype=True)
+    return input
 
 
 # --- a copy with one part replaced --------------------------------------------------------------
