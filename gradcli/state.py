@@ -52,6 +52,8 @@ class State:
             0x3>`).
         place: the span of the current operation, None outside a program.
         stack: the language functions that are running, outermost first: `(name, span of the call)`.
+        born: the tensors made inside the innermost function that `torch.func` differentiates, by
+            their `id`; None outside such functions.
         backward_pass: the running backward pass, None outside of one.
         batch: the running `vmap`, the innermost one, which computes ops on batched values; None
             outside.
@@ -80,6 +82,7 @@ class State:
         "arrays",
         "backward_pass",
         "batch",
+        "born",
         "default_device",
         "default_dtype",
         "duals",
@@ -91,6 +94,7 @@ class State:
         "lazy_sums",
         "library",
         "limits",
+        "marks_made",
         "object_ids",
         "pending_readers",
         "place",
@@ -112,6 +116,8 @@ class State:
         self.arrays: Any = None
         self.grad_enabled = True
         self.inference = False
+        self.born: WeakValueDictionary[int, Any] | None = None
+        self.marks_made = False
         self.sequence_nr = 0
         self.object_ids = 0
         self.place: Span | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.tensor import Tensor, with_history
 from gradcli.errors import GradcliError
 from gradcli.functional.forward import basis, pushforward
 from gradcli.functional.levels import Level, tensors_of
@@ -66,13 +66,23 @@ def _split_aux(name: str, value: Any, has_aux: bool) -> tuple[Any, Any]:
     return value
 
 
-def _check_moved(primals: Any) -> None:
-    """Raise E202 for an input that no tangent can have: a tensor of integers or bools."""
-    for tensor in leaves(primals):
-        if isinstance(tensor, Tensor) and tensor.dtype.category in ("int", "bool"):
+def _check_moved(what: str, tensors: list[Any]) -> None:
+    """Raise E202 for what cannot be a primal or a tangent: no tensor, or one of integers or
+    bools.
+    """
+    if not tensors:
+        raise GradcliError("E202", f"there is no {what}", raises="RuntimeError")
+    for tensor in tensors:
+        if not isinstance(tensor, Tensor):
             raise GradcliError(
                 "E202",
-                f"a primal must be floating or complex, not {tensor.dtype}",
+                f"a {what} must be a tensor, not {type(tensor).__name__}",
+                raises="RuntimeError",
+            )
+        if tensor.dtype.category in ("int", "bool"):
+            raise GradcliError(
+                "E202",
+                f"a {what} must be floating or complex, not {tensor.dtype}",
                 raises="ValueError",
                 help="make it floating: `x.float()`",
             )
@@ -216,6 +226,10 @@ def jacrev(
 
     def jacobian(*args: Any, **kwargs: Any) -> Any:
         positions = _positions("jacrev", argnums, len(args))
+        if chunk_size is not None and not chunk_size > 0:
+            raise GradcliError("E204", f"jacrev(): chunk_size is {chunk_size}, and not above 0")
+        if chunk_size is not None and not isinstance(chunk_size, int):
+            raise GradcliError("E202", f"jacrev(): chunk_size must be an integer: {chunk_size!r}")
         _check_real("jacrev", "the input", leaves([args[position] for position in positions]))
         with Level() as level:
             inputs = [level.enter(args[position]) for position in positions]
@@ -299,7 +313,9 @@ def _check_layouts(primals: Any, tangents: Any) -> None:
     gets the strides of the input, so its elements would overlap too.
     """
     if not same_form(primals, tangents):
-        return
+        raise GradcliError("E406", "jvp(): the tangents must have the structure of the primals")
+    _check_moved("primal", leaves(primals))
+    _check_moved("tangent", leaves(tangents))
     for tensor, direction in zip(leaves(primals), leaves(tangents), strict=True):
         if tensor.array.strides != direction.array.strides:
             check_memory(tensor)
@@ -318,10 +334,13 @@ def _linearized(
     """The output of a function, the function of its tangents, what it returned besides, and the
     recorded tensors of the output.
     """
-    _check_moved(primals)
+    if not primals and name == "linearize":
+        raise GradcliError("E202", "linearize() needs a primal", raises="TypeError")
+    _check_moved("primal", leaves(primals))
     level = Level()
     with level:
-        inputs = level.enter(primals)
+        inputs = level.enter(primals, as_leaves=False)
+        starts = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
         output, aux = _split_aux(name, func(*inputs), has_aux)
         level.close()
         outputs = tensors_of(name, output)
@@ -332,6 +351,7 @@ def _linearized(
                 "E406", f"{name}(): the tangents must have the structure of the primals"
             )
         directions = leaves(tangents)
+        _check_moved("tangent", directions)
         for tensor, direction in zip(leaves(primals), directions, strict=True):
             if tensor.array.shape != direction.array.shape:
                 raise GradcliError(
@@ -340,7 +360,7 @@ def _linearized(
                     f" shape {tuple(tensor.array.shape)}",
                 )
         with level:
-            return _push(level, output, outputs, leaves(inputs), directions)
+            return _push(level, output, outputs, starts, directions)
 
     return level.separated(output), move, level.released(aux), outputs
 
@@ -377,15 +397,15 @@ def jacfwd(
         positions = _positions("jacfwd", argnums, len(args))
         given = leaves([args[position] for position in positions])
         _check_real("jacfwd", "the input", given)
-        _check_moved(given)
+        _check_moved("primal", given)
         with Level() as level:
-            inputs = [level.enter(args[position]) for position in positions]
+            inputs = [level.enter(args[position], as_leaves=False) for position in positions]
+            flat = [with_history(tensor.array, tensor.grad_fn) for tensor in leaves(inputs)]
             returned = func(*_replaced(args, positions, inputs), **kwargs)
             output, aux = _split_aux("jacfwd", returned, has_aux)
             level.close()
             outputs = tensors_of("jacfwd", output)
             _check_real("jacfwd", "the output", outputs)
-            flat = leaves(inputs)
             blocks: list[list[Tensor]] = [[] for _ in outputs]
             for number, tensor in enumerate(flat):
                 columns = []

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from gradcli.autograd.custom.context import FunctionNode
+from gradcli.autograd.modes import name_of
 from gradcli.autograd.node import Node
 from gradcli.autograd.tensor import Tensor, alias, join_graph, refresh, with_history
 from gradcli.errors import GradcliError
@@ -142,7 +143,7 @@ class Function:
         if state.batch is not None:
             cls._check_vmap()
         for value in args:
-            if isinstance(value, Tensor) and value.storage is not None:
+            if isinstance(value, Tensor) and value.storage is not None and state.grad_enabled:
                 refresh(value)
         node = node_class_of(cls)(cls, args)
         before = state.grad_enabled
@@ -215,7 +216,7 @@ def once_differentiable(function: Callable[..., Any]) -> Callable[..., Any]:
         shown = refused(several)
         return shown if isinstance(returned, tuple) else shown[0]
 
-    once.__name__ = getattr(function, "__name__", "backward")
+    once.__name__ = name_of(function)
     return once
 
 

@@ -170,6 +170,25 @@ INSTEAD: dict[str, str] = {
 """What to write in place of the modules that programs import most, by their first name."""
 
 
+_KNOWN = {
+    "abc": ("ABC", "abstractmethod"),
+    "collections": ("Counter", "OrderedDict", "defaultdict", "deque", "namedtuple"),
+    "contextlib": ("contextmanager",),
+    "dataclasses": ("dataclass",),
+    "enum": ("Enum",),
+    "functools": ("lru_cache", "partial", "wraps"),
+    "typing": ("Callable", "Dict", "List", "NamedTuple", "Optional", "Union"),
+}
+
+
+def import_of(name: str) -> str | None:
+    """The import that gives a name its usual meaning, where there is one."""
+    if LIBRARY.get(name, "").startswith("python."):
+        return f"import {name}"
+    home = next((module for module, names in _KNOWN.items() if name in names), None)
+    return None if home is None else f"from {home} import {name}"
+
+
 def library_modules(torch: dict[str, Module]) -> dict[str, Module]:
     """The modules of `LIBRARY` and `ALIASES`, each inside its parent, which may be one of torch's;
     their tables are filled when asked for.

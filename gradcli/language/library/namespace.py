@@ -11,7 +11,7 @@ from gradcli.arrays.sizes import Device, Size
 from gradcli.errors import GradcliError, Span
 from gradcli.language.hints.spelling import closest, suggestion
 from gradcli.language.library.builtins import BUILTINS
-from gradcli.language.library.modules import INSTEAD, library_modules, name_classes
+from gradcli.language.library.modules import INSTEAD, import_of, library_modules, name_classes
 from gradcli.language.objects.absent import Absent
 from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import EXCEPTIONS, PARAMETER, TENSOR, define, host_name
@@ -215,6 +215,10 @@ def unknown_name(name: str, values: dict[str, Any], span: Span) -> GradcliError:
     reason = UNSUPPORTED.get(name)
     if reason is not None:
         return GradcliError("E101", f"`{name}` is not part of the language", span=span, help=reason)
+    needed = import_of(name)
+    if needed is not None:
+        help = f"write `{needed}` first"
+        return GradcliError("E101", f"`{name}` has no value", span=span, help=help)
     words = ("True", "False", "None")
     help = suggestion(name, [*values, *words, *(known for table in _TABLES for known in table)])
     return GradcliError("E101", f"`{name}` has no value", span=span, help=help)

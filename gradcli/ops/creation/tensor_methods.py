@@ -10,7 +10,15 @@ from gradcli.autograd import anomaly, hooks, modes
 from gradcli.autograd.engine import backward as engine_entry
 from gradcli.autograd.inplace.views import storage_offset
 from gradcli.autograd.node import Node
-from gradcli.autograd.tensor import Tensor, meta_of, refresh, refuse_batched, storage_of
+from gradcli.autograd.tensor import (
+    Tensor,
+    meta_of,
+    refresh,
+    refuse_batched,
+    refuse_transformed,
+    share_birth,
+    storage_of,
+)
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.conjugate import lazy_conjugation_of
 from gradcli.ops.binding.catalogue import (
@@ -146,6 +154,7 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
             "E202",
             f"requires_grad_() takes True or False, not {type(requires_grad).__name__}",
         )
+    refuse_transformed("requires_grad_()")
     _set_requires_grad(self, requires_grad)
     return self
 
@@ -157,7 +166,8 @@ def requires_grad_(self: Tensor, requires_grad: bool = True) -> Tensor:
 def _grad_fn(tensor: Tensor) -> Node | None:
     if tensor.storage is not None:
         refresh(tensor)
-    return None if _hides_history(tensor) else tensor.grad_fn
+    node = tensor.grad_fn
+    return None if _hides_history(tensor) or (node and node.stands_for_leaf) else node
 
 
 def _hides_history(tensor: Tensor) -> bool:
@@ -192,6 +202,9 @@ def _data(tensor: Tensor) -> Tensor:
     # The same memory with a version of its own: the checks of the graph do not see writes through
     # it.
     data = Tensor(detach(tensor).array)
+    share_birth(data, tensor)
+    if not isinstance(tensor.storage, InferenceStorage):
+        data.storage = None
     if tensor.dtype.is_complex:
         storage_of(data).lazy_conjugation = lazy_conjugation_of(tensor)
     return data
@@ -213,6 +226,7 @@ def _set_grad(tensor: Tensor, value: Any) -> None:
 
 
 def _set_data(tensor: Tensor, value: Any) -> None:
+    refuse_transformed("setting .data")
     if not isinstance(value, Tensor):
         raise GradcliError("E202", f"data must be a tensor, not {type(value).__name__}")
     if tensor.requires_grad and not (value.dtype.is_floating_point or value.dtype.is_complex):
