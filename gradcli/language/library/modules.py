@@ -15,14 +15,17 @@ from gradcli.language.objects.attributes import Module
 from gradcli.language.objects.types import define, host_name
 from gradcli.ops.binding import catalogue
 
-_DRAWING = (
-    "IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm"
-    " matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure"
-    " matplotlib.gridspec matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab"
-    " matplotlib.pyplot matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1"
-    " mpl_toolkits.mplot3d mpl_toolkits.mplot3d.axes3d seaborn"
-).split()
+_DRAWING = """IPython IPython.display matplotlib matplotlib.animation matplotlib.axes matplotlib.cm
+    matplotlib.collections matplotlib.colors matplotlib.dates matplotlib.figure matplotlib.gridspec
+    matplotlib.image matplotlib.lines matplotlib.patches matplotlib.pylab matplotlib.pyplot
+    matplotlib.style matplotlib.ticker mpl_toolkits mpl_toolkits.axes_grid1 mpl_toolkits.mplot3d
+    mpl_toolkits.mplot3d.axes3d seaborn"""
 """The modules that draw: they are accepted, and draw nothing."""
+
+_LAYERS = """activation batchnorm container conv distance dropout flatten fold instancenorm linear
+    loss module normalization padding pixelshuffle pooling rnn sparse transformer upsampling"""
+
+_OPTIMIZERS = "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd"
 
 LIBRARY: dict[str, str] = {
     "__future__": "typing:FUTURE",
@@ -77,6 +80,7 @@ LIBRARY: dict[str, str] = {
     "torch.cuda.amp": "torch.settings:CUDA_AMP",
     "torch.distributed": "torch.settings:DISTRIBUTED",
     "torch.mps": "torch.settings:MPS_DEVICE",
+    "torch.serialization": "torch.serialization:SERIALIZATION",
     "torch.utils.tensorboard": "drawing:TENSORBOARD",
     "torch.utils.tensorboard.writer": "drawing:TENSORBOARD",
     "torch.version": "torch.settings:VERSION",
@@ -88,7 +92,7 @@ LIBRARY: dict[str, str] = {
         for name in ("asyncio", "auto", "autonotebook", "notebook", "std")
     },
     "warnings": "python.logging:WARNINGS",
-    **{name: "drawing:DRAWING" for name in _DRAWING},
+    **dict.fromkeys(_DRAWING.split(), "drawing:DRAWING"),
 }
 """Each module with the file of this folder and the table in it that holds its names."""
 
@@ -101,18 +105,8 @@ ALIASES: dict[str, str] = {
     "torch.utils.data.dataloader": "torch.utils.data",
     "torch.utils.data.dataset": "torch.utils.data",
     "torch.utils.data.sampler": "torch.utils.data",
-    **{
-        f"torch.nn.modules.{name}": "torch.nn"
-        for name in (
-            "activation batchnorm container conv distance dropout flatten fold instancenorm"
-            " linear loss module normalization padding pixelshuffle pooling rnn sparse"
-            " transformer upsampling"
-        ).split()
-    },
-    **{
-        f"torch.optim.{name}": "torch.optim"
-        for name in "adam adamw adagrad adadelta adamax asgd lbfgs nadam radam rmsprop rprop sgd".split()
-    },
+    **{f"torch.nn.modules.{name}": "torch.nn" for name in _LAYERS.split()},
+    **{f"torch.optim.{name}": "torch.optim" for name in _OPTIMIZERS.split()},
 }
 """The modules of torch that hold the same names as another: its own files."""
 

@@ -151,6 +151,13 @@ _TRANSFORMS = (
 )
 for _name in _TRANSFORMS:
     _TORCH[_name].load = _load_transforms
+for _name, _where in (
+    ("GradScaler", "torch.amp"),
+    ("autocast", "torch.amp"),
+    ("load", "torch.serialization"),
+    ("save", "torch.serialization"),
+):
+    catalogue.modules["torch"][_name] = _loaded_when_called(_where, _name)
 catalogue.modules["torch"]["vmap"] = _loaded_when_called("torch.func", "vmap")
 # As an attribute of torch.autograd it is the function, which has the name of its module.
 _TORCH["torch.autograd"].modules.pop("gradcheck")

@@ -337,14 +337,6 @@ def attribute_names(value: Any) -> list[str]:
     return [*names, *value.language_names()] if hasattr(kind, "language_names") else names
 
 
-_PICKLING = {
-    "load": "PyTorch's files are pickles, which could run any code: `load('w.safetensors')` reads"
-    " npy, npz, csv, json and safetensors",
-    "save": "PyTorch's files are pickles: `save(tensor_or_dict, 'w.safetensors')` writes npy, npz,"
-    " csv, json and safetensors",
-}
-"""Names of torch that are not supported, and what to use instead."""
-
 _FILES_OF_NUMPY = frozenset(
     {"fromfile", "genfromtxt", "load", "loadtxt", "memmap", "save", "savetxt", "savez"}
 )
@@ -363,8 +355,6 @@ def no_attribute(value: Any, name: str) -> GradcliError:
     help = None
     if name.startswith("__"):
         help = "attributes of Python's own machinery are not part of the language"
-    elif type(value) is Module and value.name == "torch" and name in _PICKLING:
-        help = _PICKLING[name]
     elif type(value) is Module and value.name == "numpy" and name in _FILES_OF_NUMPY:
         help = "arrays come in as `NAME=@x.npy` and go out as `save(torch.from_numpy(a), 'x.npy')`"
     elif value is None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
-from gradcli.arrays.random.generator import KINDS, SESSION_SEED, Generator
+from gradcli.arrays.random.generator import KINDS, OF_TENSORS, SESSION_SEED, Generator
 from gradcli.arrays.strides import inverse_order, outermost_first
 from gradcli.arrays.typeinfo import iinfo
 from gradcli.autograd.tensor import Tensor
@@ -41,6 +41,25 @@ def _generator_of_gpus() -> type[Generator]:
 
 
 KINDS["cuda"] = _generator_of_gpus
+
+
+def get_state(generator: Generator) -> Tensor:
+    """Where a generator stands, in bytes, as PyTorch writes it down."""
+    return Tensor(np.frombuffer(generator.state_bytes(), np.uint8).copy())
+
+
+def set_state(generator: Generator, new_state: Any) -> Generator:
+    """Go back to where a generator stood; raises E202, E204 for what is no state of one."""
+    if not isinstance(new_state, Tensor) or new_state.array.dtype != np.uint8:
+        raise GradcliError("E202", "RNG state must be a torch.ByteTensor")
+    try:
+        generator.restore_bytes(new_state.array.tobytes())
+    except ValueError as error:
+        raise GradcliError("E204", str(error), raises="RuntimeError") from error
+    return generator
+
+
+OF_TENSORS.update(get_state=get_state, set_state=set_state)
 
 
 def check_generator(generator: Any) -> None:

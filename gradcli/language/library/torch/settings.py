@@ -149,7 +149,7 @@ class Autocast:
 
 
 class GradScaler:
-    """`torch.amp.GradScaler(device)`: scales nothing, since it is off without CUDA, as PyTorch's."""
+    """`torch.amp.GradScaler(device)`: scales nothing, as PyTorch's where there is no CUDA."""
 
     __slots__ = ("device",)
 
@@ -159,7 +159,9 @@ class GradScaler:
         | {"update"}
     )
 
-    def __init__(self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any) -> None:
+    def __init__(
+        self, device: str = "cuda", *settings: Any, enabled: bool = True, **named: Any
+    ) -> None:
         if enabled and (device != "cuda" or _CUDA["is_available"]()):
             raise GradcliError(
                 "E205",
