@@ -9,6 +9,7 @@ the examples.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -99,6 +100,12 @@ class BatchedArray:
         memory = np.empty(span + self.itemsize, np.uint8)
         return np.ndarray(self.shape, self.dtype, memory, 0, strides)
 
+    def item(self) -> Any:
+        """The one element, where all examples share it."""
+        if self.bdim is not None:
+            raise NeedsExamples
+        return self.value.array.item()
+
     def reshape(self, size: Any, *, copy: Any = None) -> Any:
         """The layout in another shape; raises ValueError where that needs a copy."""
         if copy is not False:
@@ -110,7 +117,7 @@ class BatchedArray:
             raise AttributeError(name)
         raise NeedsExamples
 
-    __array__ = __array_ufunc__ = __array_function__ = _read
+    __array__ = __array_ufunc__ = _read
     __getitem__ = __setitem__ = __len__ = __iter__ = __bool__ = _read
     __float__ = __int__ = __index__ = __complex__ = _read
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read  # type: ignore[assignment]
@@ -136,3 +143,10 @@ def batched_tensor(value: Tensor, bdim: int | None, level: int) -> Tensor:
     tensor.storage = None
     tensor.meta = None
     return tensor
+
+
+def change_values(tensor: Tensor, change: Callable[[Any], Any]) -> None:
+    """Give a new tensor other values, outside the graph; of all examples where it is batched."""
+    while type(tensor.array) is BatchedArray:
+        tensor = tensor.array.value
+    tensor.array = change(tensor.array)

@@ -18,6 +18,7 @@ from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
 from gradcli.autograd import tensor as tensors
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
 from gradcli.autograd.inplace.views import ViewReplay, extent, shown
 from gradcli.autograd.node import Node, extra_of, freed
@@ -219,7 +220,7 @@ def overwrite(tensor: Tensor, array: Any) -> None:
     """
     storage = storage_of(tensor)
     try:
-        assign(tensor.array, array)
+        _assign(tensor, Tensor(array), array)
     except ValueError:
         raise GradcliError(
             "E301",
@@ -243,7 +244,8 @@ def write(tensor: Tensor, result: Tensor) -> None:
     if array.dtype is not tensor.array.dtype:
         if not dtypes.can_cast(result.dtype, tensor.dtype):
             raise unfit(result.dtype, tensor)
-        array = dtypes.cast(array, tensor.dtype)
+        if type(array) is not BatchedArray:
+            array = dtypes.cast(array, tensor.dtype)
     storage = storage_of(tensor)
     node = result.grad_fn
     if node is not None:
@@ -256,7 +258,7 @@ def write(tensor: Tensor, result: Tensor) -> None:
             assert node is not None
         _keep_old_value(node, tensor)
     if array is not tensor.array:
-        assign(tensor.array, array)
+        _assign(tensor, result, array)
     storage.count_write()
     if active.state.recorder is not None:
         active.state.recorder.write(tensor, result)
@@ -265,6 +267,15 @@ def write(tensor: Tensor, result: Tensor) -> None:
     node.metadata = ((tensor.array.shape, tensor.array.dtype),)
     node.save_result_storage(0, storage, tensor.array)
     rebase(tensor, node)
+
+
+def _assign(tensor: Tensor, result: Tensor, array: Any) -> None:
+    """Write a result to a tensor's memory, `array` in the tensor's dtype; the values of all
+    examples inside `vmap`.
+    """
+    batch = active.state.batch
+    if batch is None or not batch.assign(tensor, result):
+        assign(tensor.array, array)
 
 
 def misshapen(tensor: Tensor, shape: Any) -> GradcliError:

@@ -7,12 +7,14 @@ from typing import Any
 
 from gradcli.autograd.batched import BatchedArray, batched_tensor
 from gradcli.autograd.tensor import Tensor
+from gradcli.functional.batching.looping import level_of, looped
 from gradcli.functional.batching.rules import At, rule_of
+from gradcli.functional.structure import leaves
 from gradcli.errors import GradcliError
 from gradcli.functional.batching.description import described
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.op import Op
-from gradcli.ops.creation.copies import clone
+from gradcli.ops.creation.copies import clone, copy_
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, unsqueeze
 from gradcli.state import active
@@ -82,6 +84,33 @@ class Frame:
         frame = self.at(array.level)
         return batched_tensor(frame.run(lambda: clone.apply(frame.first(inner))), 0, array.level)
 
+    def assign(self, tensor: Tensor, result: Tensor) -> bool:
+        """Write a result to a batched tensor, for all examples; whether one of them is batched.
+
+        Raises E405 where the examples' results would be written to what all of them share.
+        """
+        level = level_of([tensor, result])
+        if not level:
+            return False
+        frame = self.at(level)
+        if not frame.is_batched(tensor) and frame.is_batched(result):
+            raise GradcliError("E405", _SHARED_WRITE)
+        target = frame.plain(tensor)
+
+        def write_all() -> None:
+            values = frame.plain(result)
+            if frame.is_batched(tensor):
+                dim = tensor.array.bdim
+                if frame.is_batched(result):
+                    values = movedim(values, result.array.bdim, dim)
+                else:
+                    sizes = target.array.shape
+                    values = expand.apply(unsqueeze.apply(values, dim), sizes)
+            copy_(target, values)
+
+        frame.run(write_all)
+        return True
+
     def refuse(self, what: str, values: Any) -> None:
         """Raise E204 where one of the values differs from example to example."""
         if any(_differs(value) for value in values):
@@ -120,6 +149,10 @@ class Frame:
             assert frame.outer is not None
             frame = frame.outer
         return frame
+
+    def looped(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
+        """The result of a function that reads the values of one example."""
+        return looped(self.at(level_of(leaves((tuple(args), kwargs)))), function, args, kwargs)
 
     def _computed(self, op: Op, args: tuple[Any, ...]) -> Any:
         args = tuple(
@@ -183,6 +216,15 @@ def _differs(value: Any) -> bool:
         value = value.array.value
     return False
 
+
+_SHARED_WRITE = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor"
+    " `other` in extra_args that has more elements than `self`. This happened due to `other` being"
+    " vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place"
+    " operators instead of inplace arithmetic. If said operator is being called inside the PyTorch"
+    " framework, please file a bug report instead."
+)
+"""PyTorch's text."""
 
 _DYNAMIC = (
     "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap"

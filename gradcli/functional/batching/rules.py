@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gradcli.arrays import dtypes
 from gradcli.autograd.tensor import Tensor
 from gradcli.ops.binding.catalogue import methods
+from gradcli.ops.codegen.promotion import NUMBERS
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.slicing import select
@@ -90,23 +91,29 @@ def side_by_side(frame: Frame, *operands: Any) -> list[Any]:
 
 def aligned(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
     """An elementwise op. The dtype of the result is that for one example."""
+    operands = side_by_side(frame, *args)
     ranks = {arg.array.ndim for arg in args if type(arg) is Tensor}
-    if len(ranks) > 1 and 0 in ranks:
-        args = _promoted(op, args)
-    return op.apply(*side_by_side(frame, *args))
+    if 0 in ranks:
+        dtype = _promoted(op, args)
+        if dtype is not None:
+            count = len(op.tensors)
+            operands[:count] = [
+                methods["to"](each, dtype) if type(each) is Tensor else each
+                for each in operands[:count]
+            ]
+    return op.apply(*operands)
 
 
-def _promoted(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Operands in the dtype that they are promoted to, one number of each example among them."""
-    count = len(op.tensors)
-    numbers = (bool, int, float, complex)
-    read = [a for a in args[:count] if type(a) is Tensor or type(a) in numbers]
-    names = {a.array.dtype for a in read if type(a) is Tensor}
-    if len(names) < 2:
-        return args
-    dtype = dtypes.result_dtype([a.array if type(a) is Tensor else a for a in read])
-    cast = [methods["to"](a, dtype) if type(a) is Tensor and a in read else a for a in args[:count]]
-    return (*cast, *args[count:])
+def _promoted(op: Op, args: tuple[Any, ...]) -> Any:
+    """The dtype that operands are promoted to, one number of each example among them; None where
+    they have one dtype.
+    """
+    read = [
+        arg.array if type(arg) is Tensor else arg for arg in args[: len(op.tensors)]
+        if type(arg) is Tensor or type(arg) in NUMBERS
+    ]
+    found = {array.dtype for array in read if hasattr(array, "dtype")}
+    return dtypes.result_dtype(read) if len(found) > 1 else None
 
 
 # --- one dimension more -------------------------------------------------------------------------

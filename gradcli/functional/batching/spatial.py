@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import At, batching
+from gradcli.ops.arithmetic.arithmetic import zeros
 from gradcli.ops.definition.op import Op
 from gradcli.ops.reduction.sum import sum_dims
 from gradcli.ops.shape.reshaping import movedim
@@ -145,6 +146,6 @@ def _convolution_backward(frame: Frame, op: Op, args: Any) -> Any:
     if mask[2]:
         dims = (1, *range(3, grad.array.ndim + 1))
         found[2] = sum_dims.apply(frame.first(grad), dims, False)
-    empty = frame.first(grad)[:, :0].reshape(frame.size, 0)
+    empty = zeros(frame.first(grad), (frame.size, 0))
     return [empty if each is None else each for each in found]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError, Label
 from gradcli.language import tree
@@ -19,6 +20,7 @@ from gradcli.language.objects.methods import METHODS
 from gradcli.language.objects.types import type_name
 from gradcli.language.tree.scopes import Scope, Variables
 from gradcli.ops.binding import catalogue
+from gradcli.state import active
 
 
 @compiles(tree.Call)
@@ -43,7 +45,7 @@ def call(c: Compiler, node: tree.Call, scope: Scope) -> Evaluate:
         try:
             return called(*values)
         except Exception as error:
-            _fail(error, node, called, values)
+            return _failed(error, node, called, values)
 
     return run
 
@@ -59,11 +61,13 @@ def _is_super(node: tree.Call, scope: Scope) -> bool:
     )
 
 
-def _fail(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> NoReturn:
+def _failed(error: Exception, node: tree.Call, called: Any, values: Iterable[Any]) -> Any:
     """Raise what a program sees of the failure of a call with positional arguments, the operands
-    labelled.
+    labelled; the result for one example after the other, where it reads the values of one.
     """
     values = tuple(values)
+    if type(error) is NeedsExamples:
+        return active.state.batch.looped(called, values, {})
     failure = call_failed(error, called, values, {})
     if isinstance(failure, GradcliError):
         nodes = [argument.value for argument in node.arguments]
@@ -143,7 +147,7 @@ def _method(
         try:
             return called(*values)
         except Exception as error:
-            _fail(error, node, called, values)
+            return _failed(error, node, called, values)
 
     if node.arguments or not is_tensor_method:
         return lambda variables: run_on(receiver(variables), variables)
@@ -156,7 +160,7 @@ def _method(
         try:
             return methods[name](value)
         except Exception as error:
-            _fail(error, node, methods[name], (value,))
+            return _failed(error, node, methods[name], (value,))
 
     return run_bare
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import FunctionType
 from typing import Any
 
+from gradcli.autograd.batched import NeedsExamples
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.language.functions.control_flow import Run
@@ -21,7 +22,7 @@ from gradcli.language.tree.base import Statement
 from gradcli.language.tree.scopes import PARENT, Scope, Variables
 from gradcli.limits import Steps
 from gradcli.ops.binding import catalogue
-from gradcli.state import State
+from gradcli.state import State, active
 
 
 class Function:
@@ -244,6 +245,8 @@ def call(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             _check_flag(function, name, kwargs[name])
     try:
         return function(*args, **kwargs)
+    except NeedsExamples:
+        return active.state.batch.looped(function, args, kwargs)
     except Exception as error:
         raise call_failed(error, function, args, kwargs) from error
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
+from gradcli.autograd.batched import unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import add
@@ -63,7 +64,7 @@ inv_ex: Op = op(
 def inverted(name: str, A: Tensor) -> Tensor:
     """The inverses of matrices that are checked; raises E204 for a singular one."""
     inverse, info = inv_ex.apply(A)
-    check_nonsingular(name, info.array)
+    check_nonsingular(name, unbatched(info.array))
     result: Tensor = inverse
     return result
 
@@ -104,7 +105,7 @@ def inv_ex_(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
     check_matrices("inv_ex", A=A)
     inverse, info = inv_ex.apply(A)
     if check_errors:
-        check_nonsingular("inv_ex", info.array)
+        check_nonsingular("inv_ex", unbatched(info.array))
     return _INV_EX((inverse, info))
 
 
@@ -179,7 +180,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Any = None) -> Tensor
     """
     refuse_out("solve", out)
     solution, info = _solve("solve", A, B, left)
-    check_nonsingular("solve", info.array)
+    check_nonsingular("solve", unbatched(info.array))
     return solution
 
 
@@ -197,7 +198,7 @@ def solve_ex_(
     refuse_out("solve_ex", out)
     solution, info = _solve("solve_ex", A, B, left)
     if check_errors:
-        check_nonsingular("solve_ex", info.array)
+        check_nonsingular("solve_ex", unbatched(info.array))
     return _SOLVE_EX((solution, info))
 
 
@@ -243,7 +244,7 @@ def _det_rule(grad: Any, A: Any, result: Any) -> Any:
         lifted = lu + diag_embed(lift, 0, A.ndim - 2, A.ndim - 1)
         return column_major(lu_solved(lifted, pivots, _scaled_identity(scale, size)))
     limit = 100 * float(np.finfo(A.array.dtype).eps)
-    if bool((np.abs(result.array) < limit).any()):
+    if bool((np.abs(unbatched(result.array)) < limit).any()):
         return _singular_gradient(grad, A)
     return solve_ex(adjoint_of(A), turned(_scaled_identity(scale, size)), True, False)[0]
 
