@@ -49,7 +49,7 @@ class Batch:
 
     def examples(self) -> list[list[Tensor]]:
         """The operands of each example."""
-        return [[Tensor(a[n][()]) for a in self.arrays] for n in range(EXAMPLES)]
+        return [[leaf(a[n]) for a in self.arrays] for n in range(EXAMPLES)]
 
 
 def floating(returned: Any) -> list[Tensor]:

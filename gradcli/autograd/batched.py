@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from gradcli.autograd.tensor import Tensor
+from gradcli.state import active
 
 
 class NeedsExamples(Exception):
@@ -150,3 +151,21 @@ def change_values(tensor: Tensor, change: Callable[[Any], Any]) -> None:
     while type(tensor.array) is BatchedArray:
         tensor = tensor.array.value
     tensor.array = change(tensor.array)
+
+
+def shared(array: Any) -> Any:
+    """The elements of an array that all examples share; raises NeedsExamples for any other."""
+    while type(array) is BatchedArray:
+        if array.bdim is not None:
+            raise NeedsExamples
+        array = array.value.array
+    return array
+
+
+def fresh_leaf(array: Any) -> Tensor:
+    """A new variable at the level of the running `vmap`, outside of any graph."""
+    frame = active.state.batch
+    leaf = Tensor(array)
+    leaf = leaf if frame is None else frame.wrapped(leaf)
+    leaf.requires_grad = True
+    return leaf

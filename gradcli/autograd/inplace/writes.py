@@ -17,6 +17,7 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.fusion.executor import assign
+from gradcli.arrays.views import row_strides
 from gradcli.autograd import tensor as tensors
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart, check_memory, check_places
@@ -86,6 +87,16 @@ class CopySlices(Node):
         check_places(part)
         return gradient, part, memory
 
+    def _copied_for_examples(self, grads: Tensor) -> Tensor:
+        """A copy of a gradient inside `vmap`; raises E205 where the base is not in row order."""
+        shape, dtype = self.metadata[0]
+        if list(self.base_strides) != row_strides(shape):
+            raise GradcliError(
+                "E205", "vmap: a write to a view of a tensor that is not in row order"
+            )
+        gradient: Tensor = active.state.batch.own(grads) if type(grads.array) is not BatchedArray else clone(grads)
+        return gradient
+
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         gradient, part, memory = self._copied(grads)
         self.view_replay.reflect(memory, gradient.dtype)
@@ -96,8 +107,11 @@ class CopySlices(Node):
 
     def run_recorded(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         # PyTorch's steps, so that the graph of the gradient has its nodes.
-        gradient = Tensor(self._copied(grads.array)[0])
-        write(gradient, copied(gradient, grads))
+        if active.state.batch is not None:
+            gradient = self._copied_for_examples(grads)
+        else:
+            gradient = Tensor(self._copied(grads.array)[0])
+            write(gradient, copied(gradient, grads))
         part = self.view_replay.replay(gradient)
         writer = self._writer(keep)
         extra_of(writer).renewed = self.renewed

@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from gradcli.autograd.batched import BatchedArray, batched_tensor
-from gradcli.autograd.tensor import Tensor
+from gradcli.autograd.inplace.writes import check_inplace, write
+from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.functional.batching.looping import level_of, looped
-from gradcli.functional.batching.rules import At, rule_of
+from gradcli.functional.batching.rules import At, behind, rule_of
 from gradcli.functional.structure import leaves
 from gradcli.errors import GradcliError
 from gradcli.functional.batching.description import described
@@ -84,6 +85,11 @@ class Frame:
         frame = self.at(array.level)
         return batched_tensor(frame.run(lambda: clone.apply(frame.first(inner))), 0, array.level)
 
+    def own(self, value: Tensor) -> Tensor:
+        """A copy of a value that each example has for itself."""
+        whole = self.wrapped(value)
+        return batched_tensor(self.run(lambda: clone.apply(self.first(whole))), 0, self.level)
+
     def assign(self, tensor: Tensor, result: Tensor) -> bool:
         """Write a result to a batched tensor, for all examples; whether one of them is batched.
 
@@ -98,15 +104,20 @@ class Frame:
         target = frame.plain(tensor)
 
         def write_all() -> None:
-            values = frame.plain(result)
-            if frame.is_batched(tensor):
-                dim = tensor.array.bdim
-                if frame.is_batched(result):
-                    values = movedim(values, result.array.bdim, dim)
-                else:
-                    sizes = target.array.shape
-                    values = expand.apply(unsqueeze.apply(values, dim), sizes)
-            copy_(target, values)
+            if not frame.is_batched(tensor):
+                copy_(target, frame.plain(result))
+                return
+            dim = tensor.array.bdim
+            values = behind(frame.first(result), target.array.ndim)
+            if dim or values.array.shape != target.array.shape or values.dtype != target.dtype:
+                copy_(target if not dim else movedim(target, dim, 0), values)
+                return
+            check_inplace(target, values)
+            node = values.grad_fn
+            if node is not None and node.next_nodes[:1] == (gradient_edge(target)[0],):
+                write(target, values)
+            else:
+                copy_(target, values)
 
         frame.run(write_all)
         return True

@@ -8,12 +8,12 @@ import numpy as np
 
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
-from gradcli.functional.batching.rules import At, batching, leading
+from gradcli.functional.batching.rules import At, batching, behind, leading
 from gradcli.functional.batching.shapes import rows
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.indexing.basic import Key
+from gradcli.ops.indexing.basic import FULL, Key
 from gradcli.ops.indexing.gather import gather, scatter, scatter_add
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 def _key(indices: Key) -> Key:
     """The key behind the dimension of examples."""
-    made = Key((slice(None), *indices))
+    made = Key((FULL, *indices))
     made.parts = ((None, 0), *indices.parts)
     return made
 
@@ -51,14 +51,13 @@ def _index_put(frame: Frame, op: Op, args: Any) -> Any:
     self, values, indices, accumulate = args
     whole = frame.first(self)
     if op.name != "index_put":  # it writes to its operand: expanded memory is not the examples' own
-        whole = whole if frame.is_batched(self) and op.name == "index_put_" else clone.apply(whole)
+        whole = whole if frame.is_batched(self) else clone.apply(whole)
+    arrays = [part for part in indices if type(part) is not slice]
+    ndim = self.array.ndim - len(arrays) + max([part.ndim for part in arrays])
     if frame.is_batched(values):
-        ndim = self.array.ndim - sum(type(part) is not slice for part in indices)
-        dims = [part.ndim for part in indices if type(part) is not slice]
-        values = frame.first(values)
-        while values.array.ndim < ndim + max(dims) + 1:
-            values = unsqueeze.apply(values, 1)
-        values = movedim(values, 0, _apart(indices))
+        values = movedim(behind(frame.first(values), ndim + 1), 0, _apart(indices))
+    elif _apart(indices):
+        values = unsqueeze.apply(behind(frame.plain(values), ndim, 0), _apart(indices))
     else:
         values = frame.plain(values)
     return op.apply(whole, values, _key(indices), accumulate)
@@ -140,7 +139,7 @@ def _index_fill(frame: Frame, op: Op, args: Any) -> Any:
     return made if self.array.ndim else view.apply(made, (frame.size,))
 
 
-@batching("gather", "scatter_add", "scatter", "scatter.reduce", "scatter_reduce", "index_reduce")
+@batching("gather", "scatter_add", "scatter", "scatter.reduce", "scatter_reduce")
 def _gather(frame: Frame, op: Op, args: Any) -> Any:
     return leading(frame, op, args)
 

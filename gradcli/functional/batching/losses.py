@@ -126,7 +126,7 @@ def _statistics(frame: Frame, statistics: Statistics, batched_weight: bool) -> S
     return Statistics(shape, dims, weight_shape, statistics.eps, statistics.given)
 
 
-@batching("native_layer_norm", "native_group_norm", "native_batch_norm")
+@batching("native_layer_norm", "native_batch_norm")
 def _normalised(frame: Frame, op: Op, args: Any) -> Any:
     input, weight, bias, statistics = args
     apart = frame.is_batched(weight, bias)
@@ -137,7 +137,7 @@ def _normalised(frame: Frame, op: Op, args: Any) -> Any:
     return op.apply(frame.first(input), *given, _statistics(frame, statistics, apart))
 
 
-@batching("native_layer_norm_backward", "native_group_norm_backward", "native_batch_norm_backward")
+@batching("native_layer_norm_backward", "native_batch_norm_backward")
 def _normalised_backward(frame: Frame, op: Op, args: Any) -> Any:
     *tensors, statistics, mask = args
     given = [None if each is None else frame.first(each) for each in tensors]

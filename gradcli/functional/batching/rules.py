@@ -129,7 +129,11 @@ def leading(frame: Frame, op: Op, args: tuple[Any, ...]) -> Any:
         [arg.array.ndim for arg in args if type(arg) is Tensor and frame.is_batched(arg)], default=0
     )
     named = [name for name in given if name in _DIMS]
-    lifted = not ndim and any(given[name] not in ((), None) for name in named) and not op.view
+    lifted = (
+        not ndim
+        and any(given[name] not in ((), None) for name in named)
+        and not (op.view or _SIZES & given.keys())
+    )
     result = []
     for name, value in given.items():
         if type(value) is Tensor:
@@ -178,11 +182,11 @@ batching(
     "_safe_softmax", "gather", "scatter", "scatter.ScatterBackward1", "scatter.reduce",
     "scatter.value_reduce", "scatter_add", "scatter_reduce", "pixel_shuffle", "pixel_unshuffle",
     "constant_pad_nd", "_fft_c2c", "_fft_c2r", "_fft_r2c", "linalg_vector_norm",
-    "cholesky", "cholesky_inverse", "cholesky_solve", "linalg_cholesky_ex", "linalg_cross",
+    "cholesky", "cholesky_inverse", "linalg_cholesky_ex", "linalg_cross",
     "linalg_det", "linalg_eig", "linalg_eigh", "linalg_householder_product", "linalg_inv_ex",
-    "linalg_lu", "linalg_lu_factor_ex", "linalg_lu_solve", "linalg_matrix_exp", "linalg_qr",
-    "linalg_slogdet", "linalg_solve_triangular", "linalg_svd", "lu_unpack", "ormqr",
-    "triangular_solve", "linalg_lstsq",
+    "linalg_lu", "linalg_lu_factor_ex", "linalg_matrix_exp", "linalg_qr",
+    "linalg_slogdet", "linalg_svd", "lu_unpack", "ormqr",
+    "linalg_lstsq",
 )(leading)  # fmt: skip
 
 

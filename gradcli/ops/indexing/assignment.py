@@ -12,6 +12,7 @@ from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -71,7 +72,7 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
             _copy_to(shown, value)
             return
         fills = _fills(picked, value)
-        if fills and not value.requires_grad:
+        if fills and not value.requires_grad and type(value.array) is not BatchedArray:
             value = Tensor(as_zero_dim(value.array.item(), shown.dtype))
         _check_written(shown, value)
         try:

@@ -55,7 +55,7 @@ class Key(tuple[Any, ...]):
                 check_saved(node, "indices", tensor, version)
 
 
-_FULL = slice(None)
+FULL = slice(None)
 
 # --- index: positions in several dimensions at once ---------------------------------------------
 
@@ -67,12 +67,12 @@ def _picked(self: Any, indices: Key) -> Any:
     picked = self[indices]
     if picked.ndim < 2:
         return picked[()]
-    given = [part for part in indices if part is not _FULL]
+    given = [part for part in indices if part is not FULL]
     flat = self.flags.c_contiguous and all(part.ndim < 2 for part in given)
     if flat and picked.size and 1 not in picked.shape:
         return module_of(picked).ascontiguousarray(picked)
     positions = np.broadcast_arrays(*given)
-    dims = [dim for dim, part in enumerate(indices) if part is not _FULL]
+    dims = [dim for dim, part in enumerate(indices) if part is not FULL]
     first = dims[0] if dims[-1] - dims[0] == len(dims) - 1 else 0
     kept = [stride for dim, stride in enumerate(strides_of(self)) if dim not in dims]
     source = (*kept[:first], *(0,) * positions[0].ndim, *kept[first:])
@@ -100,7 +100,7 @@ index: Op = op(
 def flat_positions(key: Key, shape: tuple[int, ...]) -> Any:
     """The position, in row order, of each element that an index of an array of this shape picks."""
     steps = [math.prod(shape[dim + 1 :]) for dim in range(len(shape))]
-    picked = [dim for dim, what in enumerate(key) if what is not _FULL]
+    picked = [dim for dim, what in enumerate(key) if what is not FULL]
     where = sum(key[dim] * steps[dim] for dim in picked)
     # The picked dimensions stand where they stood if they are neighbours, and in front if not.
     in_place = picked[-1] - picked[0] + 1 == len(picked)
@@ -356,7 +356,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
     fit.
     """
     shape = tensor.array.shape
-    key: list[Any] = [_FULL] * len(shape)
+    key: list[Any] = [FULL] * len(shape)
     for dim, array in picked.items():
         if array.dtype == np.bool_:
             if array.shape != shape[dim : dim + array.ndim]:
@@ -370,7 +370,7 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
             # Positions in an empty dimension are not checked.
             unread = shape[dim] and 0 in shape
             key[dim] = np.zeros_like(array) if unread else _wrapped(array, shape[dim], dim)
-    arrays = [what for what in key if what is not _FULL]
+    arrays = [what for what in key if what is not FULL]
     try:
         np.broadcast_shapes(*(array.shape for array in arrays))
     except ValueError:
