@@ -109,9 +109,40 @@ class BatchedArray:
 
     def reshape(self, size: Any, *, copy: Any = None) -> Any:
         """The layout in another shape; raises ValueError where that needs a copy."""
+        if tuple(size) == tuple(self.shape):
+            return self
         if copy is not False:
             raise NeedsExamples
         return self.layout.reshape(size, copy=False)
+
+    def astype(self, dtype: Any, copy: bool = True) -> BatchedArray:
+        """Values that no graph leads to, in another dtype."""
+        return self._changed(lambda array: array.astype(dtype, copy=copy))
+
+    def _changed(self, change: Callable[[Any], Any]) -> BatchedArray:
+        return BatchedArray(Tensor(change(self.value.array)), self.bdim, self.level)
+
+    def __getitem__(self, key: Any) -> BatchedArray:
+        if key == ():
+            return self
+        raise NeedsExamples
+
+    def __mul__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array * other)
+
+    def __add__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array + other)
+
+    def __sub__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array - other)
+
+    def __truediv__(self, other: Any) -> BatchedArray:
+        return self._with(other, lambda array: array / other)
+
+    def _with(self, other: Any, change: Callable[[Any], Any]) -> BatchedArray:
+        if type(other) is not float and type(other) is not int:
+            raise NeedsExamples
+        return self._changed(change)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -119,10 +150,10 @@ class BatchedArray:
         raise NeedsExamples
 
     __array__ = __array_ufunc__ = _read
-    __getitem__ = __setitem__ = __len__ = __iter__ = __bool__ = _read
+    __setitem__ = __len__ = __iter__ = __bool__ = _read
     __float__ = __int__ = __index__ = __complex__ = _read
     __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read  # type: ignore[assignment]
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = _read
+    __radd__ = __rsub__ = __rmul__ = _read
     __rtruediv__ = __pow__ = __neg__ = __invert__ = __and__ = __or__ = __mod__ = _read
     __hash__ = object.__hash__
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from gradcli.autograd.batched import BatchedArray, batched_tensor
+from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor, gradient_edge
 from gradcli.functional.batching.looping import level_of, looped
 from gradcli.functional.batching.rules import At, behind, rule_of
 from gradcli.functional.structure import leaves
 from gradcli.errors import GradcliError
+from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.op import Op
 from gradcli.ops.creation.copies import clone, copy_
+from gradcli.ops.creation.random import drawn
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, unsqueeze
 from gradcli.state import active
@@ -84,6 +86,43 @@ class Frame:
             return inner
         frame = self.at(array.level)
         return batched_tensor(frame.run(lambda: clone.apply(frame.first(inner))), 0, array.level)
+
+    def drawn(
+        self, sizes: tuple[int, ...], draw: Callable[[tuple[int, ...]], Any], like: Any = None
+    ) -> Any:
+        """Random numbers: drawn for all examples at once, or once, as the mode says. Those that are
+        like an array have the examples where it has them.
+        """
+        if self.randomness == "error":
+            self.check_drawing()
+        apart = self.randomness == "different"
+        at = 0
+        if apart:
+            if type(like) is BatchedArray and like.level == self.level:
+                at = like.bdim or 0
+            sizes = (*sizes[:at], self.size, *sizes[at:])
+        array = self.run(lambda: drawn(sizes, draw))
+        return BatchedArray(Tensor(array), at, self.level) if apart else array
+
+    def check_drawing_by_examples(self) -> None:
+        """Raise E204 unless each example may draw for itself."""
+        if self.randomness != "different":
+            text = _DRAWN if self.randomness == "error" else _DRAWN_ONCE
+            raise GradcliError("E204", text, raises="RuntimeError")
+
+    def refuse_same_draws(self, value: Tensor) -> None:
+        """Raise E204 for one draw that depends on the examples."""
+        if self.randomness == "same" and self.is_batched(value):
+            raise GradcliError("E204", _DRAWN_ONCE, raises="RuntimeError")
+
+    def check_drawing(self) -> None:
+        """Raise E204 for random numbers where the mode is "error"; have examples draw one after
+        the other where each draws for itself.
+        """
+        if self.randomness == "error":
+            raise GradcliError("E204", _DRAWN, raises="RuntimeError")
+        if self.randomness == "different":
+            raise NeedsExamples
 
     def own(self, value: Tensor) -> Tensor:
         """A copy of a value that each example has for itself."""
@@ -163,7 +202,33 @@ class Frame:
 
     def looped(self, function: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
         """The result of a function that reads the values of one example."""
-        return looped(self.at(level_of(leaves((tuple(args), kwargs)))), function, args, kwargs)
+        level = level_of(leaves((tuple(args), kwargs))) or self.level
+        return looped(self.at(level), function, args, kwargs)
+
+    def level_of(self, values: Any) -> int:
+        """The innermost level among the batched ones of some values; 0 for none."""
+        return level_of(leaves(values))
+
+    def records_below(self, args: Any) -> bool:
+        """Whether ops on the values of all examples are recorded, and those on examples are not."""
+        state = active.state
+        found = [arg for arg in leaves(args) if self.is_batched(arg)]
+        mode = state.grad_enabled if self.below is None else self.below
+        return (
+            mode
+            and any(arg.array.value.requires_grad for arg in found)
+            and not any(arg.requires_grad for arg in found)
+        )
+
+    def forward_of(self, function: Any) -> Callable[..., Any]:
+        """The forward of a custom function that says how it computes all examples."""
+        mode = active.state.grad_enabled
+
+        def forward(*args: Any) -> Any:
+            frame = self.at(level_of(leaves(args)))
+            return by_own_rule(frame, function, args, mode)
+
+        return forward
 
     def _computed(self, op: Op, args: tuple[Any, ...]) -> Any:
         args = tuple(
@@ -234,6 +299,18 @@ _SHARED_WRITE = (
     " vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place"
     " operators instead of inplace arithmetic. If said operator is being called inside the PyTorch"
     " framework, please file a bug report instead."
+)
+"""PyTorch's text."""
+
+_DRAWN = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or"
+    " 'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+"""PyTorch's text."""
+
+_DRAWN_ONCE = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an"
+    " issue with functorch"
 )
 """PyTorch's text."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from gradcli.autograd.batched import BatchedArray, batched_tensor
@@ -12,6 +13,7 @@ from gradcli.errors import GradcliError
 from gradcli.functional.derivatives import vjp
 from gradcli.functional.structure import leaves, rebuilt
 from gradcli.ops.arithmetic.arithmetic import zeros
+from gradcli.ops.definition.doc import RANDOM
 from gradcli.ops.shape.joining import stack_
 from gradcli.ops.shape.slicing import select
 from gradcli.state import active
@@ -70,6 +72,8 @@ def looped(frame: Frame, function: Function, args: Any, kwargs: dict[str, Any]) 
         raise GradcliError(
             "E205", f"vmap: {name}() cannot write the examples of a batch one by one"
         )
+    if isinstance(function, FunctionType) and RANDOM in vars(function).get("effects", ()):
+        frame.check_drawing_by_examples()
     structure = (tuple(args), kwargs)
     flat = leaves(structure)
 

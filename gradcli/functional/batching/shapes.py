@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gradcli.arrays.views import strides_of
-from gradcli.autograd.batched import unbatched
+from gradcli.autograd.batched import BatchedArray, unbatched
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import aligned, batching, behind, leading, shifted
 from gradcli.ops.definition.op import Op, registry
@@ -180,6 +182,19 @@ def _masked_fill(frame: Frame, op: Op, args: Any) -> Any:
     else:
         whole = behind(frame.plain(mask), ndim + 1, 0)
     return op.apply(frame.first(self), whole, frame.plain(value))
+
+
+@batching(
+    "bernoulli", "bernoulli.NotImplemented", "bernoulli_", "bernoulli_.BernoulliBackward1",
+    "uniform", "normal_", "exponential", "random", "random.RandomBackward1",
+    "random.RandomBackward2",
+)  # fmt: skip
+def _drawn(frame: Frame, op: Op, args: Any) -> Any:
+    self, values = args
+    if type(values) is BatchedArray and values.level == frame.level:
+        return op.apply(frame.first(self), values.value.array)
+    shape = frame.first(self).array.shape
+    return op.apply(frame.first(self), np.broadcast_to(values, shape))
 
 
 @batching("complex", "polar", "isclose")
