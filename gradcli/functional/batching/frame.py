@@ -14,6 +14,7 @@ from gradcli.functional.structure import leaves
 from gradcli.errors import GradcliError
 from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
+from gradcli.functional.batching.indexing import as_tensor, picked_by_examples, put_by_examples
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.definition.op import Op
 from gradcli.ops.creation.copies import clone, copy_
@@ -123,6 +124,16 @@ class Frame:
             raise GradcliError("E204", _DRAWN, raises="RuntimeError")
         if self.randomness == "different":
             raise NeedsExamples
+
+    def picked(self, shown: Tensor, picked: dict[int, Any]) -> Tensor:
+        """The elements of a tensor at positions that differ from example to example."""
+        return picked_by_examples(shown, picked)
+
+    def put(self, shown: Tensor, picked: dict[int, Any], value: Tensor) -> None:
+        """Write values to such positions."""
+        level = level_of([shown, value, *[as_tensor(each) for each in picked.values()]])
+        frame = self.at(level)
+        frame.run(put_by_examples, frame, shown, picked, value)
 
     def own(self, value: Tensor) -> Tensor:
         """A copy of a value that each example has for itself."""

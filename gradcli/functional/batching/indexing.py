@@ -8,16 +8,20 @@ import numpy as np
 
 from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
+from gradcli.errors import GradcliError
 from gradcli.functional.batching.rules import At, batching, behind, leading
 from gradcli.functional.batching.shapes import rows
+from gradcli.ops.binding.arguments import checked_values
+from gradcli.ops.binding.catalogue import operators as operators_of_items
 from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import where
-from gradcli.ops.indexing.basic import FULL, Key
+from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
 from gradcli.ops.indexing.gather import gather, scatter, scatter_add
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
+from gradcli.state import active
 
 if TYPE_CHECKING:
     from gradcli.functional.batching.frame import Frame
@@ -207,12 +211,34 @@ def picked_by_examples(shown: Tensor, picked: dict[int, Any]) -> Tensor:
     return movedim(made, tuple(range(ndim)), tuple(range(place, place + ndim))) if place else made
 
 
+def put_by_examples(frame: Frame, shown: Tensor, picked: dict[int, Any], value: Tensor) -> None:
+    """Write values to positions that differ from example to example.
+
+    Raises E405 where all examples share the tensor, E205 where a transform inside differentiates.
+    """
+    if not frame.is_batched(shown):
+        raise GradcliError("E405", "vmap: index_put_ writes examples to a tensor that all share")
+    if active.state.grad_enabled and (shown.requires_grad or value.requires_grad):
+        raise GradcliError("E205", "vmap: positions of each example cannot be written inside grad")
+    dims = list(picked)
+    front = movedim(frame.first(shown), tuple(d + 1 for d in dims), tuple(range(1, len(dims) + 1)))
+    positions = [frame.first(frame.wrapped(as_tensor(array))) for array in picked.values()]
+    ndim = max(each.array.ndim for each in positions)
+    counted = Tensor(np.arange(frame.size).reshape(-1, *(1,) * (ndim - 1)))
+    key = (counted, *[behind(each, ndim) for each in positions])
+    values = frame.plain(value)
+    if frame.is_batched(value):
+        values = behind(frame.first(value), ndim + front.array.ndim - len(dims) - 1)
+    operators_of_items["[]="](front, key, values)
+
+
 def flat_positions(shape: tuple[int, ...], picked: dict[int, Any]) -> tuple[Tensor, int]:
     """Positions in several dimensions as positions in one, and how many dimensions they have."""
     total: Any = 0
     for dim, array in picked.items():
         index = as_tensor(array)
         extent = shape[dim]
+        checked_values(positions_from_front, index.array, extent, dim)
         total = total * extent + where(index < 0, index + extent, index)
     return total, total.array.ndim
 

@@ -30,6 +30,7 @@ from gradcli.ops.indexing.basic import (
     numpy_key,
 )
 from gradcli.ops.indexing.select import leave_part
+from gradcli.state import active
 from gradcli.ops.shape.slicing import (
     checked_position,
     diagonal,
@@ -70,6 +71,9 @@ def setitem(tensor: Tensor, key: Any, value: Any) -> None:
         shown, picked = apply_slicing(tensor, (key,) if kind is slice else key)
         if not picked:
             _copy_to(shown, value)
+            return
+        if active.state.batch is not None and BatchedArray in map(type, picked.values()):
+            active.state.batch.put(shown, picked, value)
             return
         fills = _fills(picked, value)
         if fills and not value.requires_grad and type(value.array) is not BatchedArray:
