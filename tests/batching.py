@@ -1,4 +1,4 @@
-"""What batched ops are held against: a function under `vmap`, and example by example."""
+"""What batched ops are held against: a function under `vmap`, and for one example after another."""
 
 from __future__ import annotations
 
@@ -10,58 +10,58 @@ import numpy as np
 import gradcli.functional.load  # noqa: F401  (torch.func)
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.derivatives import vjp
-from gradcli.functional.vmap import vmap
-from gradcli.ops.shape.joining import stack_
-from tests.op_table.check import differentiable, leaf
+from tests.op_table.check import leaf
 from tests.op_table.rows import Row
 from tests.running import Expression
 
-EXAMPLES = 3
+EXAMPLES = 2
 
 
 class Batch:
     """A row's function, and examples for it.
 
     Attributes:
-        function: from the differentiable operands to its floating outputs, a tuple.
-        arrays: the differentiable operands, examples in front.
+        function: from the differentiable operands to the floating tensors of the result.
+        arrays: the differentiable operands, the examples in front.
+        generator: draws the seed vectors.
     """
 
     def __init__(self, row: Row) -> None:
         expression = Expression(row.expression)
         names = [name for name, operand in row.operands.items() if operand.differentiable]
         values = row.values()
-        fixed = {
-            name: Tensor(np.asarray(value)[()]) for name, value in values.items() if name not in names
-        }
-        draws = [row.operands[name].draw for name in names]
+        fixed = {name: Tensor(np.asarray(values[name])[()]) for name in values if name not in names}
         self.generator = row.generator()
         self.arrays = [
-            np.stack([np.asarray(draw(self.generator), np.float64) for _ in range(EXAMPLES)])
-            for draw in draws
+            np.stack(
+                [
+                    np.asarray(row.operands[name].draw(self.generator), np.float64)
+                    for _ in range(EXAMPLES)
+                ]
+            )
+            for name in names
         ]
 
         def function(*tensors: Tensor) -> tuple[Tensor, ...]:
             returned = expression(**dict(zip(names, tensors, strict=True)), **fixed)
-            return tuple(floating(returned))
+            return tuple(_floating(returned))
 
         self.function = function
 
     def examples(self) -> list[list[Tensor]]:
         """The operands of each example."""
-        return [[leaf(a[n]) for a in self.arrays] for n in range(EXAMPLES)]
+        return [[leaf(array[n]) for array in self.arrays] for n in range(EXAMPLES)]
+
+    def seeds(self, outputs: Sequence[Tensor]) -> list[Tensor]:
+        """A random seed for each output."""
+        draw = self.generator.normal
+        return [Tensor(np.asarray(draw(size=o.array.shape), o.array.dtype)[()]) for o in outputs]
 
 
-def floating(returned: Any) -> list[Tensor]:
-    """The floating tensors of what a function returned."""
-    values = returned if isinstance(returned, (tuple, list)) else (returned,)
-    found: list[Tensor] = []
-    for value in values:
-        if isinstance(value, (tuple, list)):
-            found += floating(value)
-        elif isinstance(value, Tensor) and value.array.dtype.kind in "fc":
-            found.append(value)
-    return found
+def _floating(returned: Any) -> list[Tensor]:
+    if isinstance(returned, (tuple, list)):
+        return [tensor for part in returned for tensor in _floating(part)]
+    return [returned] if isinstance(returned, Tensor) and returned.array.dtype.kind in "fc" else []
 
 
 def pullback(function: Callable[..., Any], seeds: Sequence[Tensor]) -> Callable[..., Any]:
@@ -75,9 +75,13 @@ def pullback(function: Callable[..., Any], seeds: Sequence[Tensor]) -> Callable[
 
 
 def stacked(results: Sequence[Sequence[Tensor]]) -> list[Any]:
-    """The results of examples, one after another, as arrays."""
-    return [np.stack([np.asarray(each.array) for each in column]) for column in zip(*results, strict=True)]
+    """The results of examples, one behind the other, as arrays."""
+    columns = zip(*results, strict=True)
+    return [np.stack([np.asarray(each.array) for each in column]) for column in columns]
 
 
-def arrays(results: Sequence[Tensor]) -> list[Any]:
-    return [np.asarray(each.array) for each in results]
+def compare(found: Sequence[Tensor], expected: Sequence[Any]) -> None:
+    """Raise AssertionError unless tensors have the elements of arrays."""
+    for tensor, array in zip(found, expected, strict=True):
+        assert tensor.array.dtype == array.dtype
+        np.testing.assert_allclose(tensor.array, array, rtol=1e-9, atol=1e-9)

@@ -123,7 +123,7 @@ class BatchedArray:
         return BatchedArray(Tensor(change(self.value.array)), self.bdim, self.level)
 
     def __getitem__(self, key: Any) -> BatchedArray:
-        if key == ():
+        if type(key) is tuple and not key:
             return self
         raise NeedsExamples
 
@@ -152,7 +152,7 @@ class BatchedArray:
     __array__ = __array_ufunc__ = _read
     __setitem__ = __len__ = __iter__ = __bool__ = _read
     __float__ = __int__ = __index__ = __complex__ = _read
-    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read  # type: ignore[assignment]
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _read
     __radd__ = __rsub__ = __rmul__ = _read
     __rtruediv__ = __pow__ = __neg__ = __invert__ = __and__ = __or__ = __mod__ = _read
     __hash__ = object.__hash__

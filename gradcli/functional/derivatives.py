@@ -11,13 +11,11 @@ from gradcli.autograd.engine import backward
 from gradcli.autograd.inplace.aliasing import check_memory
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
-from gradcli.functional.forward import basis, pushforward
+from gradcli.functional.forward import pushforward
 from gradcli.functional.levels import Level, tensors_of
 from gradcli.functional.structure import leaves, rebuilt, same_form
-from gradcli.ops.arithmetic.arithmetic import zeros, zeros_like
+from gradcli.ops.arithmetic.arithmetic import zeros_like
 from gradcli.ops.binding.catalogue import function
-from gradcli.ops.shape.joining import stack_
-from gradcli.ops.shape.views import view_
 
 Function = Callable[..., Any]
 Argnums = int | tuple[int, ...]

@@ -165,9 +165,7 @@ def _check_out_dims(name: str, out_dims: Any) -> None:
     )
 
 
-def _dims_for(
-    name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any
-) -> list[int | None]:
+def _dims_for(name: str, args: tuple[Any, ...], flat: list[Any], in_dims: Any) -> list[int | None]:
     """The batch dimension of each leaf of the arguments, None for those that all examples share."""
     given = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):

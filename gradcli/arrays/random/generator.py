@@ -15,7 +15,6 @@ import numpy as np
 from gradcli.arrays.backend import located
 from gradcli.arrays.sizes import Device
 from gradcli.arrays.threads import over_tiles
-from gradcli.errors import GradcliError
 from gradcli.state import active
 
 DEFAULT_SEED = 67280421310721

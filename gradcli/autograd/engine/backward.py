@@ -207,14 +207,14 @@ def grad(
         found = grad(outputs, values, grad_outputs, *options, materialize_grads)
         return dict(zip(inputs, found, strict=True))
     if is_grads_batched:
-        seeds = _several(grad_outputs, "grad_outputs")
-        _check_batched(_several(outputs, "outputs"), seeds)
+        rows_of_seeds = _several(grad_outputs, "grad_outputs")
+        _check_batched(_several(outputs, "outputs"), rows_of_seeds)
 
         def rows(*given: Any) -> Any:
             options = (retain_graph, create_graph, only_inputs, allow_unused, False)
             return grad(outputs, inputs, list(given), *options, materialize_grads)
 
-        return in_one_batch(rows, seeds)
+        return in_one_batch(rows, rows_of_seeds)
     if materialize_grads and allow_unused is False:
         raise GradcliError("E204", "materialize_grads needs allow_unused, which is False")
     wanted = _several(inputs, "inputs")
@@ -284,7 +284,7 @@ def _check_batched(outputs: list[Any], seeds: list[Any]) -> None:
     """Raise E406 unless each seed is one of rows, each of its output's shape."""
     for number, (output, seed) in enumerate(zip(outputs, seeds, strict=False)):
         shape = seed.array.shape if isinstance(seed, Tensor) else None
-        if shape is not None and shape[1:] != output.array.shape or shape == ():
+        if (shape is not None and shape[1:] != output.array.shape) or shape == ():
             raise GradcliError(
                 "E406",
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output"

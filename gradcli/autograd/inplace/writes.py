@@ -89,12 +89,13 @@ class CopySlices(Node):
 
     def _copied_for_examples(self, grads: Tensor) -> Tensor:
         """A copy of a gradient inside `vmap`; raises E205 where the base is not in row order."""
-        shape, dtype = self.metadata[0]
-        if list(self.base_strides) != row_strides(shape):
+        if list(self.base_strides) != row_strides(self.metadata[0][0]):
             raise GradcliError(
                 "E205", "vmap: a write to a view of a tensor that is not in row order"
             )
-        gradient: Tensor = active.state.batch.own(grads) if type(grads.array) is not BatchedArray else clone(grads)
+        if type(grads.array) is BatchedArray:
+            return clone(grads)
+        gradient: Tensor = active.state.batch.own(grads)
         return gradient
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:

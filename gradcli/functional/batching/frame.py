@@ -8,17 +8,17 @@ from typing import Any
 from gradcli.autograd.batched import BatchedArray, NeedsExamples, batched_tensor
 from gradcli.autograd.inplace.writes import check_inplace, write
 from gradcli.autograd.tensor import Tensor, gradient_edge
-from gradcli.functional.batching.looping import level_of, looped
-from gradcli.functional.batching.rules import At, behind, rule_of
-from gradcli.functional.structure import leaves
 from gradcli.errors import GradcliError
 from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
 from gradcli.functional.batching.indexing import as_tensor, picked_by_examples, put_by_examples
+from gradcli.functional.batching.looping import level_of, looped
+from gradcli.functional.batching.rules import At, behind, rule_of
+from gradcli.functional.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
-from gradcli.ops.definition.op import Op
 from gradcli.ops.creation.copies import clone, copy_
 from gradcli.ops.creation.random import drawn
+from gradcli.ops.definition.op import Op
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, unsqueeze
 from gradcli.state import active

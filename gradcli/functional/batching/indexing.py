@@ -17,7 +17,7 @@ from gradcli.ops.creation.copies import clone
 from gradcli.ops.definition.op import Op, registry
 from gradcli.ops.elementwise.comparison import where
 from gradcli.ops.indexing.basic import FULL, Key, positions_from_front
-from gradcli.ops.indexing.gather import gather, scatter, scatter_add
+from gradcli.ops.indexing.gather import gather, scatter_add
 from gradcli.ops.indexing.select import index_select
 from gradcli.ops.shape.reshaping import movedim
 from gradcli.ops.shape.views import expand, reshape, unsqueeze, view
@@ -122,7 +122,7 @@ def _index_copy(frame: Frame, op: Op, args: Any) -> Any:
         return reshape(parts, (frame.size,))
     if not frame.is_batched(index):
         return op.apply(whole, dim + 1, frame.plain(index), parts)
-    return scatter.apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
+    return registry["scatter"].apply(whole, dim + 1, _along(frame, index, parts, dim + 1), parts)
 
 
 @batching("index_fill", "index_fill.IndexFillBackward1")

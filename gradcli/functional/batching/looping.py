@@ -37,6 +37,10 @@ class Looped(Node):
     __slots__ = ("flat", "frame", "function", "inputs", "multiple")
 
     node_name = "LoopedBackward"
+    frame: Frame
+    flat: list[Any]
+    inputs: list[int]
+    function: Function
 
     def run(self, grads: Any, keep: bool) -> tuple[Any, ...]:
         count = len(self.flat)
@@ -100,9 +104,7 @@ def _record(frame: Frame, of_leaves: Function, flat: list[Any], found: list[Any]
     inputs = [n for n, leaf in enumerate(flat) if type(leaf) is Tensor and leaf.requires_grad]
     inputs = [n for n in inputs if frame.holds(flat[n])]
     at = [
-        n
-        for n, leaf in enumerate(found)
-        if type(leaf) is Tensor and leaf.array.dtype.kind in "fcV"
+        n for n, leaf in enumerate(found) if type(leaf) is Tensor and leaf.array.dtype.kind in "fcV"
     ]
     if not (active.state.grad_enabled and inputs and at):
         return

@@ -109,7 +109,8 @@ def _promoted(op: Op, args: tuple[Any, ...]) -> Any:
     they have one dtype.
     """
     read = [
-        arg.array if type(arg) is Tensor else arg for arg in args[: len(op.tensors)]
+        arg.array if type(arg) is Tensor else arg
+        for arg in args[: len(op.tensors)]
         if type(arg) is Tensor or type(arg) in NUMBERS
     ]
     found = {array.dtype for array in read if hasattr(array, "dtype")}

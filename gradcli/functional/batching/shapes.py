@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradcli.arrays.views import strides_of
-from gradcli.autograd.batched import BatchedArray, unbatched
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor
 from gradcli.functional.batching.rules import aligned, batching, behind, leading, shifted
 from gradcli.ops.definition.op import Op, registry
@@ -109,12 +109,10 @@ def _transpose(frame: Frame, op: Op, args: Any) -> Any:
 
 @batching("as_strided", "as_strided_")
 def _as_strided(frame: Frame, op: Op, args: Any) -> Any:
-    self, size, stride, offset, layout = args
+    self, size, stride, offset = args[:4]
     whole = frame.first(self)
-    step, *_ = strides_of(unbatched(whole.array)) if size is not None else (0,)
-    return op.apply(
-        whole, (frame.size, *size), (step, *stride), offset, tuple(strides_of(whole.array))
-    )
+    steps = tuple(strides_of(whole.array))
+    return op.apply(whole, (frame.size, *size), (steps[0], *stride), offset, steps)
 
 
 @batching("roll")
@@ -221,4 +219,3 @@ def _dist(frame: Frame, op: Op, args: Any) -> Any:
     difference = one - two
     dims = tuple(range(1, difference.array.ndim))
     return registry["linalg_vector_norm"].apply(difference, p, dims, False, None)
-

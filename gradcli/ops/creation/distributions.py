@@ -17,21 +17,21 @@ from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import no_derivative, zeros_like
 from gradcli.ops.binding.arguments import (
-    checked_values,
     check_floating,
     check_number,
     check_tensors,
+    checked_values,
     plain_float,
     plain_integer,
 )
-from gradcli.ops.binding.catalogue import function, method, operators, refuse_out
+from gradcli.ops.binding.catalogue import function, method, methods, operators, refuse_out
 from gradcli.ops.creation.fill import checked_dtype, checked_sizes, chosen_device, made
 from gradcli.ops.creation.random import (
-    drawn,
     bernoulli_array,
     check_drawn_dtype,
     check_generator,
     check_probability,
+    drawn,
     drawn_over,
     generator_of,
     integer_array,
@@ -44,7 +44,6 @@ from gradcli.ops.creation.random import (
 from gradcli.ops.definition.doc import CHECKS, RANDOM, WRITES, effects
 from gradcli.ops.definition.dtype_support import COMPLEX, check_dtype, dtype_names
 from gradcli.ops.definition.op import Op, op
-from gradcli.ops.shape.views import expand_
 from gradcli.state import active
 
 # --- probabilities ------------------------------------------------------------------------------
@@ -58,7 +57,9 @@ def _bernoulli_each(p: Tensor, generator: Any) -> Any:
         checked_values(_check_chances, p.array)
         kind = np.dtype(np.float64 if p.array.dtype == np.float64 else np.float32)
         source = generator_of(generator, p.device.type)
-        fraction = drawn(p.array.shape, lambda sizes: shaped(source.uniform(prod(sizes), kind), sizes, p.dtype))
+        fraction = drawn(
+            p.array.shape, lambda sizes: shaped(source.uniform(prod(sizes), kind), sizes, p.dtype)
+        )
         return operators["<"](Tensor(fraction), p).array
     chances = module_of(p.array).asarray(p.array)
     _check_chances(chances)
@@ -262,7 +263,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
             chances = (
                 Tensor(np.broadcast_to(p.array, shape))
                 if active.state.batch is None
-                else expand_(p, shape)
+                else methods["expand"](p, shape)
             )
         except (ValueError, GradcliError):
             raise GradcliError(

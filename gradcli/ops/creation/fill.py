@@ -183,9 +183,7 @@ def _constant(name: str, value: float, *names: str) -> Any:
         array = _filled(pattern.array.shape, value, target, target_device)
         if not by_rows(f"{name}_like", memory_format):
             array = laid_out_like(pattern.array, array)
-        return _for_examples(
-            input, made(f"{name}_like", array, target_device, requires_grad)
-        )
+        return _for_examples(input, made(f"{name}_like", array, target_device, requires_grad))
 
     def new(
         self: Tensor,

@@ -10,9 +10,9 @@ import numpy as np
 from gradcli.arrays.backend import module_of
 from gradcli.arrays.scalars import as_zero_dim
 from gradcli.arrays.strides import copied_as_it_lies, overlaps_itself
+from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.inplace.aliasing import check_apart
 from gradcli.autograd.inplace.writes import check_graph, write
-from gradcli.autograd.batched import BatchedArray
 from gradcli.autograd.tensor import Tensor, storage_of
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros
@@ -30,7 +30,6 @@ from gradcli.ops.indexing.basic import (
     numpy_key,
 )
 from gradcli.ops.indexing.select import leave_part
-from gradcli.state import active
 from gradcli.ops.shape.slicing import (
     checked_position,
     diagonal,
@@ -40,6 +39,7 @@ from gradcli.ops.shape.slicing import (
     slice_,
 )
 from gradcli.ops.shape.views import expand, unsqueeze, view
+from gradcli.state import active
 
 # --- y[...] = value -----------------------------------------------------------------------------
 

@@ -390,7 +390,9 @@ def numpy_key(picked: dict[int, Any], tensor: Tensor, written: Any) -> Key:
         else:
             # Positions in an empty dimension are not checked.
             unread = shape[dim] and 0 in shape
-            key[dim] = np.zeros_like(array) if unread else positions_from_front(array, shape[dim], dim)
+            key[dim] = (
+                np.zeros_like(array) if unread else positions_from_front(array, shape[dim], dim)
+            )
     arrays = [what for what in key if what is not FULL]
     try:
         np.broadcast_shapes(*(array.shape for array in arrays))

@@ -13,8 +13,8 @@ from gradcli.arrays.backend import module_of, on_the_host
 from gradcli.arrays.fusion.executor import assign
 from gradcli.arrays.scalars import checked_cast
 from gradcli.arrays.strides import copied_in_order
-from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.batched import shared
+from gradcli.autograd.inplace.writes import check_graph, write
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.ops.arithmetic.arithmetic import zeros

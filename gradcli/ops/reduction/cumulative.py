@@ -12,8 +12,8 @@ import numpy as np
 from gradcli.arrays import dtypes
 from gradcli.arrays.dtypes import DType
 from gradcli.arrays.fusion.lazy import forced
-from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.batched import unbatched
+from gradcli.autograd.inplace.writes import check_inplace
 from gradcli.autograd.tensor import Tensor
 from gradcli.errors import GradcliError
 from gradcli.kernels.sums.cascade_sum import LARGEST, lane_product, wide, wider
