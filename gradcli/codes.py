@@ -97,4 +97,5 @@ WARNINGS: dict[str, Code] = {
     "W007": _warning("a number leaves the graph"),
     "W008": _warning("too few elements for a variance"),
     "W009": _warning("an argument is not used", "reading"),
+    "W010": _warning("an op has no batching rule"),
 }

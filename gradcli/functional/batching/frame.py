@@ -13,7 +13,8 @@ from gradcli.functional.batching.custom import by_own_rule
 from gradcli.functional.batching.description import described
 from gradcli.functional.batching.indexing import as_tensor, picked_by_examples, put_by_examples
 from gradcli.functional.batching.looping import level_of, looped
-from gradcli.functional.batching.rules import At, behind, rule_of
+from gradcli.functional.batching.rules import At, behind, key_of, rule_of
+from gradcli.functional.batching.unbatched_ops import warn_of
 from gradcli.functional.structure import leaves
 from gradcli.ops.binding.dims import normal_dim
 from gradcli.ops.creation.copies import clone, copy_
@@ -252,6 +253,7 @@ class Frame:
         )
         values = [each for arg in args for each in (arg if type(arg) is list else (arg,))]
         if self.is_batched(*values):
+            warn_of(key_of(op))
             result = self.run(rule_of(op), self, op, args)
         else:
             shared = [
@@ -338,6 +340,7 @@ _REFUSALS = {
     "bool": "vmap: It looks like you're attempting to use a Tensor in some data-dependent control"
     " flow. We don't support that yet, please file an issue at"
     " https://github.com/pytorch/pytorch/issues .",
+    "data": "accessing `data` under vmap transform is not allowed",
     "tolist": "Cannot access data pointer of Tensor that doesn't have storage",
     "nonzero": _DYNAMIC.format("nonzero"),
     "unique": _DYNAMIC.format("_unique2"),

@@ -55,11 +55,16 @@ def batching(*keys: str) -> Callable[[Rule], Rule]:
 _found: dict[Op, Rule] = {}
 
 
+def key_of(op: Op) -> str:
+    """The key of an op in the registry."""
+    return op.name if registry.get(op.name) is op else f"{op.name}.{op.node_name}"
+
+
 def rule_of(op: Op) -> Rule:
     """The rule of an op."""
     rule = _found.get(op)
     if rule is None:
-        key = op.name if registry.get(op.name) is op else f"{op.name}.{op.node_name}"
+        key = key_of(op)
         rule = _rules.get(key, aligned if op.pointwise else one_by_one)
         _found[op] = rule
     return rule
